@@ -4,6 +4,7 @@
  * kernel with a product in double. The test is skipped without a GPU. */
 #include "checked.h"
 #include "cuda.h"
+#include "walk.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,28 +121,51 @@ static void test_epilogues(void **state) {
     }
 }
 
-/* Tests rows of A and of B in which all elements are zeros. The results must be 0 without a sign.
- */
+/* Tests rows of A and of B in which all elements are zeros. The results must be +0. */
 static void test_zeros(void **state) {
+    enum { M = 68, N = 44, ZERO_ROW = 5, ZERO_COLUMN = 3 };
     (void)state;
     need_hopper();
     rng r = {86};
     for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
         checked_product p;
-        make(&p, "bf16", weights[i], "f32", 68, 44, 256, FILL_ORDINARY, &r);
+        make(&p, "bf16", weights[i], "f32", M, N, 256, FILL_ORDINARY, &r);
         uint8_t *const a = p.a.m.data, *const b = p.b.m.data;
-        const size_t a_row = p.a.data_bytes / 68, b_row = p.b.data_bytes / 44;
-        memset(a + 5 * a_row, 0, a_row);
-        memset(b + 3 * b_row, 0, 2 * b_row);
+        const size_t a_row = p.a.data_bytes / M, b_row = p.b.data_bytes / N;
+        memset(a + ZERO_ROW * a_row, 0, a_row);
+        memset(b + ZERO_COLUMN * b_row, 0, b_row);
+        p.desc.device = "cuda:0", p.desc.kernel = name;
+        memset(p.d.m.data, 0xa5, p.d.data_bytes);
+        assert_int_equal(test_multiply(&p.desc), BSMM_OK);
+        const uint32_t *const bits = p.d.m.data;
+        for (int64_t row = 0; row < M; row++)
+            for (int64_t col = 0; col < N; col++)
+                if (row == ZERO_ROW || col == ZERO_COLUMN) assert_int_equal(bits[row * N + col], 0);
+        p.desc.device = p.desc.kernel = NULL;
         run(&p);
     }
 }
 
+/* An A of e4m3 without scales is left to the FP8 kernels. */
+static void test_plain_fp8_is_refused(void **state) {
+    (void)state;
+    need_hopper();
+    rng r = {87};
+    checked_product p;
+    make(&p, "e4m3", "mxfp4", "f32", 66, 40, 256, FILL_ORDINARY, &r);
+    assert_false(accepts(&p.desc));
+    checked_free(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),   cmocka_unit_test(test_long),
-        cmocka_unit_test(test_extreme),   cmocka_unit_test(test_narrow_a),
-        cmocka_unit_test(test_epilogues), cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_extreme),
+        cmocka_unit_test(test_narrow_a),
+        cmocka_unit_test(test_epilogues),
+        cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_plain_fp8_is_refused),
     };
     setenv("BSMM_TEST_MIXED", "1", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@
 #if defined(__x86_64__)
 
 #    include "cpu/small_m/small_m_avx512.h"
+#    include "cpu/small_m/small_m_bf16dot_avx512.h"
 
 #    define TARGET                                                                                 \
         __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx512vbmi")))
@@ -124,20 +125,6 @@ INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s) {
     return _mm512_ternarylogic_epi32(product, codes, _mm512_set1_epi16((short)0x8000), 0xf8);
 }
 
-/* Decodes 8-bit codes. Tables of 128 entries give the low and high bytes of bf16 for the code
- * without sign, and the sign bit is added. */
-INLINE void decode_bytes(decoder *d, __m512i word, __m512i pair[2]) {
-    const __m512i order =
-        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
-    word = _mm512_shuffle_epi8(word, order);
-    d->largest = _mm512_max_epu8(d->largest, _mm512_and_si512(word, _mm512_set1_epi8(0x7f)));
-    __m512i low = _mm512_permutex2var_epi8(d->table[0], word, d->table[1]);
-    __m512i high = _mm512_permutex2var_epi8(d->table[2], word, d->table[3]);
-    high = _mm512_ternarylogic_epi32(high, word, _mm512_set1_epi8((char)0x80), 0xf8);
-    pair[0] = _mm512_unpacklo_epi8(low, high);
-    pair[1] = _mm512_unpackhi_epi8(low, high);
-}
-
 /* Moves pair i of the codes of a 32-bit word to the low bits of its two 16-bit halves. Multishifts
  * and dot products share the ports of a Zen 4's multipliers, so pairs 0 and 1 of 4-bit codes are
  * shifted instead. */
@@ -152,7 +139,7 @@ INLINE __m512i codes_of_pair(const decoder *d, bsmm_weights kind, __m512i word, 
 INLINE void decode_word(decoder *d, bsmm_weights kind, __m512i word, const scaling *s,
                         bool scales_sums, __m512i *pair) {
     if (kind == BSMM_SHIFTED8) {
-        decode_bytes(d, word, pair);
+        bsmm_bf16_decode_bytes(d->table, &d->largest, word, pair);
         return;
     }
     const int pairs = PAIRS(kind);

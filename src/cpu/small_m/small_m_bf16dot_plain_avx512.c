@@ -17,6 +17,7 @@
 #if defined(__x86_64__)
 
 #    include "cpu/small_m/small_m_avx512.h"
+#    include "cpu/small_m/small_m_bf16dot_avx512.h"
 
 #    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
 #    define INLINE static inline __attribute__((always_inline)) TARGET
@@ -32,21 +33,8 @@ enum { WORDS = 16, STEP_BYTES = 4 * WORDS };
 enum { SMALLEST = -43, LARGEST = 10 };
 #    define CODE_OF_POWER(exponent) (((exponent) + 127) << 7)
 
-/* This struct holds the largest and the smallest magnitude of the elements of one panel, as bf16
- * codes without the sign. Zeros must not count as the smallest magnitude. `smallest` is therefore
- * the minimum of the unsigned numbers code - 1, where the code 0 becomes 65535. */
-typedef struct extent {
-    __m512i largest, smallest;
-} extent;
-
-INLINE void include(extent *e, __m512i word) {
-    __m512i magnitude = _mm512_and_si512(word, _mm512_set1_epi16(0x7fff));
-    e->largest = _mm512_max_epu16(e->largest, magnitude);
-    e->smallest = _mm512_min_epu16(e->smallest, _mm512_sub_epi16(magnitude, _mm512_set1_epi16(1)));
-}
-
 /* Returns true if the panel has an element that the loop cannot multiply. */
-INLINE bool is_unusual(const extent *e) {
+INLINE bool is_unusual(const bsmm_bf16_extent *e) {
     const __m512i most = _mm512_set1_epi16(CODE_OF_POWER(LARGEST));
     const __m512i least = _mm512_set1_epi16(CODE_OF_POWER(SMALLEST) - 1);
     return _mm512_cmpge_epu16_mask(e->largest, most) | _mm512_cmplt_epu16_mask(e->smallest, least);
@@ -80,11 +68,11 @@ INLINE void load_step(const bsmm_small_m_span *s, const uint8_t *b, const uint8_
 }
 
 /* Adds one step of a panel of B, multiplied by `width` rows of A. */
-INLINE void add_step(const __m512i word[WORDS], const uint8_t *a, int width, bool by_fma, extent *e,
-                     __m512 *acc) {
+INLINE void add_step(const __m512i word[WORDS], const uint8_t *a, int width, bool by_fma,
+                     bsmm_bf16_extent *e, __m512 *acc) {
 #    pragma GCC unroll 16
     for (int w = 0; w < WORDS; w++, a += (by_fma ? 8 : 4) * width) {
-        include(e, word[w]);
+        bsmm_bf16_include(e, word[w]);
 #    pragma GCC unroll 16
         for (int r = 0; r < width; r++)
             acc[r] = add_pair(acc[r], a, width, r, word[w], by_fma);
@@ -112,8 +100,8 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bool by_fma) {
                   stride = s->compact ? LANES * STEP_BYTES : STEP_BYTES;
     const int64_t a_bytes =
         by_fma ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit) : BSMM_BF16_UNIT_BYTES(width, unit);
-    const extent none = {_mm512_setzero_si512(), _mm512_set1_epi16(-1)};
-    extent extents[PANELS] = {none, none, none, none};
+    const bsmm_bf16_extent none = bsmm_bf16_no_extent();
+    bsmm_bf16_extent extents[PANELS] = {none, none, none, none};
     /* `left` is the number of steps to the end of the chunk. */
     int64_t left = s->chunk_steps - s->first;
     __m512 acc[BSMM_SMALL_M_WIDTH];

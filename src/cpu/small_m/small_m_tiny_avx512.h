@@ -3,6 +3,7 @@
 #ifndef BSMM_CPU_SMALL_M_TINY_AVX512_H
 #define BSMM_CPU_SMALL_M_TINY_AVX512_H
 
+#include "cpu/small_m/small_m_avx512.h"
 #include "cpu/small_m/small_m_tiny.h"
 
 #include <immintrin.h>
@@ -128,14 +129,7 @@ BSMM_TINY_INLINE void bsmm_tiny_load_words(const bsmm_tiny_rows *rows, int64_t i
         v = _mm512_inserti32x4(v, bsmm_tiny_load_16(rows, r + 8, 16 * i), 2);
         row[r] = _mm512_inserti32x4(v, bsmm_tiny_load_16(rows, r + 12, 16 * i), 3);
     }
-    __m512i low01 = _mm512_unpacklo_epi32(row[0], row[1]);
-    __m512i low23 = _mm512_unpacklo_epi32(row[2], row[3]);
-    __m512i high01 = _mm512_unpackhi_epi32(row[0], row[1]);
-    __m512i high23 = _mm512_unpackhi_epi32(row[2], row[3]);
-    word[0] = _mm512_unpacklo_epi64(low01, low23);
-    word[1] = _mm512_unpackhi_epi64(low01, low23);
-    word[2] = _mm512_unpacklo_epi64(high01, high23);
-    word[3] = _mm512_unpackhi_epi64(high01, high23);
+    bsmm_transpose(row, word);
 }
 
 /* Stores the sums of `width` rows and 16 columns, of which only those of D are stored. The sums are

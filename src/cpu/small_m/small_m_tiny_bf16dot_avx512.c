@@ -12,6 +12,7 @@
 
 #if defined(__x86_64__)
 
+#    include "cpu/small_m/small_m_bf16dot_avx512.h"
 #    include "cpu/small_m/small_m_tiny_avx512.h"
 
 #    define TARGET                                                                                 \
@@ -33,23 +34,7 @@ typedef struct tile {
     _Alignas(64) float scales[ROWS];
 } tile;
 
-/* This struct holds the extent of magnitudes of bf16 elements. `smallest` is the minimum of the
- * unsigned numbers code - 1, so that zeros do not count. */
-typedef struct extent {
-    __m512i largest, smallest;
-} extent;
-
-INLINE void include(extent *e, __m512i word) {
-    __m512i magnitude = _mm512_and_si512(word, _mm512_set1_epi16(0x7fff));
-    e->largest = _mm512_max_epu16(e->largest, magnitude);
-    e->smallest = _mm512_min_epu16(e->smallest, _mm512_sub_epi16(magnitude, _mm512_set1_epi16(1)));
-}
-
-INLINE extent no_extent(void) {
-    return (extent){_mm512_setzero_si512(), _mm512_set1_epi16(-1)};
-}
-
-INLINE bool is_usual(const extent *e) {
+INLINE bool is_usual(const bsmm_bf16_extent *e) {
     return !(_mm512_cmpge_epu16_mask(e->largest, _mm512_set1_epi16((short)PAST_BF16)) |
              _mm512_cmplt_epu16_mask(e->smallest, _mm512_set1_epi16(LEAST_BF16 - 1)));
 }
@@ -60,12 +45,12 @@ INLINE uint8_t special_of(uint32_t elem) {
 }
 
 INLINE bool load_bf16(const bsmm_operand *o, int64_t steps, tile *to) {
-    extent e = no_extent();
+    bsmm_bf16_extent e = bsmm_bf16_no_extent();
     for (int64_t r = 0; r < o->m.rows; r++) {
         const uint16_t *row = (const uint16_t *)o->m.data + r * o->m.ld;
         for (int64_t i = 0; i < steps; i++) {
             __m512i v = _mm512_loadu_si512(row + i * BSMM_SMALL_M_STEP);
-            include(&e, v);
+            bsmm_bf16_include(&e, v);
             _mm512_store_si512(to->pairs[r] + i * STEP_PAIRS, v);
         }
     }
@@ -145,8 +130,8 @@ typedef enum kind { FOURS, BYTES, PLAIN } kind;
 /* This struct holds the tables that decode B, and the extent of the elements that were decoded. */
 typedef struct decoder {
     __m512i table[4], select[4];
-    __m512i largest; /* `largest` is the largest 8-bit code without sign. */
-    extent extent;   /* `extent` is that of bf16 elements. */
+    __m512i largest;         /* `largest` is the largest 8-bit code without sign. */
+    bsmm_bf16_extent extent; /* `extent` is that of bf16 elements. */
 } decoder;
 
 /* Returns the bit positions of pair number i of 4-bit codes for a multishift, which works on two
@@ -164,28 +149,16 @@ INLINE decoder decoder_of(const bsmm_decode_tables *from) {
         d.select[i] = select_pair(i);
     }
     d.largest = _mm512_setzero_si512();
-    d.extent = no_extent();
+    d.extent = bsmm_bf16_no_extent();
     return d;
-}
-
-INLINE void decode_bytes(decoder *d, __m512i word, __m512i pair[2]) {
-    const __m512i order =
-        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
-    word = _mm512_shuffle_epi8(word, order);
-    d->largest = _mm512_max_epu8(d->largest, _mm512_and_si512(word, _mm512_set1_epi8(0x7f)));
-    __m512i low = _mm512_permutex2var_epi8(d->table[0], word, d->table[1]);
-    __m512i high = _mm512_permutex2var_epi8(d->table[2], word, d->table[3]);
-    high = _mm512_ternarylogic_epi32(high, word, _mm512_set1_epi8((char)0x80), 0xf8);
-    pair[0] = _mm512_unpacklo_epi8(low, high);
-    pair[1] = _mm512_unpackhi_epi8(low, high);
 }
 
 INLINE void decode_word(decoder *d, kind b, __m512i word, __m512i *pair) {
     if (b == PLAIN) {
-        include(&d->extent, word);
+        bsmm_bf16_include(&d->extent, word);
         pair[0] = word;
     } else if (b == BYTES) {
-        decode_bytes(d, word, pair);
+        bsmm_bf16_decode_bytes(d->table, &d->largest, word, pair);
     } else {
 #    pragma GCC unroll 4
         for (int i = 0; i < 4; i++)

@@ -139,8 +139,9 @@ static cut find_cut(const bsmm_product *p, const weights *w) {
 static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
     static const char rule[] = "the kernel takes bf16, f16, and row-major mxfp8, mxfp4 and nvfp4";
     const bool half = a->m.format.elem == BSMM_ELEM_BF16 || a->m.format.elem == BSMM_ELEM_F16;
+    const bool coded = a->m.format.scale == BSMM_SCALE_E8M0 || a->m.format.scale == BSMM_SCALE_E4M3;
     if (half && a->m.format.scale == BSMM_SCALE_NONE) return NULL;
-    if (a->m.format.scale == BSMM_SCALE_F32 || bsmm_small_m_find_source(a) == BSMM_SMALL_M_ANY)
+    if (!coded || bsmm_small_m_find_source(a) == BSMM_SMALL_M_ANY)
         return bsmm_gpu_refuse_format(a, 'A', rule, why, size);
     return NULL;
 }

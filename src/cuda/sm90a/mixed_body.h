@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     }
     small_m_hold(TILES, &sums[0][0]);
     if (GROUPED) mixed_multiply_rows(TILES, groups.current, sums);
-    mixed_mark_nans(MIXED_FORMAT, TILES, nans, bsmm_e8m0_beyond(most), sums);
+    small_m_mark_nans(MIXED_FORMAT, TILES, nans, bsmm_e8m0_beyond(most), sums);
 
     /* The epilogue reuses the ring buffers. The last copies, which write zeros, must have ended. */
     ptx_copy_wait(0);

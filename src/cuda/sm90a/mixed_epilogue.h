@@ -11,29 +11,9 @@
 /* A thread computes this number of adjacent results of a row of D at a time. */
 enum { MIXED_RUN = 4 };
 
-/* Sets the accumulators of a row of B to NaN if the main loop may have decoded a weight or a scale
- * of this row wrongly, because the epilogue recomputes NaN results. This concerns NaN weights,
- * which `nans` records as bsmm_e4m3_nans returns them, and e8m0 scales outside the range of the
- * fast path
- * (`beyond`). Four threads share a row, and each of them has seen a quarter of its weights. */
-static __device__ __forceinline__ void mixed_mark_nans(const int format, const int tiles,
-                                                       const uint32_t nans[2], bool beyond,
-                                                       float (*sums)[4]) {
-    if (format == SMALL_M_NVFP4) return;
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        uint32_t any = (nans[i] & 0x80808080u) | beyond;
-        any |= __shfl_xor_sync(0xffffffffu, any, 1);
-        any |= __shfl_xor_sync(0xffffffffu, any, 2);
-#pragma unroll
-        for (int s = 0; s < tiles; s++)
-            if (any) sums[s][2 * i] = sums[s][2 * i + 1] = __uint_as_float(0x7fc00000u);
-    }
-}
-
-/* Returns true if the magnitudes of all four numbers lie between two positive numbers, which `low`
- * and `high` are the bits of. Positive floats have the same order as their bits, and NaN is above
- * all. */
+/* Returns true if the magnitudes of all four numbers lie between two positive floats. `low` and
+ * `high` are the bits of these floats. Positive floats have the same order as their bits, and the
+ * bits of NaN are above those of all numbers. */
 static __device__ __forceinline__ bool mixed_within(const float v[MIXED_RUN], uint32_t low,
                                                     uint32_t high) {
     uint32_t most = 0;
@@ -43,14 +23,14 @@ static __device__ __forceinline__ bool mixed_within(const float v[MIXED_RUN], ui
     return most <= high - low;
 }
 
-/* Returns the log2 of the smallest magnitude of an accumulator that may be stored. Smaller sums may
- * have lost terms to underflow. If scales along K multiply accumulators (`grouped`), a lost term
- * may be multiplied by a scale of up to 2^62. */
+/* Returns the log2 of the smallest nonzero magnitude of an accumulator that may be stored. Smaller
+ * sums may have lost terms to underflow. If scales along K multiply accumulators (`grouped`), a
+ * lost term may be multiplied by a scale of up to 2^62. */
 static __device__ __forceinline__ int mixed_least_log2(const bool grouped) {
     return grouped ? -60 : -118;
 }
 
-/* Returns true if four accumulators are accurate. */
+/* Returns true if the accumulators of four results are accurate and not 0. */
 static __device__ __forceinline__ bool mixed_trusts(const float v[MIXED_RUN], const bool grouped) {
     return mixed_within(v, (uint32_t)(127 + mixed_least_log2(grouped)) << 23, (127 + 127) << 23);
 }
@@ -64,9 +44,9 @@ typedef struct mixed_fast {
     bool whole; /* One store of 8 or 16 bytes may write all four results. */
 } mixed_fast;
 
-/* Multiplies four accumulators by their factors. If products are inexact and D
- * has 16 bits (`wide` is false), products are rounded to odd, so that the rounding to 16 bits gives
- * the same result as one rounding of the exact product. Returns false if an accumulator may be
+/* Multiplies four accumulators by their factors. If products are inexact and D has 16 bits (`wide`
+ * is false), products are rounded to odd, so that the rounding to 16 bits gives the same result as
+ * one rounding of the exact product. Returns false if an accumulator may be
  * wrong, or if an inexact product is too close to the ends of the fp32 range (small_m_is_inside).
  */
 static __device__ __forceinline__ bool mixed_scale(const mixed_fast *fast, const bool grouped,
@@ -113,10 +93,10 @@ static __device__ __forceinline__ float mixed_least_of_a(const bsmm_small_m_para
     return least == ~0u ? 0x1p127f : __uint_as_float((least + 1) << 16);
 }
 
-/* Finds the smallest magnitude of a nonzero weight in each of the thread's four rows of B that have
- * an accumulator of 0. Bit j of `zeros` tells so for the thread's row number j. Zero weights count
- * as the smallest weight that is not zero, which is always allowed. All lanes of a warp work
- * together on one row at a time. */
+/* Computes a lower limit of the magnitude of a nonzero weight for those of the thread's four rows
+ * of B that have an accumulator of 0. Bit j of `zeros` is set if row number j has one. The limit is
+ * the product of the row's smallest scale and the smallest nonzero element of the format. All lanes
+ * of a warp work together on one row at a time. */
 static __device__ __forceinline__ void mixed_least_of_b(const bsmm_small_m_params *p, uint32_t col,
                                                         uint32_t zeros, const bool grouped,
                                                         float least[MIXED_RUN]) {
@@ -139,20 +119,20 @@ static __device__ __forceinline__ void mixed_least_of_b(const bsmm_small_m_param
 
 /* Stores D(row, col), or nothing if `wanted` is false. `sum` is the accumulator of D(row, col). All
  * lanes of a warp call this function together. It recomputes the result in double if the
- * accumulator may be wrong. An accumulator of 0 is right if all products of nonzero numbers are so
- * large that none can have underflowed: `least` is the smallest possible product. `factor` is the
+ * accumulator may be wrong. An accumulator of 0 is right if no product of nonzero numbers can have
+ * underflowed. `least` is a lower limit of the magnitude of such a product. `factor` is the
  * fp32 scale of B's row. */
 static __device__ __noinline__ void mixed_store_slow(const bsmm_small_m_params *p,
                                                      const bsmm_gpu_epilogue_factors factors,
                                                      bool wanted, uint32_t row, uint32_t col,
                                                      float sum, float least, bool grouped,
                                                      double unfold, float factor) {
-    /* Accumulators are smaller than results by a factor of up to 2^27, which the epilogue applies
-     * later. A product of 2^-91 or more is therefore at least 2^-118 in an accumulator, far above
-     * the smallest fp32 number. */
-    const float smallest = grouped ? 0x1p-60f : 0x1p-118f;
+    /* Accumulators are smaller than results by the factor `unfold`, which is at most 2^27. If
+     * products are at least 2^27 times the smallest accumulator that may be stored, none has
+     * underflowed. With fp32 scales along K, `unfold` is 1. */
+    const float smallest = bsmm_pow2(mixed_least_log2(grouped));
     const bool trusts = (fabsf(sum) >= smallest && fabsf(sum) <= 0x1p127f) ||
-                        (sum == 0 && least >= (grouped ? 0x1p-60f : 0x1p-91f));
+                        (sum == 0 && least >= smallest * (grouped ? 1 : 0x1p27f));
     /* A negative factor may turn 0 into -0. Adding 0.0 turns -0 into +0. */
     double value = wanted ? sum * unfold * (double)factor + 0.0 : 0;
     const bool doubtful = wanted && (!trusts || !isfinite(factor));
@@ -160,7 +140,7 @@ static __device__ __noinline__ void mixed_store_slow(const bsmm_small_m_params *
     if (wanted) bsmm_gpu_epilogue_store(&p->epilogue, &factors, row, col, value);
 }
 
-/* Returns the fp32 scale of a row of B that covers all of K, or NaN if B has no such row. */
+/* Returns the fp32 scale of a row of B that covers all of K, or 1 if B has no such row. */
 static __device__ __forceinline__ float mixed_row_factor(const bsmm_small_m_params *p,
                                                          uint32_t row) {
     return row < p->n ? bsmm_gpu_scale(&p->b, row, 0) : 1;
@@ -308,8 +288,8 @@ mixed_store_left(const bsmm_small_m_params *p, const mixed_block *block, const m
 }
 
 /* Adds the accumulators of all warpgroups and thread blocks that split K, and stores the results of
- * this thread block. `scaled` means that each row of B has one fp32 scale, and
- * `grouped` that fp32 scales of B along K have multiplied the accumulators. */
+ * this thread block. `scaled` means that each row of B has one fp32 scale. `grouped` means that
+ * fp32 scales of B along K have multiplied the accumulators. */
 static __device__ __forceinline__ void
 mixed_epilogue(const bsmm_small_m_params *p, const mixed_block *block, const uint32_t columns,
                uint32_t pitch, const double unfold, const bool scaled, const bool grouped) {

@@ -262,21 +262,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         small_m_hold(SMALL_M_TILES, &sums[r * SMALL_M_TILES][0]);
 #endif
 
-    /* The main loop decodes a NaN weight, or a block scale that bf16 cannot hold, to a wrong finite
-     * number. If a row of B contains such a weight or scale, set the row's results to NaN, because
-     * the epilogue recomputes NaN results. Four threads share a row, and each of them has seen a
-     * quarter of the row's weights. */
-    const bool beyond = bsmm_e8m0_beyond(most);
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        if (SMALL_M_FORMAT == SMALL_M_NVFP4) break;
-        uint32_t any = (nans[i] & 0x80808080u) | beyond;
-        any |= __shfl_xor_sync(0xffffffffu, any, 1);
-        any |= __shfl_xor_sync(0xffffffffu, any, 2);
-#pragma unroll
-        for (int s = 0; s < SUMS; s++)
-            if (any) sums[s][2 * i] = sums[s][2 * i + 1] = __uint_as_float(0x7fc00000u);
-    }
+    small_m_mark_nans(SMALL_M_FORMAT, SUMS, nans, bsmm_e8m0_beyond(most), sums);
 
     __syncthreads();
     /* Each column of accumulators in shared memory has 4 floats of padding, so that the stores of a

@@ -54,6 +54,26 @@ static __device__ __forceinline__ float small_m_collect(const bsmm_small_m_param
     return small_m_add_terms(p, sum, term);
 }
 
+/* Sets the accumulators of a row of B to NaN if the main loop may have decoded a weight or a scale
+ * of this row to a wrong finite number, because the epilogue recomputes NaN results. This concerns
+ * NaN weights, which nans[i] records for row i as bsmm_e4m3_nans returns them, and e8m0 scales that
+ * bf16 cannot hold (`beyond`). Four threads share a row, and each of them has seen a quarter of its
+ * weights. A thread has the accumulators of two rows, in sums[s][0..1] and sums[s][2..3]. */
+static __device__ __forceinline__ void small_m_mark_nans(const int format, const int count,
+                                                         const uint32_t nans[2], bool beyond,
+                                                         float (*sums)[4]) {
+    if (format == SMALL_M_NVFP4) return;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        uint32_t any = (nans[i] & 0x80808080u) | beyond;
+        any |= __shfl_xor_sync(0xffffffffu, any, 1);
+        any |= __shfl_xor_sync(0xffffffffu, any, 2);
+#pragma unroll
+        for (int s = 0; s < count; s++)
+            if (any) sums[s][2 * i] = sums[s][2 * i + 1] = __uint_as_float(0x7fc00000u);
+    }
+}
+
 /* Returns true if an fp32 accumulator is accurate. A magnitude below 2^-118 may have lost terms to
  * underflow, and a magnitude above 2^127 may have overflowed. NaN marks values that the main loop
  * cannot multiply. */

@@ -80,11 +80,12 @@ typedef struct bsmm_small_m_params {
      * main loop reads it (sm90a/small_m_prepare.h). If it is NULL, each thread block makes an image
      * of its part of A in shared memory. */
     uint8_t *a_image;
-    /* These flags say which rows of A are nonzero, as [row][blocks_per_row]. Each thread block of
-     * small_m_prepare converts a part of one row. It sets its flag to nonzero if an element of this
-     * part is nonzero. */
+    /* This array tells which rows of A are nonzero, as [row][blocks_per_row]. Each element belongs
+     * to a part of one row. The kernel small_m_prepare stores nonzero if an element of this part is
+     * nonzero. The kernel mixed_prepare stores the smallest magnitude of the part's nonzero
+     * numbers, as its bf16 code minus 1, or ~0 if all are zeros. */
     uint32_t *a_image_any;
-    /* small_m_prepare has this number of thread blocks for each row of A. */
+    /* A row of A has this number of parts (a_image_any). */
     uint32_t blocks_per_row;
     /* `a_image_scales` holds the fp32 scales of A in the workspace, as [step of 128 elements along
      * K][scale_columns]. */
