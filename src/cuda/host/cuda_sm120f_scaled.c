@@ -119,7 +119,7 @@ static bsmm_status make_in_context(const bsmm_product *p, sm120_state *s) {
     const bsmm_cuda_function *function = &functions[s->kind];
     s->params = params_of(p, s->kind);
     for (int i = 0; i < 2; i++)
-        BSMM_TRY(bsmm_scaled_scales_make(device, &s->scales[i]));
+        BSMM_TRY(bsmm_scaled_scales_make(device, bsmm_cuda_side(p, i), &s->scales[i]));
     return bsmm_cuda_ready_make(device,
                                 &(bsmm_cuda_launch_desc){
                                     .function = function,

@@ -6,6 +6,7 @@
 #define BSMM_CUDA_HOST_RECODE_CALLS_H
 
 #include "cuda/runtime/device.h"
+#include "cuda/sm80/relayout_params.h"
 #include "gpu/recode_jobs.h"
 
 bsmm_status bsmm_cuda_quantize(const bsmm_recode *job);
@@ -17,8 +18,29 @@ bsmm_status bsmm_cuda_move_codes(const bsmm_recode *job);
 /* Queues a memset that sets dst's scales to 0, if their layout has padding. */
 bsmm_status bsmm_cuda_clear_padding(const bsmm_recode *job);
 
-/* Loads the kernels that bsmm_cuda_relayout launches, so that a run loads nothing. */
-bsmm_status bsmm_cuda_relayout_load(const bsmm_cuda_device *device);
+/* Describes a copy of scales to another layout that a plan prepares. Each run provides only the
+ * stream and the addresses. */
+typedef struct bsmm_cuda_ready_relayout {
+    /* `launch` is the launch of the kernel that copies. Its handle is NULL if there are no scales.
+     */
+    bsmm_cuda_ready launch;
+    /* `cleared_bytes` is the number of bytes of the destination that are set to 0 before the copy,
+     * because its layout has padding. 0 means that none are. */
+    uint64_t cleared_bytes;
+    /* `params` holds the parameters of the kernel move_regions. If `by_regions` is false, the
+     * kernel move_scales runs, whose parameters are params.job. */
+    bool by_regions;
+    bsmm_relayout_regions params;
+} bsmm_cuda_ready_relayout;
+
+/* Prepares the copy that a job describes. The kernel is chosen for the alignment of the job's
+ * addresses. If an address is NULL, each run must provide one that is a multiple of 16 bytes. */
+bsmm_status bsmm_cuda_ready_relayout_make(const bsmm_recode *job, bsmm_cuda_ready_relayout *ready);
+
+/* Queues the copy that a plan has prepared. The device's context must be current. */
+bsmm_status bsmm_cuda_ready_relayout_launch(const bsmm_cuda_device *device,
+                                            const bsmm_cuda_ready_relayout *ready, void *stream,
+                                            const void *from, void *to);
 
 enum {
     /* BSMM_RECODE_THREADS is the number of threads per block of the conversion kernels. */

@@ -1,17 +1,13 @@
 /* Chooses the CUDA kernel that copies block scales from one layout to another, and fills its
  * parameters. */
 #include "cuda/host/recode_calls.h"
-#include "cuda/sm80/relayout_params.h"
+
+#include <string.h>
 
 enum { ROW, COL, BYTE };
 
 static const bsmm_cuda_function move_scales = {.module = "sm80/recode", .name = "move_scales"};
 static const bsmm_cuda_function move_regions = {.module = "sm80/relayout", .name = "move_regions"};
-
-bsmm_status bsmm_cuda_relayout_load(const bsmm_cuda_device *device) {
-    BSMM_TRY(bsmm_cuda_load(device, &move_scales, NULL));
-    return bsmm_cuda_load(device, &move_regions, NULL);
-}
 
 /* Describes one bit of the number of a byte in a region of scales. It is bit `number` of the row,
  * of the column, or of the byte's number in its scale. If the bit is set, the offset of the byte
@@ -227,25 +223,58 @@ static bool is_quicker_by_words(const bsmm_recode *job, const bsmm_relayout_job 
            regions->count < (uint32_t)device->multiprocessors;
 }
 
-static bsmm_status queue_scales(const bsmm_recode *job, bsmm_relayout_job *q) {
+/* Makes the launch of the kernel move_scales, and completes its parameters. */
+static bsmm_cuda_launch_desc launch_of_scales(bsmm_relayout_job *q) {
     enum { THREADS = BSMM_RECODE_THREADS };
     int64_t items = q->by_words ? q->cols / 4 : q->cols, lanes = 1;
     while (lanes < items && lanes < THREADS)
         lanes *= 2;
     q->lanes_log2 = 31u - (uint32_t)__builtin_clz((uint32_t)lanes);
     int64_t down = bsmm_ceil_div(q->rows, THREADS / lanes * BSMM_MOVED_ROWS);
-    return bsmm_recode_launch(job, &move_scales, bsmm_ceil_div(items, lanes),
-                              bsmm_min_i64(down, BSMM_RECODE_MOST_DOWN), BSMM_CUDA_ARGUMENTS(q));
+    return (bsmm_cuda_launch_desc){
+        .function = &move_scales,
+        .grid = {(uint32_t)bsmm_ceil_div(items, lanes),
+                 (uint32_t)bsmm_min_i64(down, BSMM_RECODE_MOST_DOWN)},
+        .block = {THREADS},
+    };
+}
+
+bsmm_status bsmm_cuda_ready_relayout_make(const bsmm_recode *job, bsmm_cuda_ready_relayout *ready) {
+    const bool has_padding = bsmm_recode_has_padding(job);
+    bsmm_relayout_job q = bsmm_relayout_job_of(job);
+    memset(ready, 0, sizeof *ready);
+    ready->cleared_bytes = has_padding ? job->dst.scale_bytes : 0;
+    if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
+    ready->by_regions = choose_regions(&q, has_padding, &ready->params) &&
+                        !is_quicker_by_words(job, &q, &ready->params);
+    bsmm_cuda_launch_desc launch = {
+        .function = &move_regions, .grid = {ready->params.count}, .block = {BSMM_REGION_THREADS}};
+    if (!ready->by_regions) {
+        launch = launch_of_scales(&q);
+        ready->params.job = q;
+    }
+    return bsmm_cuda_ready_make(job->device, &launch, &ready->launch);
+}
+
+bsmm_status bsmm_cuda_ready_relayout_launch(const bsmm_cuda_device *device,
+                                            const bsmm_cuda_ready_relayout *ready, void *stream,
+                                            const void *from, void *to) {
+    bsmm_relayout_regions params;
+    if (ready->cleared_bytes)
+        BSMM_CUDA_TRY(device->driver, cuMemsetD8Async, (uintptr_t)to, 0, ready->cleared_bytes,
+                      stream);
+    if (!ready->launch.handle) return BSMM_OK;
+    memcpy(&params, &ready->params, ready->by_regions ? sizeof params : sizeof params.job);
+    params.job.from = from;
+    params.job.to = to;
+    return bsmm_cuda_ready_launch(device, &ready->launch, stream, BSMM_CUDA_ARGUMENTS(&params));
 }
 
 bsmm_status bsmm_cuda_relayout(const bsmm_recode *job) {
-    bsmm_relayout_job q = bsmm_relayout_job_of(job);
-    bsmm_relayout_regions regions;
+    bsmm_cuda_ready_relayout ready;
     BSMM_TRY(bsmm_recode_check_size(&job->src));
-    BSMM_TRY(bsmm_cuda_clear_padding(job));
-    if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
-    if (!choose_regions(&q, bsmm_recode_has_padding(job), &regions) ||
-        is_quicker_by_words(job, &q, &regions))
-        return queue_scales(job, &q);
-    return bsmm_recode_launch(job, &move_regions, regions.count, 1, BSMM_CUDA_ARGUMENTS(&regions));
+    BSMM_TRY(bsmm_cuda_ready_relayout_make(job, &ready));
+    BSMM_CUDA_RETURN_INSIDE(job->device,
+                            bsmm_cuda_ready_relayout_launch(job->device, &ready, job->stream,
+                                                            job->src.m.scales, job->dst.m.scales));
 }

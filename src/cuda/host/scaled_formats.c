@@ -1,7 +1,5 @@
 #include "cuda/host/scaled_formats.h"
 
-#include "cuda/host/recode_calls.h"
-
 const bsmm_scaled_format bsmm_scaled_formats[BSMM_SCALED_KINDS] = {
     [BSMM_SCALED_MXF4] = {BSMM_SCALE_E8M0, 32, 2, true},
     [BSMM_SCALED_NVF4] = {BSMM_SCALE_E4M3, 16, 4, true},
@@ -52,8 +50,16 @@ bsmm_status bsmm_scaled_scales_begin(const bsmm_operand *o, uint32_t multiple,
     return BSMM_OK;
 }
 
-bsmm_status bsmm_scaled_scales_make(const bsmm_cuda_device *device, const bsmm_scaled_scales *s) {
-    return s->stored ? BSMM_OK : bsmm_cuda_relayout_load(device);
+bsmm_status bsmm_scaled_scales_make(const bsmm_cuda_device *device, const bsmm_operand *o,
+                                    bsmm_scaled_scales *s) {
+    if (s->stored) return BSMM_OK;
+    bsmm_recode job = {.device = device, .src = *o, .dst = *o};
+    job.dst.map = s->map;
+    job.dst.m.scale_layout = BSMM_LAYOUT_NV_128X4;
+    job.dst.scale_bytes = s->map.count;
+    job.src.m.scales = job.dst.m.scales = NULL;
+    BSMM_TRY(bsmm_recode_check_size(&job.src));
+    return bsmm_cuda_ready_relayout_make(&job, &s->copy);
 }
 
 bsmm_status bsmm_scaled_scales_bind(const bsmm_product *p, const bsmm_operand *o,
@@ -61,12 +67,8 @@ bsmm_status bsmm_scaled_scales_bind(const bsmm_product *p, const bsmm_operand *o
                                     const uint8_t **scales) {
     *scales = o->m.scales;
     if (s->stored) return BSMM_OK;
-    bsmm_recode job = {.device = p->device, .stream = p->stream, .src = *o, .dst = *o};
-    job.dst.map = s->map;
-    job.dst.m.scale_layout = BSMM_LAYOUT_NV_128X4;
-    job.dst.m.scales = *room;
-    job.dst.scale_bytes = s->map.count;
     *scales = *room;
+    BSMM_TRY(bsmm_cuda_ready_relayout_launch(p->device, &s->copy, p->stream, o->m.scales, *room));
     *room += s->bytes;
-    return bsmm_cuda_relayout(&job);
+    return BSMM_OK;
 }

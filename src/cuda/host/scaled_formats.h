@@ -5,6 +5,7 @@
 #define BSMM_CUDA_HOST_SCALED_FORMATS_H
 
 #include "cuda/host/kernel.h"
+#include "cuda/host/recode_calls.h"
 
 typedef enum bsmm_scaled_kind {
     /* BSMM_SCALED_MXF4: both operands are e2m1 with e8m0 scales of 1 x 32 elements. */
@@ -49,6 +50,8 @@ typedef struct bsmm_scaled_scales {
      * caller stores them. */
     uint64_t bytes;
     bsmm_scale_map map; /* `map` describes the scales in the layout nv_128x4. */
+    /* `copy` copies the scales to the workspace. It is unused if `stored` is true. */
+    bsmm_cuda_ready_relayout copy;
 } bsmm_scaled_scales;
 
 /* Decides how the kernel reads an operand's scales. It reads them where the caller stores them if
@@ -57,9 +60,11 @@ typedef struct bsmm_scaled_scales {
 bsmm_status bsmm_scaled_scales_begin(const bsmm_operand *o, uint32_t multiple,
                                      bsmm_scaled_scales *s);
 
-/* Loads the kernel that copies the scales to the workspace. The device's context must be current
- * for this function and for bsmm_scaled_scales_bind. */
-bsmm_status bsmm_scaled_scales_make(const bsmm_cuda_device *device, const bsmm_scaled_scales *s);
+/* Prepares the copy of an operand's scales to the workspace. The kernel must require scales to be
+ * aligned to 16 bytes (bsmm_kernel.alignment). The device's context must be current for this
+ * function and for bsmm_scaled_scales_bind. */
+bsmm_status bsmm_scaled_scales_make(const bsmm_cuda_device *device, const bsmm_operand *o,
+                                    bsmm_scaled_scales *s);
 
 /* Queues the kernel that copies the scales to the memory at *room, advances *room past them, and
  * returns the address of the scales. */

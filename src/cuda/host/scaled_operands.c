@@ -54,7 +54,7 @@ bsmm_status bsmm_scaled_operands_make(const bsmm_product *p, uint32_t a_rows, ui
     for (int i = 0; i < 2; i++) {
         BSMM_TRY(
             bsmm_tma_rows_make(p->device, bsmm_cuda_side(p, i), i ? b_rows : a_rows, &s->rows[i]));
-        BSMM_TRY(bsmm_scaled_scales_make(p->device, &s->scales[i]));
+        BSMM_TRY(bsmm_scaled_scales_make(p->device, bsmm_cuda_side(p, i), &s->scales[i]));
         map_scales(p, s, i);
     }
     return BSMM_OK;
