@@ -35,8 +35,9 @@ bsmm_status bsmm_take_struct(void *to, size_t to_bytes, const void *from, const 
                              "%s.struct_size: value is %zu; this library knows %zu bytes and the "
                              "rest must be zero",
                              what, size, to_bytes);
-    memset(to, 0, to_bytes);
-    memcpy(to, from, size < to_bytes ? size : to_bytes);
+    size_t known = size < to_bytes ? size : to_bytes;
+    memcpy(to, from, known);
+    if (known < to_bytes) memset((uint8_t *)to + known, 0, to_bytes - known);
     return BSMM_OK;
 }
 

@@ -59,12 +59,11 @@ static bsmm_status check_pointer(const void *device, const void *pointer, const 
     if (type != CU_MEMORYTYPE_DEVICE)
         return bsmm_fail(BSMM_E_INVALID, "%s: value is %p, host memory; must be memory of %s", what,
                          pointer, d->device);
+    if (ordinal == d->ordinal) return BSMM_OK;
     char owner[32];
     snprintf(owner, sizeof owner, d->is_simulated ? "another simulator" : "cuda:%d", ordinal);
-    if (ordinal != d->ordinal)
-        return bsmm_fail(BSMM_E_INVALID, "%s: value is %p, memory of %s; must be of %s", what,
-                         pointer, owner, d->device);
-    return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID, "%s: value is %p, memory of %s; must be of %s", what, pointer,
+                     owner, d->device);
 }
 
 static bsmm_status allocate(const void *device, uint64_t bytes, void **memory) {

@@ -1,0 +1,307 @@
+/* Tests how many machine instructions bsmm_plan_run executes beside the work of its kernel. A plan
+ * must have done all other work when it was made. On the CPU, the instructions outside the kernel's
+ * function `run` count. On a GPU, the instructions outside the driver count, and so do the calls of
+ * the driver other than launches. A fake driver (tests/fake_cuda) has three GPUs, so every CUDA
+ * kernel runs. The test prints the counts as a table. */
+#include "core/describe.h"
+#include "fake.h"
+#include "steps.h"
+
+#include "../fake_cuda/fake_cuda.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* These are the most instructions of a run. On a Zen 4, 1000 such instructions take 60 ns. On the
+ * emulated device (tests/emulated_cuda), a bare launch of 32 threads that do nothing executes 8020
+ * instructions. A run with one launch may have 0.3 times as many beside the driver, i.e. 2406. */
+enum { MOST_ON_CPU = 1000, MOST_ON_CUDA = 1800, MOST_PER_LAUNCH = 400 };
+
+typedef struct plain_case {
+    const char *a, *b;
+    int64_t m, n, k;
+    uint32_t compute;
+    bool adds_c;
+} plain_case;
+
+/* Holds a plan and the memory of its runs. */
+typedef struct prepared {
+    const char *device;
+    test_matrix host[4]; /* Holds the matrices A, B, D and C in host memory. */
+    bsmm_matrix on[4];   /* Holds the matrices A, B, D and C in the memory of the device. */
+    float beta;
+    bsmm_matmul_desc desc;
+    bsmm_plan *plan;
+    bsmm_buffers buffers;
+    void *workspace, *packed;
+} prepared;
+
+static void *upload(const char *device, const void *from, size_t bytes) {
+    return from ? fake_upload(device, bytes + 64) : NULL;
+}
+
+static void prepare(prepared *p, const plain_case *c, const char *device) {
+    const char *const formats[4] = {c->a, c->b, "f32", "f32"};
+    const int64_t rows[4] = {c->m, c->n, c->m, c->m}, cols[4] = {c->k, c->k, c->n, c->n};
+    rng r = {17};
+    *p = (prepared){.device = device, .beta = 1};
+    for (int i = 0; i < 4; i++) {
+        test_matrix *const host = &p->host[i];
+        test_matrix_make(host, describe(format_named(formats[i]), rows[i], cols[i]), FILL_ORDINARY,
+                         &r);
+        p->on[i] = host->m;
+        if (!device) continue;
+        p->on[i].data = upload(device, host->m.data, host->data_bytes);
+        p->on[i].scales = upload(device, host->m.scales, host->scale_bytes);
+    }
+    p->desc = (bsmm_matmul_desc){.struct_size = sizeof p->desc,
+                                 .a = &p->on[0],
+                                 .b = &p->on[1],
+                                 .d = &p->on[2],
+                                 .c = c->adds_c ? &p->on[3] : NULL,
+                                 .beta = c->adds_c ? &p->beta : NULL,
+                                 .device = device,
+                                 .compute = c->compute,
+                                 .threads = 1};
+}
+
+static void release(prepared *p) {
+    for (int i = 0; i < 4; i++) {
+        if (p->device) {
+            assert_int_equal(bsmm_free_memory(p->device, p->on[i].data), BSMM_OK);
+            assert_int_equal(bsmm_free_memory(p->device, p->on[i].scales), BSMM_OK);
+        }
+        test_matrix_free(&p->host[i]);
+    }
+}
+
+static void *new_memory(const prepared *p, uint64_t bytes) {
+    void *memory;
+    const char *const device = p->device ? p->device : "cpu";
+    assert_int_equal(bsmm_allocate_memory(device, bytes + 64, &memory), BSMM_OK);
+    return memory;
+}
+
+static void open_plan(prepared *p) {
+    if (bsmm_plan_create(&p->desc, &p->plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    p->buffers = (bsmm_buffers){.struct_size = sizeof p->buffers,
+                                .a = p->on[0].data,
+                                .a_scales = p->on[0].scales,
+                                .b = p->on[1].data,
+                                .b_scales = p->on[1].scales,
+                                .c = p->desc.c ? p->on[3].data : NULL,
+                                .d = p->on[2].data,
+                                .workspace_bytes = bsmm_plan_workspace_bytes(p->plan)};
+    p->buffers.workspace = p->workspace = new_memory(p, p->buffers.workspace_bytes);
+    p->packed = NULL;
+    if (!p->desc.b_packed) return;
+    p->buffers.packed_b_bytes = bsmm_plan_packed_b_bytes(p->plan);
+    p->packed = new_memory(p, p->buffers.packed_b_bytes);
+    assert_int_equal(bsmm_pack_b(p->plan, &p->buffers, p->packed, p->buffers.packed_b_bytes),
+                     BSMM_OK);
+    p->buffers.packed_b = p->packed;
+}
+
+static void close_plan(prepared *p) {
+    const char *const device = p->device ? p->device : "cpu";
+    bsmm_plan_destroy(p->plan);
+    assert_int_equal(bsmm_free_memory(device, p->workspace), BSMM_OK);
+    assert_int_equal(bsmm_free_memory(device, p->packed), BSMM_OK);
+}
+
+static void run_once(void *context) {
+    const prepared *p = context;
+    if (bsmm_plan_run(p->plan, &p->buffers) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+}
+
+/* Counts a run after two other runs. The first run of a function also runs the dynamic linker. */
+static void count_run(prepared *p, test_steps *steps) {
+    run_once(p);
+    run_once(p);
+    test_steps_count(run_once, p, steps);
+}
+
+static const bsmm_kernel *kernel_named(const char *name) {
+    const bsmm_kernel *k;
+    for (uint32_t i = 0; (k = bsmm_kernel_at(i)); i++)
+        if (strcmp(k->name, name) == 0) return k;
+    return NULL;
+}
+
+static const char *text_of(const plain_case *c, uint32_t packed, const char *kernel) {
+    static char text[160];
+    snprintf(text, sizeof text, "%-28s %12s x %-12s %3d x %3d x %3d %7s", kernel, c->a, c->b,
+             (int)c->m, (int)c->n, (int)c->k,
+             packed == BSMM_PACKED_WIDE      ? "wide"
+             : packed == BSMM_PACKED_COMPACT ? "compact"
+                                             : "stored");
+    return text;
+}
+
+static void check_on_cpu(prepared *p, const plain_case *c) {
+    const bsmm_kernel *const kernel = kernel_named(p->desc.kernel);
+    test_steps steps = {.omitted = {(uintptr_t)kernel->run}};
+    open_plan(p);
+    count_run(p, &steps);
+    close_plan(p);
+    const char *text = text_of(c, p->desc.b_packed, kernel->name);
+    print_message("%s %5d instructions\n", text, (int)steps.count);
+    assert_int_equal(steps.calls[0], 1);
+    if (steps.count > MOST_ON_CPU)
+        fail_msg("%s: %d instructions beside the kernel; at most %d", text, (int)steps.count,
+                 MOST_ON_CPU);
+}
+
+static void on_chosen_kernel(prepared *p, const plain_case *c, uint32_t packed) {
+    bsmm_explanation e = {.struct_size = sizeof e};
+    p->desc.b_packed = packed;
+    p->desc.kernel = NULL;
+    for (uint32_t i = 0; bsmm_explain(&p->desc, i, &e) == BSMM_OK && !e.accepts;)
+        i++;
+    p->desc.kernel = e.kernel;
+    check_on_cpu(p, c);
+}
+
+static const plain_case cpu_cases[] = {
+    {"mxfp4", "mxfp4", 8, 8, 32, 0, false},
+    {"mxfp4", "mxfp4", 16, 64, 64, 0, false},
+    {"mxfp4", "mxfp4", 128, 128, 128, 0, false},
+    {"bf16", "mxfp4", 8, 8, 32, 0, false},
+    {"mxfp8", "mxfp8", 16, 64, 64, 0, false},
+    {"fp8_group128", "fp8_block128", 128, 128, 128, 0, false},
+    {"f32", "f32", 8, 8, 32, 0, false},
+    {"bf16", "mxfp4", 8, 8, 32, 0, true},
+};
+
+static void test_a_run_on_the_cpu_has_few_instructions(void **state) {
+    (void)state;
+    if (!test_steps_can_count()) skip();
+    for (size_t i = 0; i < BSMM_COUNT(cpu_cases); i++) {
+        prepared p;
+        prepare(&p, &cpu_cases[i], NULL);
+        on_chosen_kernel(&p, &cpu_cases[i], BSMM_PACKED_NONE);
+        on_chosen_kernel(&p, &cpu_cases[i], BSMM_PACKED_WIDE);
+        on_chosen_kernel(&p, &cpu_cases[i], BSMM_PACKED_COMPACT);
+        release(&p);
+    }
+}
+
+static const plain_case cuda_cases[] = {
+    {"bf16", "mxfp4", 1, 512, 512, 0, true},
+    {"mxfp4", "mxfp4", 512, 512, 512, 0, false},
+    {"fp8_group128", "fp8_block128", 512, 512, 512, 0, false},
+    {"fp8_group128", "fp8_block128", 4, 512, 512, 0, false},
+    {"f16", "mxfp4", 128, 512, 512, 0, false},
+    {"nvfp4", "nvfp4", 4, 512, 512, 0, false},
+    {"mxfp8", "mxfp8", 512, 512, 512, BSMM_COMPUTE_FAST, false},
+    {"bf16", "fp8_block128", 512, 512, 512, 0, false},
+    {"f32", "f32", 64, 512, 512, 0, false},
+};
+
+/* A run may call these functions of the driver. The first ones are the indices of
+ * test_steps.omitted that the test uses. */
+enum { LAUNCH, POINTER, MAP, PUSH, POP };
+static const char *const driver_functions[] = {
+    "cuLaunchKernelEx",    "cuPointerGetAttributes", "cuTensorMapReplaceAddress",
+    "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",     "cuMemsetD8Async",
+    "cuMemsetD32Async",    "cuMemcpyDtoDAsync_v2"};
+_Static_assert(BSMM_COUNT(driver_functions) <= TEST_STEPS_MOST_OMITTED, "too many functions");
+
+static uintptr_t driver_at[BSMM_COUNT(driver_functions)];
+
+/* counted[i][packed] is the number of counted runs of the kernel bsmm_kernel_at(i) on one device.
+ * It has an entry for stored weights and one for packed weights of form wide. To save time, only
+ * the first MOST_RUNS runs are counted. */
+enum { MOST_RUNS = 3, MOST_KERNELS = 64 };
+static int counted[MOST_KERNELS][2];
+
+static void check_on_cuda(prepared *p, const plain_case *c) {
+    test_steps steps = {.count = 0};
+    memcpy(steps.omitted, driver_at, sizeof driver_at);
+    open_plan(p);
+    count_run(p, &steps);
+    close_plan(p);
+    const char *const text = text_of(c, p->desc.b_packed, p->desc.kernel);
+    const int launches = (int)steps.calls[LAUNCH];
+    print_message("%s %s %5d instructions, %d launches, %d pointers, %d maps\n", p->device, text,
+                  (int)steps.count, launches, (int)steps.calls[POINTER], (int)steps.calls[MAP]);
+    assert_true(launches > 0);
+    assert_true(steps.calls[PUSH] == steps.calls[POP]);
+    if ((int)steps.count > MOST_ON_CUDA + MOST_PER_LAUNCH * launches)
+        fail_msg(
+            "%s %s: %d instructions beside the driver; at most %d + %d for each of %d launches",
+            p->device, text, (int)steps.count, MOST_ON_CUDA, MOST_PER_LAUNCH, launches);
+}
+
+/* Checks the kernels of a device that accept the product with weights of the form `packed`. */
+static void on_kernels(prepared *p, const plain_case *c, uint32_t packed) {
+    bsmm_explanation e = {.struct_size = sizeof e};
+    p->desc.b_packed = packed;
+    p->desc.kernel = NULL;
+    for (uint32_t i = 0; bsmm_explain(&p->desc, i, &e) == BSMM_OK; i++) {
+        if (!e.accepts || counted[i][packed]++ >= MOST_RUNS) continue;
+        p->desc.kernel = e.kernel;
+        check_on_cuda(p, c);
+        p->desc.kernel = NULL;
+    }
+}
+
+static fake_cuda *find_driver(void) {
+    fake_cuda *const gpu = fake_find("libcuda.so.1", "fake_cuda_state");
+    void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; gpu && i < BSMM_COUNT(driver_functions); i++)
+        driver_at[i] = (uintptr_t)dlsym(library, driver_functions[i]);
+    return gpu;
+}
+
+/* Opens a fake GPU of each architecture that kernels are compiled for. */
+static void open_devices(fake_cuda *gpu, const char *const *devices, const int *capabilities,
+                         int count) {
+    gpu->driver.devices = count;
+    gpu->driver.free_bytes = (size_t)1 << 32;
+    for (int i = 0; i < count; i++) {
+        gpu->capability = capabilities[i];
+        const bsmm_backend *backend;
+        const void *device;
+        assert_int_equal(bsmm_device_open(devices[i], &backend, &device), BSMM_OK);
+    }
+}
+
+static void test_a_run_on_cuda_has_few_instructions(void **state) {
+    (void)state;
+    static const char *const devices[] = {"cuda:0", "cuda:1", "cuda:2"};
+    static const int capabilities[] = {90, 100, 120};
+    fake_cuda *const gpu = find_driver();
+    if (!gpu || !test_steps_can_count()) skip();
+    open_devices(gpu, devices, capabilities, 3);
+    bool seen[MOST_KERNELS] = {false};
+    for (int d = 0; d < 3; d++) {
+        memset(counted, 0, sizeof counted);
+        gpu->driver.owner = d;
+        for (size_t i = 0; i < BSMM_COUNT(cuda_cases); i++) {
+            prepared p;
+            prepare(&p, &cuda_cases[i], devices[d]);
+            on_kernels(&p, &cuda_cases[i], BSMM_PACKED_NONE);
+            on_kernels(&p, &cuda_cases[i], BSMM_PACKED_WIDE);
+            release(&p);
+        }
+        for (int i = 0; i < MOST_KERNELS; i++)
+            seen[i] = seen[i] || counted[i][BSMM_PACKED_NONE];
+    }
+    const bsmm_kernel *k;
+    for (uint32_t i = 0; (k = bsmm_kernel_at(i)); i++)
+        if (strcmp(k->device, "cuda") == 0 && !seen[i]) fail_msg("%s: no run was counted", k->name);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_run_on_the_cpu_has_few_instructions),
+        cmocka_unit_test(test_a_run_on_cuda_has_few_instructions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
