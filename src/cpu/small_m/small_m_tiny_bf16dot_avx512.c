@@ -57,44 +57,65 @@ INLINE bool load_bf16(const bsmm_operand *o, int64_t steps, tile *to) {
     return is_usual(&e);
 }
 
-/* Decodes 32 8-bit codes to bf16. The tables have the low and high bytes of bf16 for codes without
- * sign, and the sign bit is added. */
-INLINE __m512i decode_row(const __m512i table[4], __m256i codes) {
-    __m512i words = _mm512_cvtepu8_epi16(codes);
-    __m512i twice = _mm512_or_si512(words, _mm512_slli_epi16(words, 8));
-    __m512i low = _mm512_permutex2var_epi8(table[0], twice, table[1]);
-    __m512i high = _mm512_permutex2var_epi8(table[2], twice, table[3]);
-    __m512i bf16 = _mm512_mask_mov_epi8(low, 0xaaaaaaaaaaaaaaaa, high);
-    return _mm512_ternarylogic_epi32(bf16, twice, _mm512_set1_epi16((short)0x8000), 0xf8);
-}
-
 /* Multiplies 32 elements by an e8m0 scale. Zeros stay zero. */
 INLINE __m512i scale_row(__m512i bf16, uint8_t code) {
     __mmask32 there = _mm512_test_epi16_mask(bf16, _mm512_set1_epi16(0x7fff));
     return _mm512_mask_add_epi16(bf16, there, bf16, _mm512_set1_epi16((short)((code - 127) * 128)));
 }
 
-INLINE bool load_bytes(const bsmm_operand *o, int64_t steps, tile *to) {
+/* This struct points to an item, i.e. to the 32 elements of a step in a row of A, and to the place
+ * of its pairs. */
+typedef struct item {
+    const uint8_t *codes;
+    int32_t *pairs;
+    int64_t step;
+} item;
+
+/* Returns the item after `i`: the next step of the row, or the first step of the next row. */
+INLINE item next_item(item i, int64_t steps, int64_t ld) {
+    i.codes += BSMM_SMALL_M_STEP;
+    i.pairs += STEP_PAIRS;
+    if (++i.step < steps) return i;
+    i.codes += ld - steps * BSMM_SMALL_M_STEP;
+    i.pairs += (STEPS - steps) * STEP_PAIRS;
+    i.step = 0;
+    return i;
+}
+
+/* Decodes 8-bit elements, two items at a time. If the number of items is odd, the last item is
+ * decoded twice. If this function were inlined, it would slow down the loops over a bf16 A. */
+TARGET static __attribute__((noinline)) bool load_bytes(const bsmm_operand *o, int64_t steps,
+                                                        tile *to) {
     const bsmm_pack_table *t = bsmm_pack_table_of(o->m.format.elem);
     const __m512i table[4] = {_mm512_load_si512(t->low), _mm512_load_si512(t->low + 64),
                               _mm512_load_si512(t->high), _mm512_load_si512(t->high + 64)};
+    /* This order of 8-byte units puts each item into halves of the lanes of 128 bits. */
+    const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     const bool is_scaled = o->m.format.scale == BSMM_SCALE_E8M0;
-    const uint8_t *data = o->m.data, *scales = o->m.scales;
-    __m256i largest = _mm256_setzero_si256();
+    const uint8_t *scales = o->m.scales;
+    const int64_t count = o->m.rows * steps;
+    __m512i largest = _mm512_setzero_si512();
     bsmm_tiny_codes unused;
     if (is_scaled && !bsmm_tiny_load_codes(o, 0, o->m.rows, LEAST_E8M0, MOST_E8M0, &unused))
         return false;
-    for (int64_t r = 0; r < o->m.rows; r++)
-        for (int64_t i = 0; i < steps; i++) {
-            const uint8_t *at = data + r * o->m.ld + i * BSMM_SMALL_M_STEP;
-            __m256i codes = _mm256_loadu_si256((const __m256i *)(const void *)at);
-            largest = _mm256_max_epu8(largest, _mm256_and_si256(codes, _mm256_set1_epi8(0x7f)));
-            __m512i bf16 = decode_row(table, codes);
-            if (is_scaled) bf16 = scale_row(bf16, scales[r * steps + i]);
-            _mm512_store_si512(to->pairs[r] + i * STEP_PAIRS, bf16);
+    item first = {o->m.data, to->pairs[0], 0};
+    for (int64_t i = 0; i < count; i += 2) {
+        const bool has_second = i + 1 < count;
+        const item second = has_second ? next_item(first, steps, o->m.ld) : first;
+        __m512i half[2], codes = _mm512_inserti64x4(
+                             _mm512_castsi256_si512(_mm256_loadu_si256((const void *)first.codes)),
+                             _mm256_loadu_si256((const void *)second.codes), 1);
+        bsmm_bf16_decode_halves(table, &largest, _mm512_permutexvar_epi64(order, codes), half);
+        if (is_scaled) {
+            half[0] = scale_row(half[0], scales[i]);
+            half[1] = scale_row(half[1], scales[i + has_second]);
         }
-    const __m256i most = _mm256_set1_epi8((char)(special_of(o->m.format.elem) - 1));
-    return !_mm256_cmpgt_epu8_mask(largest, most);
+        _mm512_store_si512(first.pairs, half[0]);
+        _mm512_store_si512(second.pairs, half[1]);
+        first = next_item(second, steps, o->m.ld);
+    }
+    const __m512i most = _mm512_set1_epi8((char)(special_of(o->m.format.elem) - 1));
+    return !_mm512_cmpgt_epu8_mask(largest, most);
 }
 
 /* Loads fp32 scales of up to 16 rows, of which each has one. Returns false if a scale is
