@@ -1,0 +1,18 @@
+/* Declares three fake NVIDIA GPUs, one of each compute capability for which bsmm has kernels: 9.0,
+ * 10.0 and 12.0. They are devices of the fake driver in tests/fake_cuda. */
+#ifndef BSMM_TEST_FAKE_GPUS_H
+#define BSMM_TEST_FAKE_GPUS_H
+
+#include "../fake_cuda/fake_cuda.h"
+
+enum { FAKE_GPUS = 3 };
+
+/* These are the names of the devices in bsmm. */
+extern const char *const fake_gpus[FAKE_GPUS];
+
+/* Opens the GPUs and returns the state of the fake driver. Prints a message and returns NULL if the
+ * driver is not on LD_LIBRARY_PATH. The driver reports one owner of all memory (driver.owner), so a
+ * test sets the owner before it uses a GPU. */
+fake_cuda *fake_gpus_open(void);
+
+#endif
