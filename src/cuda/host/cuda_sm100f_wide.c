@@ -83,11 +83,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
 
 static bsmm_status run_in_context(const bsmm_product *p, const wide_state *s, void *workspace) {
     bsmm_scaled_params params = s->params;
-    BSMM_TRY(bsmm_wide_bind(p, &s->operands, workspace,
-                            &(bsmm_wide_slots){.sides = params.sides,
-                                               .elements = {&params.a, &params.b},
-                                               .headers = params.headers,
-                                               .refused = &params.refused}));
+    BSMM_TRY(bsmm_wide_bind(p, &s->operands, workspace, &params));
     bsmm_gpu_epilogue_bind(p, &params.epilogue);
     if (params.store != BSMM_SCALED_STORE_ANY)
         BSMM_TRY(bsmm_cuda_ready_map_at(p->device, &s->d, p->d.m.data, &params.d));

@@ -71,11 +71,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
 
 static bsmm_status run_in_context(const bsmm_product *p, const groups_state *s, void *workspace) {
     bsmm_scaled_params params = s->sums.params;
-    BSMM_TRY(bsmm_wide_bind(p, &s->operands, workspace,
-                            &(bsmm_wide_slots){.sides = params.sides,
-                                               .elements = {&params.a, &params.b},
-                                               .headers = params.headers,
-                                               .refused = &params.refused}));
+    BSMM_TRY(bsmm_wide_bind(p, &s->operands, workspace, &params));
     BSMM_TRY(bsmm_group_sums_run(p, &s->sums, &params));
     return bsmm_wide_run_otherwise(p, &s->operands, params.refused);
 }

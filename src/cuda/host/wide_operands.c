@@ -142,7 +142,7 @@ bsmm_status bsmm_wide_make(const bsmm_product *p, uint32_t a_rows, uint32_t b_ro
 
 /* Queues the kernels that pack one operand to `room`, and sets its parameters. */
 static bsmm_status bind_side(const bsmm_product *p, const bsmm_wide_operands *s, int side, head *h,
-                             uint8_t *room, const bsmm_wide_slots *slots) {
+                             uint8_t *room, bsmm_scaled_params *params) {
     const bsmm_operand *o = bsmm_cuda_side(p, side);
     const bsmm_wgmma_source *source = &s->sources[side];
     const bsmm_wgmma_packing how = {&h->headers[side], true, NULL};
@@ -151,23 +151,23 @@ static bsmm_status bind_side(const bsmm_product *p, const bsmm_wide_operands *s,
     if (!source->stored && !packed_before)
         BSMM_TRY(bsmm_wgmma_fill(p, o, source, &s->packers[side], &how, room));
     if (!is_always_exact(o, source))
-        slots->headers[side] = packed_before ? (const bsmm_pack_header *)(void *)room : how.header;
-    bsmm_gpu_operand_bind(o, &slots->sides[side]);
+        params->headers[side] = packed_before ? (const bsmm_pack_header *)(void *)room : how.header;
+    bsmm_gpu_operand_bind(o, &params->sides[side]);
     return bsmm_cuda_ready_map_at(p->device, &s->maps[side],
                                   bsmm_wgmma_side_of(o, source, room).elements,
-                                  slots->elements[side]);
+                                  side ? &params->b : &params->a);
 }
 
 bsmm_status bsmm_wide_bind(const bsmm_product *p, const bsmm_wide_operands *s, void *workspace,
-                           const bsmm_wide_slots *slots) {
+                           bsmm_scaled_params *params) {
     head *h = (head *)(((uintptr_t)workspace + 1023) / 1024 * 1024);
     uint8_t *const room = (uint8_t *)h + HEAD_BYTES;
     if (bsmm_wide_workspace_bytes(p, s)) {
         BSMM_TRY(bsmm_pack_clear(p->device, &s->clear, h, sizeof *h, p->stream));
-        *slots->refused = &h->refused;
+        params->refused = &h->refused;
     }
-    BSMM_TRY(bind_side(p, s, 0, h, room, slots));
-    return bind_side(p, s, 1, h, room + s->sources[0].bytes, slots);
+    BSMM_TRY(bind_side(p, s, 0, h, room, params));
+    return bind_side(p, s, 1, h, room + s->sources[0].bytes, params);
 }
 
 bsmm_status bsmm_wide_run_otherwise(const bsmm_product *p, const bsmm_wide_operands *s,

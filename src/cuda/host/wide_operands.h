@@ -14,6 +14,7 @@
 
 #include "cuda/host/generic.h"
 #include "cuda/host/wgmma_operands.h"
+#include "cuda/sm100f/scaled_params.h"
 
 typedef struct bsmm_wide_operands {
     uint32_t elem; /* `elem` is the element type that the tensor cores multiply, bf16 or f16. */
@@ -44,19 +45,11 @@ uint32_t bsmm_wide_form_of(const bsmm_wide_operands *operands, uint32_t rows, ui
 bsmm_status bsmm_wide_make(const bsmm_product *p, uint32_t a_rows, uint32_t b_rows,
                            bsmm_wide_operands *operands);
 
-/* Points to the parameters of a kernel that describe its operands. A header is NULL if packing its
+/* Queues the kernels that pack A and B to the workspace, and sets the parameters of a kernel that
+ * describe its operands: sides, a, b, headers and refused. A header stays NULL if packing its
  * operand is always exact, or if the operand is not packed. */
-typedef struct bsmm_wide_slots {
-    bsmm_gpu_operand *sides;
-    CUtensorMap *elements[2];
-    const bsmm_pack_header **headers;
-    uint32_t **refused;
-} bsmm_wide_slots;
-
-/* Queues the kernels that pack A and B to the workspace, and sets the parameters to which `slots`
- * points. */
 bsmm_status bsmm_wide_bind(const bsmm_product *p, const bsmm_wide_operands *operands,
-                           void *workspace, const bsmm_wide_slots *slots);
+                           void *workspace, bsmm_scaled_params *params);
 
 /* Queues the generic GEMM, which computes the product if the kernel has set `refused`. */
 bsmm_status bsmm_wide_run_otherwise(const bsmm_product *p, const bsmm_wide_operands *operands,
