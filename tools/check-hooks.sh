@@ -1,6 +1,7 @@
 #!/bin/bash
 # Checks that the libraries contain no code that only tests may use: no function that pretends
-# another processor, cache or tile, and no kernel that only tests launch.
+# another processor, cache or tile, no kernel that only tests launch, and no variable that code
+# outside its file could change.
 #
 #   usage: check-hooks.sh LIBRARY...
 set -euo pipefail
@@ -10,6 +11,12 @@ for library in "$@"; do
     [ -n "$names" ] || { echo "$library: nm lists no name"; exit 1; }
     if found=$(grep -E "$hooks" <<<"$names"); then
         echo "$library has hooks of tests:"
+        echo "$found"
+        exit 1
+    fi
+    # objdump lists the symbols of a static library. A shared library lists only exported ones.
+    if found=$(objdump -t "$library" 2>/dev/null | grep -E ' g +O \.(data|bss)'$'\t'); then
+        echo "$library has variables that code outside their files could change:"
         echo "$found"
         exit 1
     fi

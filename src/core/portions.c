@@ -1,10 +1,6 @@
 /* Runs products with a block-scaled D on GPUs, in portions of D's rows (portions.h). */
 #include "core/portions.h"
 
-/* The results of a portion are written once and read once. Smaller portions would stay in a GPU's
- * L2 cache, but a kernel that packs B packs it again for each portion, which takes longer. */
-uint64_t bsmm_portion_most_bytes = UINT64_C(256) << 20;
-
 enum {
     /* LINE: each row of a portion's fp32 results begins at a multiple of 32 results, i.e. of 128
      * bytes. */
@@ -60,7 +56,7 @@ static bsmm_portions portions_of(const bsmm_product *p) {
     const int64_t rows = p->d.m.rows, most = bsmm_round_up(bounded(rows) + 1, TILE);
     const int64_t unit = common_multiple(unit_of(&p->a, most), unit_of(&p->d, most), most);
     const uint64_t unit_bytes = result_bytes(p, unit);
-    uint64_t units = unit_bytes ? bsmm_portion_most_bytes / unit_bytes : 1;
+    uint64_t units = unit_bytes ? bsmm_portion_most_bytes() / unit_bytes : 1;
     if (units < 1) units = 1;
     const bool whole = units >= (uint64_t)bsmm_ceil_div(rows, unit);
     bsmm_portions made = {.rows = whole ? rows : (int64_t)units * unit};

@@ -16,9 +16,14 @@ typedef struct bsmm_portions {
     uint64_t result_bytes;
 } bsmm_portions;
 
-/* bsmm_portion_most_bytes is the largest size in bytes of one portion's fp32 results, unless a
- * portion of the fewest possible rows is larger. Only tests change it. */
-extern uint64_t bsmm_portion_most_bytes;
+/* BSMM_PORTION_MOST_BYTES is the largest size in bytes of one portion's fp32 results, unless a
+ * portion of the fewest possible rows is larger. The results of a portion are written once and read
+ * once. Smaller portions would stay in a GPU's L2 cache, but a kernel that packs B packs it again
+ * for each portion, which takes longer. */
+#define BSMM_PORTION_MOST_BYTES (UINT64_C(256) << 20)
+
+/* Returns BSMM_PORTION_MOST_BYTES. Only tests link another definition of this function. */
+uint64_t bsmm_portion_most_bytes(void);
 
 /* Tells whether a product runs in portions. */
 static inline bool bsmm_has_portions(const bsmm_product *p) {

@@ -1,0 +1,12 @@
+/* Declares a function by which a test changes the size of the portions in which a GPU computes a
+ * product with a block-scaled D. Tests link it instead of src/core/portions_known.c. */
+#ifndef BSMM_TEST_PORTION_HOOKS_H
+#define BSMM_TEST_PORTION_HOOKS_H
+
+#include <stdint.h>
+
+/* Makes the library see `bytes` bytes as the largest size of a portion's fp32 results. 0 makes it
+ * see the real size again. */
+void bsmm_portion_pretend_most_bytes(uint64_t bytes);
+
+#endif
