@@ -290,15 +290,25 @@ static inline bool is_clear_of(const bsmm_operand *o, const void *memory, uint64
            is_apart(o->m.global_scale, sizeof *o->m.global_scale, memory, bytes);
 }
 
-/* Returns true if C and the bias of a simple product (is_valid_simple) are absent or valid. */
+/* Returns true if C and the bias are absent, or given and aligned to 4 bytes. */
 static inline bool are_addends_simple(const bsmm_product *p) {
-    const bsmm_operand *c = &p->c, *d = &p->d;
-    bool is_c_valid = !p->has_c || (is_simple_operand(c) &&
-                                    (same_place(c, d) || is_clear_of(c, d->m.data, d->data_bytes)));
-    bool is_bias_valid =
-        !p->bias_elem || (p->bias && bsmm_is_aligned(p->bias, 4) &&
-                          is_apart(p->bias, bias_bytes(p), d->m.data, d->data_bytes));
-    return is_c_valid && is_bias_valid;
+    return (!p->has_c || is_simple_operand(&p->c)) &&
+           (!p->bias_elem || (p->bias && bsmm_is_aligned(p->bias, 4)));
+}
+
+/* Returns true if A, B, C and the bias are certainly apart from a part of D. */
+static inline bool are_inputs_clear_of(const bsmm_product *p, const void *range, uint64_t bytes) {
+    return is_clear_of(&p->a, range, bytes) && is_clear_of(&p->b, range, bytes) &&
+           (!p->has_c || same_place(&p->c, &p->d) || is_clear_of(&p->c, range, bytes)) &&
+           (!p->bias_elem || is_apart(p->bias, bias_bytes(p), range, bytes));
+}
+
+/* Returns true if the scales of a block-scaled D are apart from its data and from all inputs. */
+static bool are_scales_apart(const bsmm_product *p) {
+    const bsmm_matrix *d = &p->d.m;
+    return are_inputs_clear_of(p, d->scales, p->d.scale_bytes) &&
+           is_apart(d->data, p->d.data_bytes, d->scales, p->d.scale_bytes) &&
+           is_apart(d->global_scale, sizeof *d->global_scale, d->scales, p->d.scale_bytes);
 }
 
 /* Returns true if the memory of a simple product is valid. If the function returns false, the
@@ -306,11 +316,12 @@ static inline bool are_addends_simple(const bsmm_product *p) {
  * of a tiny product. A simple product lies in host memory, and reads only A, B, C and a bias. */
 static bool is_valid_simple(const bsmm_product *p, const bsmm_kernel *kernel) {
     const bsmm_operand *d = &p->d;
-    bool is_simple = p->backend->host_memory && !kernel->alignment && !has_arrays(p) &&
-                     d->m.format.scale == BSMM_SCALE_NONE && !d->m.global_scale;
+    bool is_simple = p->backend->host_memory && !kernel->alignment && !has_arrays(p);
     return is_simple && is_simple_operand(&p->a) && (p->packed_form || is_simple_operand(&p->b)) &&
-           is_simple_operand(d) && is_clear_of(&p->a, d->m.data, d->data_bytes) &&
-           is_clear_of(&p->b, d->m.data, d->data_bytes) && are_addends_simple(p);
+           is_simple_operand(d) && are_addends_simple(p) &&
+           are_inputs_clear_of(p, d->m.data, d->data_bytes) &&
+           is_apart(d->m.global_scale, sizeof *d->m.global_scale, d->m.data, d->data_bytes) &&
+           (d->m.format.scale == BSMM_SCALE_NONE || are_scales_apart(p));
 }
 
 bsmm_status bsmm_check_memory(const bsmm_product *p, const bsmm_kernel *kernel) {

@@ -26,6 +26,7 @@ typedef struct plain_case {
     int64_t m, n, k;
     uint32_t compute;
     bool adds_c;
+    const char *d; /* `d` is the format of D. NULL means f32. */
 } plain_case;
 
 /* Holds a plan and the memory of its runs. */
@@ -45,7 +46,7 @@ static void *upload(const char *device, const void *from, size_t bytes) {
 }
 
 static void prepare(prepared *p, const plain_case *c, const char *device) {
-    const char *const formats[4] = {c->a, c->b, "f32", "f32"};
+    const char *const formats[4] = {c->a, c->b, c->d ? c->d : "f32", "f32"};
     const int64_t rows[4] = {c->m, c->n, c->m, c->m}, cols[4] = {c->k, c->k, c->n, c->n};
     rng r = {17};
     *p = (prepared){.device = device, .beta = 1};
@@ -95,6 +96,7 @@ static void open_plan(prepared *p) {
                                 .b_scales = p->on[1].scales,
                                 .c = p->desc.c ? p->on[3].data : NULL,
                                 .d = p->on[2].data,
+                                .d_scales = p->on[2].scales,
                                 .workspace_bytes = bsmm_plan_workspace_bytes(p->plan)};
     p->buffers.workspace = p->workspace = new_memory(p, p->buffers.workspace_bytes);
     p->packed = NULL;
@@ -167,14 +169,15 @@ static void on_chosen_kernel(prepared *p, const plain_case *c, uint32_t packed) 
 }
 
 static const plain_case cpu_cases[] = {
-    {"mxfp4", "mxfp4", 8, 8, 32, 0, false},
-    {"mxfp4", "mxfp4", 16, 64, 64, 0, false},
-    {"mxfp4", "mxfp4", 128, 128, 128, 0, false},
-    {"bf16", "mxfp4", 8, 8, 32, 0, false},
-    {"mxfp8", "mxfp8", 16, 64, 64, 0, false},
-    {"fp8_group128", "fp8_block128", 128, 128, 128, 0, false},
-    {"f32", "f32", 8, 8, 32, 0, false},
-    {"bf16", "mxfp4", 8, 8, 32, 0, true},
+    {"mxfp4", "mxfp4", 8, 8, 32, 0, false, NULL},
+    {"mxfp4", "mxfp4", 16, 64, 64, 0, false, NULL},
+    {"mxfp4", "mxfp4", 128, 128, 128, 0, false, NULL},
+    {"bf16", "mxfp4", 8, 8, 32, 0, false, NULL},
+    {"mxfp8", "mxfp8", 16, 64, 64, 0, false, NULL},
+    {"fp8_group128", "fp8_block128", 128, 128, 128, 0, false, NULL},
+    {"f32", "f32", 8, 8, 32, 0, false, NULL},
+    {"bf16", "mxfp4", 8, 8, 32, 0, true, NULL},
+    {"mxfp8", "mxfp8", 16, 64, 64, 0, false, "mxfp8"},
 };
 
 static void test_a_run_on_the_cpu_has_few_instructions(void **state) {
@@ -191,15 +194,16 @@ static void test_a_run_on_the_cpu_has_few_instructions(void **state) {
 }
 
 static const plain_case cuda_cases[] = {
-    {"bf16", "mxfp4", 1, 512, 512, 0, true},
-    {"mxfp4", "mxfp4", 512, 512, 512, 0, false},
-    {"fp8_group128", "fp8_block128", 512, 512, 512, 0, false},
-    {"fp8_group128", "fp8_block128", 4, 512, 512, 0, false},
-    {"f16", "mxfp4", 128, 512, 512, 0, false},
-    {"nvfp4", "nvfp4", 4, 512, 512, 0, false},
-    {"mxfp8", "mxfp8", 512, 512, 512, BSMM_COMPUTE_FAST, false},
-    {"bf16", "fp8_block128", 512, 512, 512, 0, false},
-    {"f32", "f32", 64, 512, 512, 0, false},
+    {"bf16", "mxfp4", 1, 512, 512, 0, true, NULL},
+    {"mxfp4", "mxfp4", 512, 512, 512, 0, false, NULL},
+    {"fp8_group128", "fp8_block128", 512, 512, 512, 0, false, NULL},
+    {"fp8_group128", "fp8_block128", 4, 512, 512, 0, false, NULL},
+    {"f16", "mxfp4", 128, 512, 512, 0, false, NULL},
+    {"nvfp4", "nvfp4", 4, 512, 512, 0, false, NULL},
+    {"mxfp8", "mxfp8", 512, 512, 512, BSMM_COMPUTE_FAST, false, NULL},
+    {"bf16", "fp8_block128", 512, 512, 512, 0, false, NULL},
+    {"f32", "f32", 64, 512, 512, 0, false, NULL},
+    {"bf16", "bf16", 64, 512, 512, 0, false, "mxfp8"},
 };
 
 /* A run may call these functions of the driver. The first ones are the indices of
