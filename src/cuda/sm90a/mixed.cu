@@ -16,7 +16,29 @@
  * (mixed_stage.h). There is no producer warp, because with more than 16 warps a thread would have
  * fewer than 128 registers. The epilogue adds the accumulators in the order of K
  * (mixed_epilogue.h). cuda_sm90a_mixed.c states the error bound, and docs/notes/hopper-large.md has
- * measurements. */
+ * measurements.
+ *
+ * The drawing shows the time of one warpgroup. "mul 0.1" means that wgmma multiplies chunk 1 (32 of
+ * 128 elements of K) of step 0, and "dec 0.1" means that the threads decode the weights of this
+ * chunk. A's ring buffer has four slots, or two for each group if two groups split K:
+ *
+ *     time ---------------------------------------------------------------------------------->
+ *     copies of A    ~~ F0 ~~ F1 ~~ F2 ~~ F3                                      ~~ step 4 ~~
+ *     threads        dec 0.0 | dec 0.1 | dec 0.2 | dec 0.3 | W1 dec 1.0 |    dec 1.1 | dec 1.2
+ *     tensor cores   wait F0 | mul 0.0 | mul 0.1 | mul 0.2 | mul 0.3    |    mul 1.0 | mul 1.1
+ *     barriers                                                          D0 F1           wait D0
+ *
+ *     F  "full" barrier of a slot of A's ring buffer: the tile of a step has arrived in the slot.
+ *        The warps of the group wait before they multiply the step.
+ *     D  "done" barrier of a slot: every warp of the group has multiplied the step. One warp waits
+ *        during chunk 1 of the next step, and then copies the tile of a later step to the slot.
+ *     W  The thread waits until its own weights of the next step are in its ring buffer (cp.async),
+ *        reads them, and starts the copy of the weights of a later step to the slot that it read
+ *        before. No other thread takes part, except with 6-bit weights.
+ *
+ * This file and the files that it includes follow a step through the kernel: A's conversion, tiles
+ * and slots (mixed_stage.h), weights and scales (mixed_weights.h, mixed_groups.h), decoding
+ * (mixed_multiply.h) and the epilogue. mixed_body.h has the loop over the steps. */
 #include "cuda/sm90a/small_m_params.h"
 
 extern __shared__ __align__(128) uint8_t small_m_shared[];
