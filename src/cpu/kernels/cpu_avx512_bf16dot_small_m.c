@@ -50,8 +50,11 @@ static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel 
 static bsmm_small_m_engine form_of(bool by_fma) {
     if (by_fma)
         return (bsmm_small_m_engine){.make_context = bsmm_decode_tables_for_fmas,
-                                     .pack_a = pack_wide};
-    return (bsmm_small_m_engine){.make_context = bsmm_decode_tables_for_dots, .pack_a = pack_a};
+                                     .pack_a = pack_wide,
+                                     .prepare = bsmm_small_m_bf16_prepare};
+    return (bsmm_small_m_engine){.make_context = bsmm_decode_tables_for_dots,
+                                 .pack_a = pack_a,
+                                 .prepare = bsmm_small_m_bf16_prepare_dots};
 }
 
 /* Sets the members of an engine that depend on the format of B. */
@@ -91,7 +94,6 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     d.scale_unit = bsmm_small_m_scale_unit(p->b.m.format.scale, BSMM_BF16_SEGMENT_UNIT);
     d.longest_chunk = by_segment ? 0 : BSMM_BF16_CHUNK;
     d.pack_b = pack_b;
-    d.prepare = bsmm_small_m_bf16_prepare;
     d.multiply_packed = bsmm_small_m_bf16_packed[by_fma][by_segment];
     choose_loop(p, by_fma, by_segment, tile, &d);
     if (!by_fma && bsmm_small_m_is_tiny(p) && bsmm_small_m_tiny_bf16dot_takes(p))

@@ -49,6 +49,12 @@ void bsmm_decode_tables_for_fmas(const bsmm_product *p, void *to);
  * scales of a panel (16 rows of B). */
 bool bsmm_small_m_bf16_prepare(const bsmm_small_m_scales *s);
 
+/* Does the same for the loops with dot products. It replaces each e4m3 scale by a product code:
+ * bits 0 to 2 are the mantissa m of the scale (1 + m / 8) * 2^(8 - d), and bits 3 to 7 are d. The
+ * product code of a scale of zero is BSMM_PRODUCT_ZERO. */
+bool bsmm_small_m_bf16_prepare_dots(const bsmm_small_m_scales *s);
+enum { BSMM_PRODUCT_ZERO = 0xff };
+
 /* A tile of A has 1, 2, 4, 6, 8, 12 or 16 rows. */
 enum { BSMM_BF16_TILES = 7 };
 

@@ -5,9 +5,9 @@
  * With 6-bit elements and 16 rows of A, it is faster to scale the elements than the sums. The
  * exponent of each element is then lowered by log2(the row's largest scale / the element's scale).
  * A saturating subtraction lowers the exponent, so zeros stay zero. Both ways give the same bits
- * (change_unit has the reason). For e4m3 scales and e2m1 elements, the mantissa of a product is
- * that of the scale, multiplied by 1 or by 1.5. Both mantissas are computed once per scale. Each
- * element then selects one of the two mantissas and lowers the exponent of its product.
+ * (change_unit has the reason). An e4m3 scale is a power of two times one of eight mantissas. The
+ * power of two multiplies the sums, as an e8m0 scale does. A table with 64 entries gives the
+ * product of the mantissa and an e2m1 element.
  *
  * A dot product has a latency of six cycles, and each one must wait for the one before on the same
  * accumulator. With up to four rows of A, several panels of B are therefore multiplied side by
@@ -36,9 +36,9 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 #    define PANELS_OF(kind, width)                                                                 \
         ((width) == 1 ? 4 : (width) > 4 ? 1 : ((kind) == BSMM_PRODUCTS4 ? 4 : 8) / (width))
 
-/* SCALES_SUMS is true if e8m0 scales multiply the sums instead of the elements. */
+/* SCALES_SUMS is true if the powers of two of scales multiply the sums instead of the elements. */
 #    define SCALES_SUMS(kind, width)                                                               \
-        ((kind) != BSMM_PRODUCTS4 && ((kind) != BSMM_SHIFTED6 || (width) < 16))
+        (((kind) != BSMM_SHIFTED6 && (kind) != BSMM_PRODUCTS4) || (width) < 16)
 
 typedef struct decoder {
     __m512i table[4];
@@ -47,16 +47,20 @@ typedef struct decoder {
     /* For SHIFTED4, `halves` is the number of bits by which each 16-bit half of a word is shifted
      * for pairs 0 and 1. */
     __m512i halves[2];
+    /* For PRODUCTS4, `lanes` has the number of the row of each byte, for a permutation that moves
+     * the scale codes of 16 rows to their lanes. */
+    __m512i lanes;
     /* `largest` is the largest magnitude of the 8-bit codes decoded so far, to find Inf and NaN. */
     __m512i largest;
 } decoder;
 
 /* Returns the bit positions of a pair of codes for a multishift, which works on two 32-bit words at
- * once. The first code begins at bit `first`. If `sign` is set, the sign bit of each code moves to
- * the top bit of its 16-bit result. */
-INLINE __m512i select_pair(int first, int bits, bool sign) {
-    int64_t low = first, high = first + bits, mask = 0x3f;
-    int64_t low_top = sign ? low - 4 : low, high_top = sign ? high - 4 : high;
+ * once. The first code begins at bit `first`. With `products`, a code is moved to bits 3 to 6 of
+ * its 16-bit result, and its sign also to the top bit. Otherwise it is moved to the lowest bits. */
+INLINE __m512i select_pair(int first, int bits, bool products) {
+    const int64_t mask = 0x3f, down = products ? 3 : 0, top_down = products ? 4 : 0;
+    const int64_t low = first - down, high = low + bits;
+    const int64_t low_top = first - top_down, high_top = low_top + bits;
     int64_t even =
         (low & mask) | (low_top & mask) << 8 | (high & mask) << 16 | (high_top & mask) << 24;
     int64_t odd = ((low + 32) & mask) | ((low_top + 32) & mask) << 8 | ((high + 32) & mask) << 16 |
@@ -72,56 +76,52 @@ INLINE void set_up(const bsmm_decode_tables *from, bsmm_weights kind, decoder *d
         d->select[i] = select_pair(2 * bits * i, bits, kind == BSMM_PRODUCTS4);
     d->halves[0] = _mm512_set1_epi32(4 << 16);
     d->halves[1] = _mm512_set1_epi32(8 | 12 << 16);
+    const __m512i row = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    d->lanes = _mm512_or_si512(row, _mm512_slli_epi32(row, 16));
     d->largest = _mm512_setzero_si512();
 }
 
-/* `scaling` holds the scales of 16 rows of B for a step (32 elements of K) or, with e4m3 scales,
- * for half a step. Each vector lane is one row. */
+/* `scaling` holds the part of the scales of 16 rows of B that multiplies the elements of a block.
+ * Each 32-bit lane is one row, and has the same number in both 16-bit halves. */
 typedef struct scaling {
-    /* If scales are powers of two, `shift` is the number that is subtracted from both 16-bit
-     * elements of a pair. */
+    /* If the elements are multiplied by powers of two, `shift` is the number that is subtracted
+     * from both 16-bit elements of a pair. */
     __m512i shift;
-    /* If scales are e4m3, `one` is the scale times 4, and `onehalf` is the scale times 6. 4 and 6
-     * are the largest values of e2m1 with the mantissas 1 and 1.5. */
-    __m512i one, onehalf;
+    /* If scales are e4m3, bits 0 to 2 of `codes` are the mantissa of the scale, and bits 3 to 7 are
+     * its exponent (bsmm_product_code). */
+    __m512i codes;
+    __mmask32 used; /* `used` selects the halves of rows whose scale is not zero. */
 } scaling;
 
 INLINE scaling no_scaling(void) {
     __m512i zero = _mm512_setzero_si512();
-    return (scaling){zero, zero, zero};
+    return (scaling){zero, zero, 0};
 }
 
-INLINE scaling load_scaling(const uint8_t *codes, bsmm_weights kind) {
-    __m128i v = _mm_load_si128((const __m128i *)(const void *)codes);
-    scaling s;
-    if (kind == BSMM_PRODUCTS4) {
-        /* The bits of an e4m3 code, read as f16, give 2^-8 of its value. The scale is multiplied by
-         * 4 and by 6, which are the largest values of e2m1 with the mantissas 1 and 1.5. */
-        __m512 value = _mm512_cvtph_ps(_mm256_slli_epi16(_mm256_cvtepu8_epi16(v), 7));
-        __m512i one = _mm512_castps_si512(_mm512_mul_ps(value, _mm512_set1_ps(0x1p10f)));
-        __m512i half = _mm512_castps_si512(_mm512_mul_ps(value, _mm512_set1_ps(0x1.8p10f)));
-        s.one = _mm512_or_si512(one, _mm512_srli_epi32(one, 16));
-        half = _mm512_or_si512(half, _mm512_srli_epi32(half, 16));
-        s.onehalf = _mm512_add_epi16(half, _mm512_set1_epi16(1));
-        s.shift = _mm512_setzero_si512();
-        return s;
-    }
-    __m512i wide = _mm512_cvtepu8_epi32(v);
+INLINE scaling load_shifts(const uint8_t *codes) {
+    __m512i wide = _mm512_cvtepu8_epi32(_mm_load_si128((const __m128i *)(const void *)codes));
+    scaling s = no_scaling();
     s.shift = _mm512_or_si512(_mm512_slli_epi32(wide, 7), _mm512_slli_epi32(wide, 23));
-    s.one = s.onehalf = s.shift;
     return s;
 }
 
-/* Returns a pair of products of e2m1 elements and their scales in bf16. A product has the mantissa
- * of the scale times 1 or times 1.5. For each code, table[0] tells by how many exponents its
- * product is below the largest product with the same mantissa. Bit 0 of an entry is set if the
- * mantissa is 1.5. The largest product with that mantissa (onehalf) has 1 added, so that the
- * subtraction removes bit 0. The entry of zero is so large that the subtraction saturates at
- * zero. */
-INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s) {
-    __m512i below = _mm512_permutexvar_epi16(codes, d->table[0]);
-    __mmask32 marked = _mm512_test_epi16_mask(below, _mm512_set1_epi16(1));
-    __m512i product = _mm512_subs_epu16(_mm512_mask_blend_epi16(marked, s->one, s->onehalf), below);
+INLINE scaling load_product_codes(const decoder *d, const uint8_t *codes) {
+    __m512i v = _mm512_castsi128_si512(_mm_load_si128((const __m128i *)(const void *)codes));
+    scaling s = no_scaling();
+    s.codes = _mm512_maskz_permutexvar_epi8(0x5555555555555555, d->lanes, v);
+    /* The exponent is moved from bits 3 to 7 to the exponent of bf16. */
+    s.shift = _mm512_slli_epi16(_mm512_and_si512(s.codes, _mm512_set1_epi16(0xf8)), 4);
+    s.used = _mm512_cmpneq_epi16_mask(s.codes, _mm512_set1_epi16(BSMM_PRODUCT_ZERO));
+    return s;
+}
+
+/* Returns a pair of products of e2m1 elements and the mantissas of their scales in bf16. `codes`
+ * has the magnitude of each element in bits 3 to 5 and its sign in the top bit. */
+INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s, bool scales_sums) {
+    /* 0xca selects the bits of `codes` where the first operand has ones, else those of s->codes. */
+    __m512i index = _mm512_ternarylogic_epi32(_mm512_set1_epi16(0x38), codes, s->codes, 0xca);
+    __m512i product = _mm512_maskz_permutex2var_epi16(s->used, d->table[0], index, d->table[1]);
+    if (!scales_sums) product = _mm512_subs_epu16(product, s->shift);
     return _mm512_ternarylogic_epi32(product, codes, _mm512_set1_epi16((short)0x8000), 0xf8);
 }
 
@@ -147,7 +147,7 @@ INLINE void decode_word(decoder *d, bsmm_weights kind, __m512i word, const scali
     for (int i = 0; i < pairs; i++) {
         __m512i codes = codes_of_pair(d, kind, word, i);
         if (kind == BSMM_PRODUCTS4)
-            pair[i] = product_pair(d, codes, s);
+            pair[i] = product_pair(d, codes, s, scales_sums);
         else if (kind == BSMM_SHIFTED4)
             pair[i] = _mm512_permutexvar_epi16(codes, d->table[0]);
         else
@@ -206,13 +206,14 @@ INLINE void transpose_group(const bsmm_small_m_span *s, int panels, bsmm_weights
     }
 }
 
-/* This struct holds the sums of all panels of B and rows of A. If e8m0 scales multiply the sums,
- * each sum is kept divided by the scale of the current block of its row of B, so that elements are
- * added without their scale. */
+/* This struct holds the sums of all panels of B and rows of A. If scales multiply the sums, each
+ * sum is kept divided by the power of two of the scale of the current block of its row of B, so
+ * that elements are added without it. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
-    /* The sums of a row of B are divided by one of the row's scales. For each row, `unit` holds
-     * log2(the row's largest scale / this scale), which is never negative. */
+    /* The sums of a row of B are divided by one of the row's scales. For each row, `unit` holds the
+     * exponent of (the largest scale / this scale), which is never negative, as bits of fp32. The
+     * largest scale is that of the row, or 2^8 for e4m3 scales. */
     __m512i unit[PANELS];
 } sums;
 
@@ -220,11 +221,11 @@ typedef struct sums {
  * power of two is exact. All packed values are multiples of 2^-60 (pack_bf16dot.c), so sums are
  * multiples of 2^-120 with any scale, and far below the largest fp32 value. */
 INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
-    const __m512i bias = _mm512_set1_epi32(127);
-    __m512i exponent = _mm512_add_epi32(_mm512_sub_epi32(unit, to->unit[panel]), bias);
-    __m512 ratio = _mm512_castsi512_ps(_mm512_slli_epi32(exponent, 23));
+    const __m512i one = _mm512_set1_epi32(127 << 23);
+    __m512i bits = _mm512_add_epi32(_mm512_sub_epi32(one, to->unit[panel]), unit);
     for (int r = 0; r < width; r++)
-        to->acc[panel * width + r] = _mm512_mul_ps(to->acc[panel * width + r], ratio);
+        to->acc[panel * width + r] =
+            _mm512_mul_ps(to->acc[panel * width + r], _mm512_castsi512_ps(bits));
     to->unit[panel] = unit;
 }
 
@@ -237,13 +238,22 @@ INLINE void restore_unit(const bsmm_small_m_span *s, int width, int panels, bsmm
 }
 
 /* Takes the scales of the next block of a panel. Returns those that multiply the elements. */
-INLINE scaling take_scales(const bsmm_small_m_span *s, const uint8_t *codes, int panel, int width,
-                           bsmm_weights kind, sums *to) {
+INLINE scaling take_scales(const bsmm_small_m_span *s, const decoder *d, const uint8_t *codes,
+                           int panel, int width, bsmm_weights kind, sums *to) {
     if (s->scales) return no_scaling();
     codes += panel * s->scale_pitch;
-    if (!SCALES_SUMS(kind, width)) return load_scaling(codes, kind);
-    change_unit(to, panel, width,
-                _mm512_cvtepu8_epi32(_mm_load_si128((const __m128i *)(const void *)codes)));
+    if (kind == BSMM_PRODUCTS4) {
+        scaling scale = load_product_codes(d, codes);
+        if (!SCALES_SUMS(kind, width)) return scale;
+        /* The exponent is moved from bits 3 to 7 to the exponent of fp32. */
+        change_unit(to, panel, width,
+                    _mm512_and_si512(_mm512_slli_epi32(scale.codes, 20),
+                                     _mm512_set1_epi32((int)0xff800000)));
+        return scale;
+    }
+    if (!SCALES_SUMS(kind, width)) return load_shifts(codes);
+    __m128i v = _mm_load_si128((const __m128i *)(const void *)codes);
+    change_unit(to, panel, width, _mm512_slli_epi32(_mm512_cvtepu8_epi32(v), 23));
     return no_scaling();
 }
 
@@ -258,19 +268,26 @@ INLINE void add_group(const bsmm_small_m_span *s, const group *g, const int32_t 
     for (int64_t i = 0; i < count; i++, codes += LANES) {
         scaling scale[PANELS];
         for (int p = 0; p < panels; p++)
-            scale[p] = take_scales(s, codes, p, width, kind, to);
+            scale[p] = take_scales(s, d, codes, p, width, kind, to);
         for (int w = 0; w < scaled; w++) {
+            /* Panels take turns, so that dot products with the same sums are far apart. With many
+             * rows of A, the rows separate them already. */
+            const int turns = width == 1 ? panels : 1;
 #    pragma GCC unroll 4
-            for (int p = 0; p < panels; p++) {
-                __m512i pair[4];
-                decode_word(d, kind, load_word(s, g, p, i * scaled + w, kind), &scale[p],
-                            SCALES_SUMS(kind, width), pair);
+            for (int first = 0; first < panels; first += turns) {
+                __m512i pair[PANELS][4];
+#    pragma GCC unroll 4
+                for (int p = 0; p < turns; p++)
+                    decode_word(d, kind, load_word(s, g, first + p, i * scaled + w, kind),
+                                &scale[first + p], SCALES_SUMS(kind, width), pair[p]);
 #    pragma GCC unroll 4
                 for (int q = 0; q < pairs; q++)
+#    pragma GCC unroll 4
+                    for (int p = 0; p < turns; p++)
 #    pragma GCC unroll 16
-                    for (int r = 0; r < width; r++)
-                        to->acc[p * width + r] =
-                            add_pair(to->acc[p * width + r], a[q * width + r], pair[q]);
+                        for (int r = 0; r < width; r++)
+                            to->acc[(first + p) * width + r] = add_pair(
+                                to->acc[(first + p) * width + r], a[q * width + r], pair[p][q]);
             }
             a += pairs * width;
         }

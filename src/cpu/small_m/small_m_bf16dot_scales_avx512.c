@@ -8,32 +8,54 @@
 #include <math.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+
+#    include <immintrin.h>
+
 /* The functions below are compiled for AVX-512 without a check of the processor, because only
  * kernels that need AVX-512 themselves call them. */
-#if defined(__x86_64__)
 #    define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
-#else
-#    define TARGET
-#endif
+
+/* The number of scale units of a panel is a multiple of 4, because K is padded to a multiple of 128
+ * elements. VECTOR_UNITS is the number of scale units whose codes fill a vector. */
+enum { VECTOR_UNITS = 4 };
+
+/* Finds the largest and the smallest code of each row. */
+TARGET static void find_extreme_codes(const bsmm_small_m_scales *s, codes16 *largest,
+                                      codes16 *smallest) {
+    __m512i most = _mm512_setzero_si512(), least = _mm512_set1_epi8(-1);
+    for (int64_t i = 0; i < s->units; i += VECTOR_UNITS) {
+        __m512i v = _mm512_loadu_si512(s->codes + i * LANES);
+        most = _mm512_max_epu8(most, v);
+        least = _mm512_min_epu8(least, v);
+    }
+    __m256i two = _mm256_max_epu8(_mm512_castsi512_si256(most), _mm512_extracti64x4_epi64(most, 1));
+    __m128i one = _mm_max_epu8(_mm256_castsi256_si128(two), _mm256_extracti128_si256(two, 1));
+    _mm_storeu_si128((__m128i *)(void *)largest, one);
+    two = _mm256_min_epu8(_mm512_castsi512_si256(least), _mm512_extracti64x4_epi64(least, 1));
+    one = _mm_min_epu8(_mm256_castsi256_si128(two), _mm256_extracti128_si256(two, 1));
+    _mm_storeu_si128((__m128i *)(void *)smallest, one);
+}
 
 /* Replaces each e8m0 scale by log2(the row's largest scale / this scale). Returns false if the
  * scales of a row are so far apart that the packer would not multiply all of them into the
  * elements. */
 TARGET static bool prepare_shifts(const bsmm_small_m_scales *s) {
     int deepest = 60 + ilogb(bsmm_elem_row(s->p->b.m.format.elem)->min_subnormal);
-    codes16 top = find_extreme_code(s, 0, 0), bottom = find_extreme_code(s, 0xff, 0);
+    codes16 top, bottom;
+    find_extreme_codes(s, &top, &bottom);
     int unusual = 0;
     for (int lane = 0; lane < LANES; lane++)
-        unusual |= (top.lane[lane] == 0xff) | (top.lane[lane] + bottom.lane[lane] - 0xff > deepest);
+        unusual |= (top.lane[lane] == 0xff) | (top.lane[lane] - bottom.lane[lane] > deepest);
     if (unusual) return false;
     for (int lane = 0; lane < LANES; lane++)
         s->factors[lane] *= bsmm_double_pow2(top.lane[lane] - 127);
-    const int64_t units = s->units;
-    for (int64_t i = 0; i < units; i++) {
-        codes16 v = load_codes(s, i);
-        for (int lane = 0; lane < LANES; lane++)
-            v.lane[lane] = (uint8_t)(top.lane[lane] - v.lane[lane]);
-        memcpy(s->codes + i * LANES, &v, sizeof v);
+    const __m512i tops =
+        _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)&top));
+    uint8_t *codes = s->codes;
+    for (int64_t i = 0; i < s->units; i += VECTOR_UNITS) {
+        __m512i v = _mm512_loadu_si512(codes + i * LANES);
+        _mm512_storeu_si512(codes + i * LANES, _mm512_sub_epi8(tops, v));
     }
     return true;
 }
@@ -68,3 +90,30 @@ bool bsmm_small_m_bf16_prepare(const bsmm_small_m_scales *s) {
     };
     return prepares[s->p->b.m.format.scale](s);
 }
+
+/* Replaces e4m3 codes by product codes. The exponent field e of a normal scale, (1 + m / 8) *
+ * 2^(e - 7), becomes 15 - e, so all bits of the field are inverted. A table has the product codes
+ * of the eight codes with e = 0: zero and the subnormal scales. */
+TARGET static void make_product_codes(uint8_t *codes, int64_t count) {
+    const __m512i small = _mm512_broadcast_i32x4(_mm_setr_epi8(
+        (char)BSMM_PRODUCT_ZERO, (char)(17 << 3), (char)(16 << 3), (char)(16 << 3 | 4), 15 << 3,
+        15 << 3 | 2, 15 << 3 | 4, 15 << 3 | 6, 0, 0, 0, 0, 0, 0, 0, 0));
+    for (int64_t i = 0; i < count; i += VECTOR_UNITS * LANES) {
+        __m512i v = _mm512_loadu_si512(codes + i);
+        __m512i inverted = _mm512_xor_si512(v, _mm512_set1_epi8(0x78));
+        __mmask64 is_small = _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(8));
+        _mm512_storeu_si512(codes + i, _mm512_mask_shuffle_epi8(inverted, is_small, small, v));
+    }
+}
+
+bool bsmm_small_m_bf16_prepare_dots(const bsmm_small_m_scales *s) {
+    if (!bsmm_small_m_bf16_prepare(s)) return false;
+    if (s->p->b.m.format.scale == BSMM_SCALE_E4M3) make_product_codes(s->codes, s->units * LANES);
+    return true;
+}
+
+#else
+
+typedef int bsmm_small_m_bf16dot_scales_needs_x86_64;
+
+#endif

@@ -40,16 +40,14 @@ static void make_words(uint32_t elem, tables *t) {
     }
 }
 
-/* Makes the table for e2m1 elements with e4m3 scales. An e2m1 value is 2^-k times 4 or 6, the
- * largest values with the mantissas 1 and 1.5. An entry holds k at the position of bf16's exponent;
- * its bit 0 is set for the mantissa 1.5. */
+/* Makes the table of the products of an e2m1 magnitude and the mantissa of an e4m3 scale, in bf16.
+ * The index has the magnitude in bits 3 to 5 and the mantissa in bits 0 to 2. The products are
+ * multiplied by 2^8, since the loop divides the powers of two of scales by 2^8. */
 static void make_products(uint32_t elem, tables *t) {
-    for (uint32_t i = 0; i < 32; i++) {
-        int exponent = 0;
-        double value = bsmm_elem_decode(elem, i & 7);
-        bool half = value != 0 && frexp(value, &exponent) == 0.75;
-        uint16_t below = value == 0 ? 0xffff : (uint16_t)((3 - exponent) * 128 | half);
-        memcpy(&t->bytes[0][i * 2], &below, sizeof below);
+    for (uint32_t i = 0; i < 64; i++) {
+        double mantissa = 1 + (i & 7) / 8.0;
+        uint16_t word = bf16_of(bsmm_elem_decode(elem, i >> 3) * mantissa * 0x1p8);
+        memcpy(&t->bytes[i / 32][i % 32 * 2], &word, sizeof word);
     }
 }
 

@@ -79,10 +79,15 @@ static void gather_codes(const bsmm_small_m_scales *s, const uint64_t *columns, 
          * next strip. The next panel itself would be prefetched too late, because the panels of a
          * strip are gathered one right after the other. */
         uint64_t next = (uint64_t)s->panels * s->p->b.map.tile_row_step;
-        for (int64_t i = 0; i < s->units; i++) {
+        /* s->units is a multiple of 4, because K is padded to a multiple of 128 elements. */
+        for (int64_t i = 0; i < s->units; i += 4) {
             const uint8_t *at = first + columns[i];
-            memcpy(s->codes + i * LANES, at, LANES);
-            if (i % 4 == 0) __builtin_prefetch((const void *)((uintptr_t)at + next), 0, 2);
+            if (columns[i + 3] == columns[i] + 3 * LANES)
+                memcpy(s->codes + i * LANES, at, 4 * LANES);
+            else
+                for (int64_t j = i; j < i + 4; j++)
+                    memcpy(s->codes + j * LANES, first + columns[j], LANES);
+            __builtin_prefetch((const void *)((uintptr_t)at + next), 0, 2);
         }
         return;
     }
