@@ -84,6 +84,11 @@ static const product_case cases[] = {
     {"mxfp6_e3m2", "mxfp6_e3m2", "f32", 33, 20, 608, 32, 64, FILL_EXTREME},
     {"mxfp8", "mxfp6_e2m3", "f32", 3, 33, 1440, 0, 0, FILL_ORDINARY},
     {"mxfp8", "mxfp6_e3m2", "f32", 33, 18, 160, 0, 0, FILL_SPECIAL},
+    /* In these products each wave multiplies several steps. */
+    {"bf16", "mxfp6_e2m3", "f32", 16, 33, 4096, 0, 0, FILL_ORDINARY},
+    {"f16", "mxfp6_e3m2", "f32", 3, 20, 4096, 0, 0, FILL_ORDINARY},
+    {"mxfp6_e3m2", "mxfp6_e3m2", "f32", 18, 20, 4096, 0, 0, FILL_ORDINARY},
+    {"mxfp8", "mxfp6_e2m3", "f32", 33, 20, 4096, 0, 0, FILL_ORDINARY},
     {"mxfp4", "mxfp4", "f32", 3, 33, 1440, 0, 0, FILL_ORDINARY},
     {"mxfp4", "mxfp4", "f32", 13, 20, 608, 32, 64, FILL_SPECIAL},
     {"mxfp4", "mxfp4", "f32", 33, 18, 160, 0, 0, FILL_EXTREME},
@@ -125,6 +130,16 @@ static const product_case cases[] = {
     {"e4m3_row", "fp8_block128", "f32", 18, 37, 608, 0, 0, FILL_ORDINARY},
     {"bf16_row", "e4m3_row", "f16", 18, 37, 608, 0, 0, FILL_ORDINARY},
     {"f16_row", "e4m3", "f32", 13, 20, 608, 0, 0, FILL_SPECIAL},
+    {"e4m3_row", "mxfp4", "f32", 3, 33, 1440, 0, 0, FILL_ORDINARY},
+    {"e4m3_row", "mxfp4", "bf16", 18, 20, 608, 32, 64, FILL_SPECIAL},
+    {"e4m3_row", "mxfp4", "f32", 33, 18, 160, 0, 0, FILL_EXTREME},
+    {"e4m3_row", "mxfp8", "f32", 18, 33, 1440, 32, 64, FILL_SPECIAL},
+    {"e4m3_row", "mxfp8", "f32", 33, 9720, 32, 0, 0, FILL_ORDINARY},
+    {"e4m3_row", "mxfp8_e5m2", "f32", 13, 20, 608, 0, 0, FILL_EXTREME},
+    {"e4m3_row", "nvfp4", "f32", 18, 33, 608, 0, 0, FILL_ORDINARY},
+    {"e4m3_row", "mxfp6_e2m3", "f32", 3, 33, 1440, 0, 0, FILL_ORDINARY},
+    {"e4m3_all", "mxfp6_e3m2", "f16", 33, 20, 608, 32, 64, FILL_SPECIAL},
+    {"e4m3", "mxfp4", "f32", 18, 33, 1440, 0, 0, FILL_SPECIAL},
 };
 
 /* Returns the format of an operand with `rows` rows and `cols` columns. After an element format,
@@ -198,13 +213,6 @@ static int run_case(const product_case *c, bool with_bias, rng *r) {
     return ran;
 }
 
-/* Returns the number of devices whose kernels take a product. Only gfx950 takes weights of 6
- * bits. */
-static int count_devices(const product_case *c) {
-    return bsmm_elem_row(format_of(c->b, c->n, c->k).elem)->bits == 6 ? 1
-                                                                      : (int)BSMM_COUNT(devices);
-}
-
 static void test_products(void **state) {
     (void)state;
     rng r = {3};
@@ -212,7 +220,7 @@ static void test_products(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(cases); i++)
         for (int with_bias = 0; with_bias < 1 + (cases[i].n < MANY_ROWS); with_bias++) {
             ran += run_case(&cases[i], with_bias, &r);
-            wanted += count_devices(&cases[i]);
+            wanted += (int)BSMM_COUNT(devices);
         }
     if (!ran) skip(); /* There is no simulator. */
     assert_int_equal(ran, wanted);
@@ -260,7 +268,8 @@ static void test_underflow(void **state) {
     (void)state;
     static const char *const pairs[][2] = {
         {"mxfp8", "mxfp8"},           {"mxfp8", "mxfp4"},       {"mxfp4", "mxfp4"},
-        {"mxfp8_e5m2", "mxfp8_e5m2"}, {"e4m3_row", "e4m3_row"}, {"fp8_group128", "fp8_block128"}};
+        {"mxfp8_e5m2", "mxfp8_e5m2"}, {"e4m3_row", "e4m3_row"}, {"fp8_group128", "fp8_block128"},
+        {"e4m3_row", "mxfp8"},        {"e4m3_row", "mxfp4"}};
     enum { M = 3, N = 20, K = 160 };
     rng r = {7};
     for (size_t i = 0; i < BSMM_COUNT(pairs) * BSMM_COUNT(devices); i++) {

@@ -1,5 +1,5 @@
-/* Decodes elements to bf16 on gfx942, which has no instructions for e2m1 and OCP's e4m3 and
- * e5m2.
+/* Decodes elements to bf16 on gfx942, which has no instructions for 4-bit and 6-bit elements and
+ * for OCP's e4m3 and e5m2.
  *
  * e2m1: a lane looks magnitudes up in a table. The table holds the eight magnitudes of e2m1 times
  * the scale, as bf16. The instruction v_perm_b32 picks four of eight bytes, so the table has the
@@ -8,7 +8,11 @@
  * e4m3: an instruction decodes two elements of e4m3fnuz to fp32. An e4m3 number has the code of
  * half its value in e4m3fnuz. -0 has the code of NaN there, so it becomes +0 before. The codes of
  * e4m3's NaN mean numbers there, so a lane looks for them. The same holds for e5m2 and e5m2fnuz,
- * and for the codes of e5m2's Inf and NaN. */
+ * and for the codes of e5m2's Inf and NaN.
+ *
+ * e2m3 and e3m2: a lane moves the 6-bit codes to bytes. With the sign in bit 7, a code is that of
+ * 2^-7 of its value in e4m3fnuz (e2m3), or of 2^-13 of its value in e5m2fnuz (e3m2). These formats
+ * have the same mantissas, and more bits of exponent. -0 becomes +0 here too. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_DECODE_GFX942_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_DECODE_GFX942_H
 
@@ -65,6 +69,11 @@ BSMM_DEVICE uint32_t small_m_has_nan(small_m_format f, const bsmm_u32x4 words[2]
     return (nans & 0x80808080u) != 0;
 }
 
+/* Returns log2 of the factor by which the value of a code as e4m3fnuz or e5m2fnuz is too small. */
+BSMM_DEVICE uint32_t small_m_lost(small_m_format f) {
+    return f.elem == BSMM_ELEM_E2M3 ? 7 : f.elem == BSMM_ELEM_E3M2 ? 13 : 1;
+}
+
 BSMM_DEVICE small_m_factor small_m_factor_of(small_m_shape s, small_m_format f, uint32_t codes,
                                              const bsmm_u32x4 words[2]) {
     small_m_factor factor = {.scale = 1};
@@ -76,7 +85,7 @@ BSMM_DEVICE small_m_factor small_m_factor_of(small_m_shape s, small_m_format f, 
     } else if (f.scale == BSMM_SCALE_E8M0) {
         if (f.elem == BSMM_ELEM_E2M1)
             factor.tables[0] = factor.tables[1] = small_m_table_of_e8m0(codes);
-        factor.scale = bsmm_bits_float((codes + 1) << 23);
+        factor.scale = bsmm_bits_float((codes + small_m_lost(f)) << 23);
         is_nan |= small_m_is_beyond(s, codes, small_m_any_of_lane(f, words));
     }
     factor.nan = small_m_nan_bits(is_nan);
@@ -101,12 +110,26 @@ BSMM_DEVICE uint32_t small_m_fnuz(uint32_t word) {
     return (word & nonzero & 0x80808080u) | low;
 }
 
-/* Decodes four e4m3 or e5m2 codes to two words of bf16. The values are half those of the elements,
- * or those of the elements times the scale if `is_scaled`. */
+/* Returns elements [4 * i, 4 * i + 4) of a lane's 6-bit elements, one in each byte. Their signs are
+ * in bit 7 and their magnitudes in bits 0 to 4. The elements are the bits [24 * i, 24 * i + 24) of
+ * the lane. Each of the two steps halves the number of elements in a part of the word, and the bits
+ * above the elements of a part are arbitrary. */
+BSMM_DEVICE uint32_t small_m_spread_six(const bsmm_u32x4 words[2], uint32_t i) {
+    const uint32_t first = 24 * i / 32, second = first + (24 * i % 32 > 8);
+    const uint32_t bits = __builtin_amdgcn_alignbit(words[second / 4][second % 4],
+                                                    words[first / 4][first % 4], 24 * i % 32);
+    const uint32_t halves = (bits & 0xfffu) | (bits << 4 & ~0xfffu);
+    const uint32_t bytes = (halves & 0x003f003fu) | (halves << 2 & ~0x003f003fu);
+    return (bytes << 2 & 0x80808080u) | (bytes & 0x1f1f1f1fu);
+}
+
+/* Decodes four codes to two words of bf16. They are codes of e4m3 or e5m2, or 6-bit codes that
+ * small_m_spread_six moved to bytes. If `is_scaled`, the values are those of the elements times the
+ * scale. Otherwise they are half those of e4m3 or e5m2 elements. */
 BSMM_DEVICE void small_m_decode_eight(small_m_format f, const small_m_factor *factor,
                                       bool is_scaled, uint32_t word, uint32_t to[2]) {
     const int32_t code = (int32_t)small_m_fnuz(word);
-    const bool e5m2 = f.elem == BSMM_ELEM_E5M2;
+    const bool e5m2 = f.elem == BSMM_ELEM_E5M2 || f.elem == BSMM_ELEM_E3M2;
     small_m_pair first = e5m2 ? __builtin_amdgcn_cvt_pk_f32_bf8(code, false)
                               : __builtin_amdgcn_cvt_pk_f32_fp8(code, false);
     small_m_pair second = e5m2 ? __builtin_amdgcn_cvt_pk_f32_bf8(code, true)
@@ -127,6 +150,11 @@ BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *fa
         const small_m_table *table = &factor->tables[quarter / 2];
         small_m_decode_e2m1(table, __builtin_amdgcn_perm(odd, even, 0x05010400), to);
         small_m_decode_e2m1(table, __builtin_amdgcn_perm(odd, even, 0x07030602), to + 2);
+    } else if (small_m_bits(f) == 6) {
+        const uint32_t low = small_m_spread_six(words, 2 * quarter);
+        const uint32_t high = small_m_spread_six(words, 2 * quarter + 1);
+        small_m_decode_eight(f, factor, true, low, to);
+        small_m_decode_eight(f, factor, true, high, to + 2);
     } else {
         const bool is_scaled = f.scale == BSMM_SCALE_E8M0;
         small_m_decode_eight(f, factor, is_scaled, words[quarter / 2][quarter % 2 * 2], to);

@@ -4,8 +4,8 @@
  * - e4m3 with fp32 scales or without scales: the FP8 instructions. gfx942 multiplies e4m3fnuz,
  * where the code of an e4m3 number means half its value. The lanes of gfx942 replace the codes of
  * -0 and NaN.
- * - mxfp8, mxfp6 and mxfp4 on both sides, on gfx950: the scaled instruction, which reads e8m0
- *   scales. */
+ * - mxfp8, mxfp6 and mxfp4 on both sides, and e4m3 without scales times these, on gfx950: the
+ *   scaled instruction, which reads e8m0 scales. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_DIRECT_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_DIRECT_H
 
@@ -22,7 +22,10 @@ BSMM_DEVICE bool small_m_is_fp8(small_m_shape s) {
 
 #if defined(__gfx950__)
 
-enum { SMALL_M_NAN_SCALE = 255 };
+enum {
+    SMALL_M_UNIT_SCALE = 127, /* This is the e8m0 code of a scale of 1. */
+    SMALL_M_NAN_SCALE = 255,
+};
 
 /* Returns the number by which the scaled instruction calls an element type. */
 BSMM_DEVICE uint32_t small_m_type(small_m_format f) {
@@ -64,9 +67,10 @@ BSMM_DEVICE uint32_t small_m_any_of_block(small_m_format f, const bsmm_u32x4 wor
 }
 
 /* Returns the code of the scale that a lane passes to the scaled instruction, or that of NaN if the
- * scale lies outside the kernel's range. */
+ * scale lies outside the kernel's range. If the operand has no scales, the scale is 1. */
 BSMM_DEVICE int32_t small_m_code(small_m_shape s, small_m_format f, const small_m_stored *from,
                                  uint32_t tile) {
+    if (f.scale == BSMM_SCALE_NONE) return SMALL_M_UNIT_SCALE;
     const uint32_t code = from->scales[tile];
     const uint32_t any = small_m_any_of_block(f, from->words[tile]);
     return (int32_t)(small_m_is_beyond(s, code, any) ? SMALL_M_NAN_SCALE : code);

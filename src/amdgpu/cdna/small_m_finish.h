@@ -62,7 +62,8 @@ BSMM_DEVICE float small_m_correction_of_sum(small_m_shape s) {
 
 /* Returns true if the kernel may multiply results by fp32 scales of whole rows. */
 BSMM_DEVICE bool small_m_takes_row_scales(small_m_shape s) {
-    return s.b.scale == BSMM_SCALE_NONE;
+    return s.b.scale == BSMM_SCALE_NONE ||
+           (s.a.elem == BSMM_ELEM_E4M3 && s.a.scale == BSMM_SCALE_NONE);
 }
 
 /* Returns the fp32 scale of a whole row, or 1 if results are not multiplied by such scales. */

@@ -75,10 +75,12 @@ BSMM_DEVICE bool small_m_has_floats(small_m_format f) {
     return f.scale == BSMM_SCALE_F32;
 }
 
-/* Returns true if the scaled instruction of gfx950 multiplies A and B as they are stored. */
+/* Returns true if the scaled instruction of gfx950 multiplies A and B as they are stored. Elements
+ * of A without scales have a scale of 1. */
 BSMM_DEVICE bool small_m_is_scaled(small_m_shape s) {
 #if defined(__gfx950__)
-    return s.a.scale == BSMM_SCALE_E8M0 && s.b.scale == BSMM_SCALE_E8M0;
+    const bool is_bytes = s.a.elem == BSMM_ELEM_E4M3 && s.a.scale == BSMM_SCALE_NONE;
+    return (s.a.scale == BSMM_SCALE_E8M0 || is_bytes) && s.b.scale == BSMM_SCALE_E8M0;
 #else
     (void)s;
     return false;
@@ -197,6 +199,8 @@ BSMM_DEVICE void small_m_load(small_m_shape s, small_m_format f, uint32_t tiles,
         if (small_m_bits(f) == 8)
             to->words[i][1] = __builtin_amdgcn_raw_buffer_load_b128(
                 from->elements, from->at[SMALL_M_MOST_TILES + i], offset, 0);
+        if (small_m_bits(f) == 6)
+            to->words[i][1] = small_m_load_eight(from, from->at[SMALL_M_MOST_TILES + i], offset);
         if (f.scale != BSMM_SCALE_NONE)
             to->scales[i] =
                 small_m_load_scale(f, from, from->scale_at[i], (int32_t)step * from->scale_step);

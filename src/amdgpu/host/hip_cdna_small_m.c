@@ -4,6 +4,8 @@
 #include "amdgpu/host/kernel.h"
 #include "gpu/params.h"
 
+#include <string.h>
+
 enum {
     MOST_ROWS = 64,
     /* WAVES is the number of waves that a compute unit runs at once. */
@@ -15,8 +17,9 @@ enum {
 };
 
 /* Describes the kernels for a pair of formats. If B's format has no scales, the formats also stand
- * for those whose fp32 scales cover whole rows. If a scale is fp32, the number of rows of its block
- * is not compared: that of A is any number, and that of B any multiple of 16. */
+ * for those whose fp32 scales cover whole rows. An A of e4m3 without scales also stands for one
+ * with such scales. If a scale is fp32, the number of rows of its block is not compared: that of A
+ * is any number, and that of B any multiple of 16. */
 typedef struct pair {
     bsmm_format a, b;
     bsmm_hip_function functions[B_SIZES][A_SIZES];
@@ -37,15 +40,18 @@ typedef struct pair {
     {{{module, name "_16x16", 0}, {module, name "_16x32", 0}, {module, name "_16x64", 0}}, \
      {{module, name "_32x16", 0}, {module, name "_32x32", 0}, {module, name "_32x64", 0}}}
 
-#define SIX_BITS(name) FUNCTIONS("gfx950/small_m_mxfp6", "small_m_" name)
+/* The two rows of a pair with weights of 6 bits are those of the two processors. */
+#define SIX_BITS(a, b, name) \
+    {a, b, FUNCTIONS("gfx942/small_m_mxfp6", "small_m_" name)}, \
+    {a, b, FUNCTIONS("gfx950/small_m_mxfp6", "small_m_" name)}
 
 static const pair pairs[] = {
     {F16, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_f16_mxfp4")},
     {F16, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_f16_mxfp8")},
     {F16, NVFP4, FUNCTIONS("cdna/small_m_nvfp4", "small_m_f16_nvfp4")},
     {F16, FP8_FLOATS, FUNCTIONS("cdna/small_m_fp8", "small_m_f16_fp8")},
-    {F16, MXFP6_E2M3, SIX_BITS("f16_mxfp6_e2m3")},
-    {F16, MXFP6_E3M2, SIX_BITS("f16_mxfp6_e3m2")},
+    SIX_BITS(F16, MXFP6_E2M3, "f16_mxfp6_e2m3"),
+    SIX_BITS(F16, MXFP6_E3M2, "f16_mxfp6_e3m2"),
     {BF16, MXFP8_E5M2, FUNCTIONS("cdna/small_m_mxfp8_e5m2", "small_m_bf16_mxfp8_e5m2")},
     {F16, MXFP8_E5M2, FUNCTIONS("cdna/small_m_mxfp8_e5m2", "small_m_f16_mxfp8_e5m2")},
     {MXFP8_E5M2, MXFP8_E5M2,
@@ -55,18 +61,24 @@ static const pair pairs[] = {
     {BF16, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_bf16_mxfp8")},
     {MXFP8, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_mxfp8_mxfp8")},
     {MXFP8, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_mxfp8_mxfp4")},
-    {BF16, MXFP6_E2M3, SIX_BITS("bf16_mxfp6_e2m3")},
-    {BF16, MXFP6_E3M2, SIX_BITS("bf16_mxfp6_e3m2")},
-    {MXFP6_E2M3, MXFP6_E2M3, SIX_BITS("mxfp6_e2m3_mxfp6_e2m3")},
-    {MXFP6_E3M2, MXFP6_E3M2, SIX_BITS("mxfp6_e3m2_mxfp6_e3m2")},
-    {MXFP8, MXFP6_E2M3, SIX_BITS("mxfp8_mxfp6_e2m3")},
-    {MXFP8, MXFP6_E3M2, SIX_BITS("mxfp8_mxfp6_e3m2")},
+    SIX_BITS(BF16, MXFP6_E2M3, "bf16_mxfp6_e2m3"),
+    SIX_BITS(BF16, MXFP6_E3M2, "bf16_mxfp6_e3m2"),
+    SIX_BITS(MXFP6_E2M3, MXFP6_E2M3, "mxfp6_e2m3_mxfp6_e2m3"),
+    SIX_BITS(MXFP6_E3M2, MXFP6_E3M2, "mxfp6_e3m2_mxfp6_e3m2"),
+    SIX_BITS(MXFP8, MXFP6_E2M3, "mxfp8_mxfp6_e2m3"),
+    SIX_BITS(MXFP8, MXFP6_E3M2, "mxfp8_mxfp6_e3m2"),
     {BF16, NVFP4, FUNCTIONS("cdna/small_m_nvfp4", "small_m_bf16_nvfp4")},
     {BF16, FP8_FLOATS, FUNCTIONS("cdna/small_m_fp8", "small_m_bf16_fp8")},
     {FP8_FLOATS, FP8_FLOATS, FUNCTIONS("cdna/small_m_fp8", "small_m_fp8_fp8")},
     {BF16, E4M3, FUNCTIONS("cdna/small_m_e4m3", "small_m_bf16_e4m3")},
     {F16, E4M3, FUNCTIONS("cdna/small_m_e4m3", "small_m_f16_e4m3")},
     {E4M3, E4M3, FUNCTIONS("cdna/small_m_e4m3", "small_m_e4m3_e4m3")},
+    {E4M3, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_e4m3_mxfp4")},
+    {E4M3, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_e4m3_mxfp8")},
+    {E4M3, MXFP8_E5M2, FUNCTIONS("cdna/small_m_mxfp8_e5m2", "small_m_e4m3_mxfp8_e5m2")},
+    {E4M3, NVFP4, FUNCTIONS("cdna/small_m_nvfp4", "small_m_e4m3_nvfp4")},
+    SIX_BITS(E4M3, MXFP6_E2M3, "e4m3_mxfp6_e2m3"),
+    SIX_BITS(E4M3, MXFP6_E3M2, "e4m3_mxfp6_e3m2"),
 };
 /* clang-format on */
 
@@ -86,15 +98,24 @@ static bool is_format(const bsmm_format *want, const bsmm_operand *o, bool rows)
     return bsmm_format_equal(*want, *f);
 }
 
-/* Returns the first pair of formats that fits a product. Kernels for fp32 scales along K need 16
- * rows of B in a block. If B's scales cover whole rows, a later pair may fit. */
+/* Returns true if the folder of a module is that of the device's processor, or of all
+ * processors. */
+static bool is_for(const char *module, const bsmm_hip_device *device) {
+    return strncmp(module, "cdna/", 5) == 0 ||
+           strncmp(module, device->arch, strlen(device->arch)) == 0;
+}
+
+/* Returns the first pair of formats that fits a product and the device. Kernels for fp32 scales
+ * along K need 16 rows of B in a block. If B's scales cover whole rows, a later pair may fit. */
 static const pair *find_pair(const bsmm_product *p) {
     const bool uneven = p->b.m.format.block_rows % BSMM_CDNA_SMALL_M_EDGE != 0;
     const bool skip = uneven && has_row_scales(&p->b);
     for (size_t i = 0; i < BSMM_COUNT(pairs); i++) {
         const bool rows = pairs[i].b.scale == BSMM_SCALE_NONE;
+        const bool a_rows = rows || pairs[i].a.elem == BSMM_ELEM_E4M3;
         if (skip && pairs[i].b.scale == BSMM_SCALE_F32) continue;
-        if (is_format(&pairs[i].a, &p->a, rows) && is_format(&pairs[i].b, &p->b, rows))
+        if (!is_for(pairs[i].functions[0][0].module, p->device)) continue;
+        if (is_format(&pairs[i].a, &p->a, a_rows) && is_format(&pairs[i].b, &p->b, rows))
             return &pairs[i];
     }
     return NULL;
@@ -194,8 +215,9 @@ static const char *refuse_sides(const bsmm_product *p, char *why, size_t size) {
     if (!formats)
         return bsmm_gpu_refuse_formats(p,
                                        "the kernel takes bf16 or f16 times mxfp4, mxfp6, mxfp8, "
-                                       "nvfp4 or e4m3 with f32 scales or none, mxfp8 times mxfp4 "
-                                       "or mxfp6, and equal pairs of these but nvfp4",
+                                       "nvfp4 or e4m3 with f32 scales or none, e4m3 with one scale "
+                                       "a row or none times mxfp4, mxfp6, mxfp8 or nvfp4, mxfp8 "
+                                       "times mxfp4 or mxfp6, and equal pairs of these but nvfp4",
                                        why, size);
     if (!reason) reason = refuse_side(&p->a, 'A', has_wide_elements(&p->a) ? 8 : 32, why, size);
     if (!reason) reason = refuse_side(&p->b, 'B', 32, why, size);
@@ -298,16 +320,17 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 }
 
 /* Returns the error bound, relative to the sum of the magnitudes of all products. A matrix
- * instruction adds up to 32 products to a sum (128 if A has e8m0 scales) and may
- * truncate each of these terms 23 bits below the largest. Then the sums of up to eight waves are
- * added. An f16 element is the sum of two bf16 numbers of its sign, so twice as many products are
- * added. With fp32 scales for parts of rows, an instruction adds only the products of a step of 128
- * elements. The bound then allows a rounding for the product of two scales, and one for adding the
- * sum of a step to a total. Three roundings multiply results by scales of whole rows. */
+ * instruction adds up to 32 products to a sum (128 if B has e8m0 scales and A at most 8 bits) and
+ * may truncate each of these terms 23 bits below the largest. Then the sums of up to eight waves
+ * are added. An f16 element is the sum of two bf16 numbers of its sign, so twice as many products
+ * are added. With fp32 scales for parts of rows, an instruction adds only the products of a step of
+ * 128 elements. The bound then allows a rounding for the product of two scales, and one for adding
+ * the sum of a step to a total. Three roundings multiply results by scales of whole rows. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     const double k = (double)p->a.m.cols, waves = BSMM_CDNA_SMALL_M_MOST_WAVES;
-    const double once = p->a.m.format.scale == BSMM_SCALE_E8M0 ? 128 : 32;
+    const bool is_scaled = p->b.m.format.scale == BSMM_SCALE_E8M0 && !has_wide_elements(&p->a);
+    const double once = is_scaled ? 128 : 32;
     const double parts = p->a.m.format.elem == BSMM_ELEM_F16 ? 2 : 1;
     const double at_end = scales_at_end(p) ? 3 : 0;
     const double steps = k / BSMM_CDNA_SMALL_M_K + 2;
