@@ -93,10 +93,10 @@ BSMM_API const char *bsmm_error_message(void);
  * the fnuz variants: AMD CDNA3 ISA; nvfp4: NVIDIA cuBLAS and PTX ISA 8.7.
  * ---------------------------------------------------------------------------------------- */
 
-/* Element formats, i.e. the number format of one matrix element. A code, i.e. the bits of one
- * element, has a sign s, an exponent field E and a mantissa field M of m bits. The format has an
- * exponent bias b. If E is 0, the value of a finite code is (-1)^s 2^(1-b) M/2^m. Otherwise its
- * value is (-1)^s 2^(E-b) (1 + M/2^m). */
+/* A bsmm_elem is the number format of one matrix element. A code, i.e. the bits of one element, has
+ * a sign s, an exponent field E and a mantissa field M of m bits. The format has an exponent bias
+ * b. If E is 0, the value of a finite code is (-1)^s 2^(1-b) M/2^m. Otherwise its value is (-1)^s
+ * 2^(E-b) (1 + M/2^m). */
 typedef enum bsmm_elem {
     BSMM_ELEM_NONE = 0,
     BSMM_ELEM_F32 = 1,
@@ -178,18 +178,20 @@ typedef enum bsmm_order {
  * c), where r counts blocks along rows, and c counts blocks along K. R and C are the numbers of
  * blocks in the two directions. Offsets count scales. docs/LAYOUTS.md draws each layout. */
 typedef enum bsmm_layout {
-    BSMM_LAYOUT_ROW_MAJOR = 0, /* offset r * ld + c; ld 0 means C */
-    BSMM_LAYOUT_COL_MAJOR = 1, /* offset c * ld + r; ld 0 means R */
-    /* tiles of scale_tile_rows x scale_tile_cols scales; row-major in a tile and among tiles */
+    BSMM_LAYOUT_ROW_MAJOR = 0, /* The offset is r * ld + c. ld 0 means C. */
+    BSMM_LAYOUT_COL_MAJOR = 1, /* The offset is c * ld + r. ld 0 means R. */
+    /* The scales are stored in tiles of scale_tile_rows x scale_tile_cols scales. The scales of a
+     * tile are in row-major order, and so are the tiles. */
     BSMM_LAYOUT_TILE_CONTIGUOUS = 2,
-    BSMM_LAYOUT_NV_128X4 = 3, /* 128 x 4 tiles of cuBLAS, tcgen05, torchao to_blocked */
-    BSMM_LAYOUT_NV_8X4 = 4,   /* 8 x 4 tiles of vLLM and FlashInfer for small M */
-    /* layout of hipBLASLt's BLK32_UE8M0_32_8_EXT and aiter's shuffle_scale */
+    /* tiles of 128 x 4 scales, as in cuBLAS, tcgen05, torchao to_blocked */
+    BSMM_LAYOUT_NV_128X4 = 3,
+    BSMM_LAYOUT_NV_8X4 = 4, /* tiles of 8 x 4 scales, as in vLLM and FlashInfer for small M */
+    /* This is the layout of hipBLASLt's BLK32_UE8M0_32_8_EXT and of aiter's shuffle_scale. */
     BSMM_LAYOUT_CDNA4_MFMA16 = 5,
     BSMM_LAYOUT_CDNA4_MFMA32 = 6, /* layout of Triton's block-scaled tutorial for 32x32 MFMA */
-    /* cuBLASLt's fp32 scales of 1x128 blocks: offset c * roundup(R, 4) + r */
+    /* cuBLASLt stores the fp32 scales of 1x128 blocks so. The offset is c * roundup(R, 4) + r. */
     BSMM_LAYOUT_CUBLAS_VEC128 = 7,
-    /* cuBLASLt's fp32 scales of 128x128 blocks: offset r * roundup(C, 4) + c */
+    /* cuBLASLt stores the fp32 scales of 128x128 blocks so. The offset is r * roundup(C, 4) + c. */
     BSMM_LAYOUT_CUBLAS_BLK128 = 8
 } bsmm_layout;
 
@@ -226,7 +228,7 @@ typedef struct bsmm_matrix {
      * and COL_MAJOR, because these layouts have no padding. */
     uint64_t scale_bytes;
     uint32_t scale_layout; /* Layout of the scales, a bsmm_layout */
-    uint32_t global_kind;  /* Multiplier or divisor: a bsmm_global for global_scale */
+    uint32_t global_kind;  /* Use of global_scale (multiply or divide), a bsmm_global */
     uint32_t scale_tile_rows, scale_tile_cols; /* Size of a tile in scales (TILE_CONTIGUOUS only) */
     /* Leading dimension of the scales, in scales, for ROW_MAJOR and COL_MAJOR only; 0 = no gaps. */
     int64_t scale_ld;
@@ -345,10 +347,10 @@ typedef enum bsmm_group_flags {
      * of A, such as -1, stands for a row of zeros. If A has block scales, its block_rows must be
      * 1. */
     BSMM_GROUP_GATHER_A = 64,
-    /* Each group has a separate array of scales, for matrices of kinds ROWS and K in which each
-     * group owns a range of rows or columns. The scales of a group are laid out and padded as for a
-     * matrix of the group's shape. They follow the scales of the group before. scale_bytes must be
-     * at least bsmm_group_scale_bytes. */
+    /* The scales of a matrix that is divided among the groups are separate arrays, one for each
+     * group. This is for kinds ROWS and K. The array of a group is laid out and padded as the
+     * scales of a matrix with the group's rows (columns). The arrays follow one another in the
+     * order of the groups. scale_bytes must be at least bsmm_group_scale_bytes. */
     BSMM_GROUP_SCALES_APART = 128
 } bsmm_group_flags;
 
@@ -464,8 +466,8 @@ typedef enum bsmm_matmul_flags {
     BSMM_MATMUL_BATCH_INVARIANT = 2
 } bsmm_matmul_flags;
 
-/* A form of packed weights, i.e. the data layout that bsmm_pack_b makes from B, and that runs read
- * instead of B.
+/* A bsmm_packed_form is a form of packed weights, i.e. the data layout that bsmm_pack_b makes from
+ * B, and that runs read instead of B.
  *
  * Packed weights consist of a header and of B in the packed form, including its second-level scale.
  * The header says what was packed. It names no kernel and no number of rows. Every plan whose
@@ -474,16 +476,17 @@ typedef enum bsmm_matmul_flags {
  * the kind of device ("cpu", "cuda" or "hip"), the form and, with WIDE, the name of the panels. B's
  * order, leading dimension and scale layout change no byte. */
 typedef enum bsmm_packed_form {
-    BSMM_PACKED_NONE = 0, /* Runs read B as it is described. */
-    /* Decoded values of B in panels, i.e. in the order in which one engine reads them, followed by
-     * B itself. There are several layouts of panels, each with a name, which the header contains.
-     * Which of them is the fastest depends on A's format and on the processor. A plan uses the
-     * panels of its kernel; bsmm_plan_packed_info tells their name, and the field b_panels of a
-     * description chooses a kernel by this name. */
+    /* Runs read B from the buffers of the run, in the layout that the description gives. */
+    BSMM_PACKED_NONE = 0,
+    /* Decoded values of B are stored in panels, followed by B itself. A panel is a block of rows of
+     * B in the order in which a CPU kernel reads them. There are several layouts of panels, each
+     * with a name, which the header contains. Which of them is the fastest depends on A's format
+     * and on the processor. A plan uses the panels of its kernel. bsmm_plan_packed_info tells their
+     * name, and the field b_panels of a description chooses a kernel by this name. */
     BSMM_PACKED_WIDE = 1,
-    /* The codes and scales of B in one order that is fixed for the kind of device. Packed weights
-     * of at least 64 KiB and 64 rows take at most 3% more bytes than B. Every kernel reads this
-     * form on every device. */
+    /* The codes and scales of B are stored in one order that is fixed for the kind of device.
+     * Packed weights of at least 64 KiB and 64 rows take at most 3% more bytes than B. Every kernel
+     * reads this form on every device. */
     BSMM_PACKED_COMPACT = 2
 } bsmm_packed_form;
 
@@ -615,9 +618,10 @@ typedef struct bsmm_buffers {
 
 /* Returns the size in bytes of B packed in the form desc->b_packed, or in the form WIDE if
  * desc->b_packed is NONE. The packed bytes may be written to a file and mapped again. The size is 0
- * for groups of kind K, and for WIDE if the kernel does not read packed panels of B. A plan with
- * desc->b_packed is refused in these cases. On a GPU, the size is also 0 if desc->b_packed is NONE
- * and B is not stored as in packed weights, i.e. with adjacent rows and row-major scales. */
+ * for groups of kind K, and for WIDE if the kernel does not read packed panels of B. If
+ * desc->b_packed is not NONE, bsmm_plan_create refuses the product in these two cases. On a GPU,
+ * the size is also 0 if desc->b_packed is NONE and B is not stored as in packed weights, i.e. with
+ * adjacent rows and row-major scales. */
 BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
 /* Packs buffers->b, b_scales and b_global into `packed`, which must be aligned to 64 bytes. With
  * groups it packs all matrices of the stack B. It reads no other field of `buffers` except the
@@ -729,9 +733,11 @@ BSMM_API bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
 /* These flags are options of a quantization recipe, i.e. of the rule that chooses scales
  * (docs/RECIPES.md). They may be added. */
 typedef enum bsmm_quantize_flags {
-    /* Round f32 scales to powers of two (ue8m0); each recipe has its own rule */
+    /* Round f32 scales to powers of two (ue8m0). docs/RECIPES.md has each recipe's rounding
+     * rule. */
     BSMM_QUANTIZE_POW2 = 1,
-    BSMM_QUANTIZE_ONE_LEVEL = 2 /* Write no per-tensor scale, for recipes where it is optional */
+    /* Write no per-tensor scale. This is for recipes whose per-tensor scale is optional. */
+    BSMM_QUANTIZE_ONE_LEVEL = 2
 } bsmm_quantize_flags;
 
 /* A bsmm_quantize_desc is the description of a quantization: the source matrix, the destination
@@ -839,18 +845,21 @@ BSMM_API bsmm_status bsmm_relayout_scales_on(const bsmm_exec *exec, const bsmm_m
  * ---------------------------------------------------------------------------------------- */
 
 /* A bsmm_elem_info has the properties of an element format or of the scale format e8m0. `bits` is
- * the width of a whole code, including its sign. `max` is the largest finite value. min_normal and
- * min_subnormal are the least positive values of the two kinds. */
+ * the width of a whole code, including its sign. `max` is the largest finite value. min_normal is
+ * the smallest positive normal value, and min_subnormal is the smallest positive subnormal
+ * value. */
 typedef struct bsmm_elem_info {
     uint32_t struct_size;
     uint32_t elem;                               /* The format, a bsmm_elem */
     const char *name;                            /* Name of the format, such as "e4m3" */
-    uint32_t bits, exponent_bits, mantissa_bits; /* Widths in bits; `bits`: whole code */
+    uint32_t bits, exponent_bits, mantissa_bits; /* Widths in bits; `bits` counts the whole code */
     int32_t bias;                                /* Bias of the exponent */
-    double max, min_normal, min_subnormal;       /* Largest and least values; 0: none */
+    double max, min_normal, min_subnormal;       /* The values as numbers; 0 if there is none */
     const char *nan, *inf, *zeros; /* Codes of NaN, Inf and zero, as text; "none" if none */
     const char *used_by;           /* Hardware and block formats that use this format, as text */
 } bsmm_elem_info;
+/* Gives the properties of element format number `index`, counted from 0. Returns NOT_FOUND past the
+ * last one. */
 BSMM_API bsmm_status bsmm_elem_at(uint32_t index, bsmm_elem_info *info);
 
 /* A bsmm_preset_info describes a preset, i.e. a block-scaled format with a name. */
@@ -866,6 +875,7 @@ typedef struct bsmm_preset_info {
      * elements */
     double bits_per_weight;
 } bsmm_preset_info;
+/* Gives preset number `index`, counted from 0. Returns NOT_FOUND past the last one. */
 BSMM_API bsmm_status bsmm_preset_at(uint32_t index, bsmm_preset_info *info);
 
 /* A bsmm_digit is one digit of a scale layout. A layout splits the row and the column of a scale
@@ -879,17 +889,20 @@ typedef struct bsmm_digit {
 } bsmm_digit;
 /* A bsmm_layout_info has the properties of a scale layout. `padding` says to which size the layout
  * pads a matrix of scales. `offset` is the formula of an offset. `used_by` names the libraries that
- * use the layout. If the layout has no fixed tile (tile_rows and tile_cols are 0), the caller or
- * the matrix gives its size. */
+ * use the layout. If tile_rows and tile_cols are 0, the layout has no tiles, or the fields
+ * scale_tile_rows and scale_tile_cols of a bsmm_matrix give the size of its tiles. */
 typedef struct bsmm_layout_info {
     uint32_t struct_size;
     uint32_t layout;                               /* The layout, a bsmm_layout */
-    const char *name, *padding, *offset, *used_by; /* Name; its properties as text */
+    const char *name, *padding, *offset, *used_by; /* Name, and the properties as text */
     uint32_t tile_rows, tile_cols;                 /* Size of a tile in scales; 0: no fixed tile */
     uint32_t digit_count; /* Number of digits; 0: rows or columns at a constant stride */
     bsmm_digit digits[6]; /* The digits; the fastest of each axis comes first */
 } bsmm_layout_info;
+/* Gives the properties of scale layout number `index`, counted from 0. Returns NOT_FOUND past the
+ * last one. */
 BSMM_API bsmm_status bsmm_layout_at(uint32_t index, bsmm_layout_info *info);
+/* Gives the scale layout, a bsmm_layout, of a name. Returns NOT_FOUND if the name is unknown. */
 BSMM_API bsmm_status bsmm_layout_from_name(const char *name, uint32_t *layout);
 
 /* Gives the offset, in scales, of the scale of block (block_row, block_col) in the scale layout of
@@ -902,11 +915,13 @@ typedef struct bsmm_activation_info {
     uint32_t struct_size;
     uint32_t activation; /* The activation, a bsmm_activation */
     const char *name;    /* Name of the activation, such as "gelu_tanh" */
-    const char *formula; /* Formula f(x) as text; of a gated activation, the function of gate */
+    const char *formula; /* Formula f(x), or f(gate) of a gated activation, as text */
     const char *source;  /* Source of the formula */
     uint32_t is_gated;   /* 1: it takes gate and up from two columns */
-    uint32_t has_slope;  /* 1: bsmm_epilogue.slope changes the result */
+    uint32_t has_slope;  /* 1: bsmm_epilogue.slope changes the result; 0: it does not */
 } bsmm_activation_info;
+/* Gives the properties of activation number `index`, counted from 0. Returns NOT_FOUND past the
+ * last one. */
 BSMM_API bsmm_status bsmm_activation_at(uint32_t index, bsmm_activation_info *info);
 
 /* A bsmm_recipe_info has the properties of a recipe, i.e. of a named rule that chooses scales and
@@ -918,6 +933,8 @@ typedef struct bsmm_recipe_info {
     const char *formats;       /* Presets that the recipe writes, separated by spaces */
     const char *rule, *source; /* Rule for scales; project whose bytes the recipe reproduces */
 } bsmm_recipe_info;
+/* Gives the properties of recipe number `index`, counted from 0. Returns NOT_FOUND past the last
+ * one. */
 BSMM_API bsmm_status bsmm_recipe_at(uint32_t index, bsmm_recipe_info *info);
 
 /* ------------------------------------------------------------------------------------------
@@ -940,6 +957,8 @@ typedef struct bsmm_device_info {
     uint32_t matrix_cores;
     uint32_t megahertz; /* Maximum clock of the matrix cores in MHz; 0 if cdna is 0 */
 } bsmm_device_info;
+/* Gives the peak rates of known device number `index`, counted from 0. Returns NOT_FOUND past the
+ * last one. */
 BSMM_API bsmm_status bsmm_device_at(uint32_t index, bsmm_device_info *info);
 
 /* A bsmm_local_device is a device of this machine. It is "cpu", a GPU whose driver is present
@@ -954,6 +973,7 @@ typedef struct bsmm_local_device {
     char title[96]; /* Product name */
     char features[160]; /* Features, separated by spaces */
 } bsmm_local_device;
+/* Gives device number `index`, counted from 0. Returns NOT_FOUND past the last one. */
 BSMM_API bsmm_status bsmm_local_device_at(uint32_t index, bsmm_local_device *info);
 
 /* ---- Device memory, for callers that have no other runtime ----
@@ -1034,13 +1054,14 @@ typedef struct bsmm_mfma_info {
  * NOT_FOUND past the last entry. Thread-safe. */
 BSMM_API bsmm_status bsmm_mfma_at(uint32_t index, bsmm_mfma_info *info);
 
-/* A bsmm_mfma_operand is an operand of a matrix instruction. The comments say how an element's
- * (row, col) maps to the indices of D(i, j) = sum over k of A(i, k) B(k, j). */
+/* A bsmm_mfma_operand is an operand of a matrix instruction, which computes D(i, j) = sum over k of
+ * A(i, k) B(k, j), plus C(i, j). The comment of each value says which indices an element's (row,
+ * col) stands for. */
 typedef enum bsmm_mfma_operand {
-    BSMM_MFMA_A = 0,       /* A(i, k) */
-    BSMM_MFMA_B = 1,       /* B(k, j) */
-    BSMM_MFMA_C = 2,       /* C(i, j) */
-    BSMM_MFMA_D = 3,       /* D(i, j) */
+    BSMM_MFMA_A = 0,       /* (row, col) is (i, k): the element A(i, k) */
+    BSMM_MFMA_B = 1,       /* (row, col) is (k, j): the element B(k, j) */
+    BSMM_MFMA_C = 2,       /* (row, col) is (i, j): the element C(i, j) */
+    BSMM_MFMA_D = 3,       /* (row, col) is (i, j): the element D(i, j) */
     BSMM_MFMA_SCALE_A = 4, /* (i, q): the scale of A(i, k) for k = 32 q to 32 q + 31 */
     BSMM_MFMA_SCALE_B = 5  /* (q, j): the scale of B(k, j) for k = 32 q to 32 q + 31 */
 } bsmm_mfma_operand;
@@ -1101,10 +1122,10 @@ typedef struct bsmm_file_part {
 BSMM_API bsmm_status bsmm_file_part_at(const bsmm_file *file, uint64_t index, bsmm_file_part *out);
 
 /* Returns the text of a metadata key (an entry of __metadata__ in safetensors, a string in GGUF).
- * Returns NULL if the key is absent or its value is no text. */
+ * Returns NULL if the key is absent or its value is not a string. */
 BSMM_API const char *bsmm_file_metadata(const bsmm_file *file, const char *key);
-/* Gives metadata entry number `index`, in the order of keys. If the value is no text, such as
- * GGUF's numbers and arrays, *value is NULL. Returns NOT_FOUND past the last entry. */
+/* Gives metadata entry number `index`, in the order of keys. *value is NULL if the value is not a
+ * string, as GGUF's numbers and arrays. Returns NOT_FOUND past the last entry. */
 BSMM_API bsmm_status bsmm_file_metadata_at(const bsmm_file *file, uint64_t index, const char **key,
                                            const char **value);
 
@@ -1138,20 +1159,20 @@ typedef struct bsmm_value {
 BSMM_API bsmm_status bsmm_file_value(const bsmm_file *file, const char *key, bsmm_value *value);
 
 /* Gives items first to first + count - 1 of an array in values[0] to values[count - 1]. The caller
- * sets values[0].struct_size, which is also the stride of `values`; the call sets struct_size of
- * the others. Returns NOT_FOUND past the last item, and INVALID if the key's value is no array. The
- * time grows with the number of items. */
+ * sets values[0].struct_size, which is also the stride of `values`. The call sets struct_size of
+ * all later values. Returns NOT_FOUND past the last item, and INVALID if the key's value is not an
+ * array. The time grows with the number of items. */
 BSMM_API bsmm_status bsmm_file_value_items(const bsmm_file *file, const char *key, uint64_t first,
                                            uint64_t count, bsmm_value *values);
 
-/* A bsmm_tensor is one stored tensor. Its outermost dimension comes first. */
+/* A bsmm_tensor is one stored tensor. In `shape`, its outermost dimension comes first. */
 typedef struct bsmm_tensor {
     uint32_t struct_size;
     uint32_t elem;    /* Element format, a bsmm_elem; NONE if the library has no such format */
     const char *name; /* Name as stored */
-    /* Type as the file spells it: "BF16", "F8_E4M3", "U8", "MXFP4", "<f4". A type of ggml that the
-     * library does not know is "type 99"; its size is then unknown, so `bytes` reaches to the next
-     * tensor. */
+    /* Type as the file spells it: "BF16", "F8_E4M3", "U8", "MXFP4", "<f4". A ggml type that the
+     * library does not know has the name "type 99", for example, and an unknown size; `bytes` then
+     * reaches to the next tensor. */
     const char *dtype;
     uint32_t ndim;                /* Number of dimensions, 0 to BSMM_MAX_DIMS */
     uint32_t order;               /* Storage order of the last two dimensions, a bsmm_order */
@@ -1159,13 +1180,16 @@ typedef struct bsmm_tensor {
     const void *data;             /* The mapped bytes; in safetensors they may have any alignment */
     uint64_t bytes;               /* Size of data in bytes */
 } bsmm_tensor;
+/* Returns the number of tensors of a file; 0 if `file` is NULL. */
 BSMM_API uint64_t bsmm_file_tensor_count(const bsmm_file *file);
+/* Gives tensor number `index`, counted from 0. Returns NOT_FOUND past the last tensor. */
 BSMM_API bsmm_status bsmm_file_tensor_at(const bsmm_file *file, uint64_t index, bsmm_tensor *out);
+/* Finds a tensor by its stored name. Returns NOT_FOUND if the file has no such tensor. */
 BSMM_API bsmm_status bsmm_file_tensor_find(const bsmm_file *file, const char *name,
                                            bsmm_tensor *out);
 
-/* One logical weight, i.e. one matrix (or a batch of matrices) and all tensors that store it. It is
- * one of these:
+/* A bsmm_weight is one matrix (or a batch of matrices) together with all tensors that store it. It
+ * is one of these:
  * - a plain float tensor of 2 dimensions or more; the leading dimensions make the batch;
  * - several tensors that a checkpoint family stores for one matrix: elements, scales, a global
  *   scale (bsmm_family_at lists the families);
@@ -1190,6 +1214,7 @@ typedef struct bsmm_weight {
     uint32_t scale_layout; /* Layout of the scales, a bsmm_layout */
     uint32_t reserved;
 } bsmm_weight;
+/* Returns the number of weights of a file; 0 if `file` is NULL. */
 BSMM_API uint64_t bsmm_file_weight_count(const bsmm_file *file);
 /* Gives the properties of a weight. Returns FORMAT if the weight is recognised but cannot be read
  * safely. Examples are a global scale of 0, scales that are swizzled in a layout that the file does
@@ -1201,14 +1226,14 @@ BSMM_API bsmm_status bsmm_file_weight_find(const bsmm_file *file, const char *na
                                            uint64_t *index);
 
 /* Describes matrix `slice` (0 to batch - 1) of a weight: format, shape, sizes and, if there is one,
- * its global_scale. If weight.mapped is 1, data and scales point into the read-only mapping;
- * otherwise they are NULL. */
+ * its global_scale. If `mapped` of the weight is 1, data and scales point into the read-only
+ * mapping; otherwise they are NULL. */
 BSMM_API bsmm_status bsmm_weight_matrix(const bsmm_file *file, uint64_t index, int64_t slice,
                                         bsmm_matrix *out);
 /* Copies the elements and scales of matrix `slice` of a weight to dst, whether the weight is mapped
- * or not. dst has the description that bsmm_weight_matrix gives, and memory that the caller
- * allocates. Returns FORMAT, and names the block, if a scale is no value of its format; dst's
- * content is then unspecified. */
+ * or not. dst must have the description that bsmm_weight_matrix gives, with data and scales in
+ * memory of the caller. Returns FORMAT, and names the block, if a scale is no value of its format;
+ * dst's content is then unspecified. */
 BSMM_API bsmm_status bsmm_weight_unpack(const bsmm_file *file, uint64_t index, int64_t slice,
                                         const bsmm_matrix *dst);
 
@@ -1227,10 +1252,11 @@ typedef struct bsmm_family_info {
     uint32_t writes;         /* 1: bsmm_writer_add_weight can write the formats in `written` */
     const char *name;        /* Name of the family, such as "modelopt" */
     const char *formats;     /* Formats that are read, separated by spaces */
-    const char *detected_by; /* Rule by which a file of the family is recognised, as text */
-    const char *source;      /* Source of its rules */
+    const char *detected_by; /* Rule that recognises a file of the family, as text */
+    const char *source;      /* Source of the family's rules */
     const char *written;     /* Formats that are written, separated by spaces; "" if none */
 } bsmm_family_info;
+/* Gives checkpoint family number `index`, counted from 0. Returns NOT_FOUND past the last one. */
 BSMM_API bsmm_status bsmm_family_at(uint32_t index, bsmm_family_info *info);
 
 /* A writer makes a safetensors file, a GGUF file, or a .npy file with exactly one tensor; `kind` is
@@ -1247,6 +1273,8 @@ BSMM_API bsmm_status bsmm_family_at(uint32_t index, bsmm_family_info *info);
  * Only one thread at a time may call functions of one writer. Any number of threads may fill the
  * mapped memory. */
 typedef struct bsmm_writer bsmm_writer;
+/* Creates a writer. Writes nothing to the disk before bsmm_writer_begin. Returns INVALID if `kind`
+ * is unknown, or if `path` is empty or exists and is not a regular file. */
 BSMM_API bsmm_status bsmm_writer_create(const char *path, const char *kind, bsmm_writer **writer);
 /* Adds a metadata entry. Keys are unique. "quantization_config" and keys that begin with "bsmm."
  * are reserved for the writer. */
@@ -1281,10 +1309,10 @@ BSMM_API bsmm_status bsmm_writer_tensor(bsmm_writer *writer, uint64_t index, voi
 BSMM_API bsmm_status bsmm_writer_weight(bsmm_writer *writer, uint64_t index, int64_t slice,
                                         bsmm_matrix *out);
 /* Packs matrix `slice` of a weight into blocks in which scales and elements alternate, as GGUF
- * stores mxfp4 and nvfp4. bsmm_writer_weight gives NULL as data and scales of such a weight, and
- * src has the description that it gives, with memory of the caller. global_scale of src is ignored.
- * Returns FORMAT, and names the block, if the file's format lacks a scale of the matrix; INVALID if
- * bsmm_writer_weight gives memory. */
+ * stores mxfp4 and nvfp4. For such a weight, bsmm_writer_weight gives a description whose data and
+ * scales are NULL. src must have this description, with data and scales in memory of the caller.
+ * global_scale of src is ignored. Returns FORMAT, and names the block, if the file's format cannot
+ * store a scale of the matrix. Returns INVALID for a weight whose data bsmm_writer_weight gives. */
 BSMM_API bsmm_status bsmm_writer_weight_pack(bsmm_writer *writer, uint64_t index, int64_t slice,
                                              const bsmm_matrix *src);
 /* Flushes the temporary file, renames it to `path` and destroys the writer. If the call fails, it
