@@ -3,17 +3,20 @@
  * its operations. `vec` is a vector of LANES floats, and a register tile is VECTORS such vectors
  * wide. COLUMNS is the number of columns of K per iteration of the inner loop. INLINE and TARGET
  * are function attributes. The operations are vec_load and vec_store (unaligned), vec_set1,
- * vec_add, vec_mul, vec_fma, vec_accumulate (*acc += a * b, rounded once) and vec_settle, which may
- * be empty.
+ * vec_add, vec_mul, vec_fma, vec_accumulate (*acc += a * b, rounded once) and vec_settle.
+ * vec_settle hides a value from the optimizer; it may do nothing.
  *
  * A register tile has MR rows of A and VECTORS * LANES rows of B. Elements of A are broadcast from
- * memory. multiply_folded reads elements that were multiplied by their scales. It sums its range of
- * K, a chunk, by itself and adds the sum to the tile in memory, so that the rounding errors of long
- * sums stay small. multiply_short does so for every 128 elements of K. multiply_segments reads
- * unscaled elements and restarts its accumulators at 0 after every 128 elements of K too. It
- * multiplies the sum of such a segment by A's scale, then by B's scale, and adds it to the tile in
- * memory. The two scales are not multiplied with each other first, because their product may be
- * outside fp32's range. */
+ * memory. There are three multiply functions:
+ *
+ * - multiply_folded reads elements that were multiplied by their scales. It sums its range of K (a
+ *   chunk) in the accumulators and then adds the sum to the tile in memory, so that the rounding
+ *   errors of long sums stay small.
+ * - multiply_short does the same for every 128 elements of K.
+ * - multiply_segments reads elements without their scales, and also restarts its accumulators at 0
+ *   after every 128 elements of K (a segment). It multiplies the sum of a segment by A's scale,
+ *   then by B's scale, and adds it to the tile in memory. The two scales are not multiplied with
+ *   each other first, because their product may be outside fp32's range. */
 #ifndef BSMM_CPU_ENGINE_F32FMA_BODY_H
 #define BSMM_CPU_ENGINE_F32FMA_BODY_H
 
@@ -72,9 +75,9 @@ INLINE void add_sums(vec acc[MR][VECTORS], float *c, int64_t pitch, bool add) {
         }
 }
 
-/* Divides K into chunks of `chunk` units, sums each chunk in the accumulators, and then adds the
- * sums of the chunk to the tile `c`. If `add` is false, the first chunk overwrites the tile
- * instead. */
+/* Divides K into chunks, sums each chunk in the accumulators, and then adds the sums of the chunk
+ * to the tile `c`. K has `units` units of BSMM_F32FMA_FOLDED_UNIT elements, and a chunk has `chunk`
+ * of them. If `add` is false, the first chunk overwrites the tile instead. */
 INLINE void multiply_chunks(const uint8_t *a, const uint8_t *b, int64_t units, int64_t chunk,
                             float *c, int64_t pitch, bool add, bsmm_ahead ahead) {
     for (int64_t left = units; left > 0; left -= chunk, add = true) {

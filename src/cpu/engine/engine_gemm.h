@@ -89,8 +89,8 @@ struct bsmm_engine {
     void (*widen)(const uint8_t *b, int64_t units, uint8_t *to);
     /* Multiplies a panel of A by a panel of B over `units` units of K (ranges with one scale per
      * row). It stores the mr x nr results to c, or adds them to c if `add` is true. A row of c has
-     * a stride of `pitch` floats. An engine without scales between units sums the units by
-     * themselves and adds one sum to c. */
+     * a stride of `pitch` floats. An engine whose panels have no scales sums all units in registers
+     * and then adds the sum to c once. */
     void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                      bool add, bsmm_ahead ahead);
     /* `narrow` does the work of `multiply` if only the first `cols` rows of B's panel are used, so

@@ -84,8 +84,9 @@ INLINE uint32_t sticky_bits(double value) {
 }
 
 /* Rounds a double to f16. The function has no branches, so that compilers can vectorize loops that
- * call it. To round a subnormal f16, it adds 1/2: the last mantissa bit of numbers near 1/2 is
- * 2^-24, which is also the last bit of f16's subnormals. */
+ * call it. To round a subnormal f16, it adds the fp32 value 1/2. The last mantissa bit of fp32
+ * values near 1/2 is 2^-24, like the last bit of f16's subnormals, so the addition rounds to
+ * f16. */
 INLINE uint16_t f16_from(double value) {
     uint32_t bits = sticky_bits(value), magnitude = bits & 0x7fffffff, shifted_bits;
     uint32_t normal = (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;

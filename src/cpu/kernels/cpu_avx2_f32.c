@@ -37,10 +37,9 @@ INLINE vec vec_fma(vec a, vec b, vec c) {
     return _mm256_fmadd_ps(a, b, c);
 }
 
-/* Adds a * b to *acc. The instruction form in which the accumulator is the destination is forced by
- * assembly, because compilers choose another form in the unrolled loop and then need register
- * moves. Fewer instructions also make the kernel less sensitive to another hardware thread on the
- * same core. */
+/* Computes *acc += a * b. The assembly forces the form of the instruction that overwrites the
+ * accumulator. Compilers choose another form in the unrolled loop, which then needs register
+ * moves. */
 INLINE void vec_accumulate(vec *acc, vec a, vec b) {
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(*acc) : "x"(a), "x"(b));
 }

@@ -11,9 +11,10 @@
 #include "cpu/small_m/small_m_tiny.h"
 
 /* `most_rows` is the largest number of rows of A, measured on a Zen 4 (docs/notes/cpu-avx512.md).
- * On processors with two vector ports for all instructions, the loops use FMAs, and the limit with
- * FMAs was not measured above 16. `most_rows_of_products` is for weights with e4m3 scales, which
- * the loops multiply by their scales and which therefore take longest to decode. */
+ * `most_rows_of_products` is for weights with e4m3 scales, which take longest to decode because the
+ * loops multiply the elements by these scales. `most_rows_by_fma` is for processors with two vector
+ * ports for all instructions, on which the loops use FMAs. More than 16 rows were not measured
+ * there. */
 static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 144},
                                 most_rows_of_products = {.stored = 48, .compact = 96},
                                 most_rows_by_fma = {.stored = 16, .compact = 16};
@@ -74,9 +75,8 @@ static void choose_loop(const bsmm_product *p, bool by_fma, bool by_segment, int
     d->multiply = form->multiply[weights][by_segment][tile];
     d->group = by_fma || by_segment ? BSMM_SMALL_M_GROUP : 1;
     d->reads_compact = !by_fma;
-    /* In compact order the steps (32 elements of K) of 16 rows follow each other, so the loop reads
-     * only the steps that it multiplies. In row order it reads BSMM_SMALL_M_GROUP steps at a
-     * time. */
+    /* In compact order the loop can read single steps (32 elements of K), because each step of 16
+     * rows is contiguous. In row order it reads BSMM_SMALL_M_GROUP steps at a time. */
     d->read_group = p->b.m.order == BSMM_ORDER_COMPACT && !by_fma ? d->group : BSMM_SMALL_M_GROUP;
 }
 

@@ -11,9 +11,9 @@
  * integer sum to fp32 and multiplies it by the product of A's scale and B's scale.
  *
  * The looked-up version has the same register tiles. It takes the products of scales from a table
- * by a permute and an integer addition (pack_int8dot.h), because a Zen 4 has one 512-bit
- * multiplication per cycle, FMAs and dot products included, but executes these instructions beside
- * them.
+ * by a permute and an integer addition (pack_int8dot.h). A Zen 4 starts one 512-bit multiplication
+ * per cycle, where FMAs and dot products count as multiplications. In the same cycle it can start a
+ * permute or an integer addition, so the table costs less than multiplying the scales.
  *
  * The floated version is for processors on which a conversion costs as much as a dot product. Its
  * register tiles have 8 rows of A and 32 rows of B. Its integer sums begin at the bits of a large
@@ -81,9 +81,10 @@ INLINE void add_summed(const uint8_t *a, const uint8_t *b, int64_t unit, bool by
     }
 }
 
-/* `parted_scales` holds two parts of each scale of B, from which the product with a scale of A is
- * computed as `entry[bits 20 to 23 of B's scale] + rest`. `entry` is the row of A's scale in the
- * table of products. */
+/* `parted_scales` holds two parts of each fp32 scale of B. `index` has bits 20 to 23 and more of
+ * the scale, and a permute uses the low four bits of it. If `entry` is the row of A's scale in the
+ * table of products, the bits of the product of both scales are entry[index] + rest. The product is
+ * 0 where `nonzero` is not set. */
 typedef struct parted_scales {
     __m512i index, rest;
     __mmask16 nonzero;
@@ -103,8 +104,8 @@ INLINE __m512 look_up(const uint8_t *products, const parted_scales *b) {
     return _mm512_castsi512_ps(_mm512_maskz_add_epi32(b->nonzero, entry, b->rest));
 }
 
-/* Does the work of add_summed for scales whose products are looked up in a table, so that they take
- * no multiplication. */
+/* Adds the products of one unit to the accumulators, as add_summed does. It looks up the products
+ * of scales in a table instead of multiplying scales. */
 INLINE void add_looked_up(const uint8_t *a, const uint8_t *b, const uint8_t *products,
                           __m512 acc[MR_SUMMED][VECTORS]) {
     enum { UNIT = BSMM_INT8_MULTIPLY_UNIT };

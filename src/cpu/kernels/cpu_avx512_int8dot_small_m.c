@@ -7,10 +7,12 @@
 #include "cpu/small_m/small_m_kernel.h"
 #include "cpu/small_m/small_m_tiny.h"
 
-/* `most_rows_of_fours` is the largest number of rows of A, measured on a Zen 4
- * (docs/notes/cpu-avx512.md). The limit is smaller for row-major 6-bit weights, which take the
- * longest to decode. They are decoded twice for 17 rows, and packed B has tiles of 6 rows. On
- * processors with two vector ports for all instructions, no more than 16 rows were measured. */
+/* `most_rows_of_fours` is the largest number of rows of A for 4-bit weights, measured on a Zen 4
+ * (docs/notes/cpu-avx512.md). `most_rows_of_sixes` is for 6-bit weights. Row-major 6-bit weights
+ * take the longest to decode, so their limit is smaller. They are left to the kernel that packs B
+ * for 17 and 18 rows of A, for which this kernel would decode B twice. `most_rows_of_two_ports` is
+ * for processors with two vector ports for all instructions, on which more than 16 rows were not
+ * measured. */
 static const bsmm_small_m_limit most_rows_of_fours = {.stored = 64, .compact = 144},
                                 most_rows_of_sixes = {.stored = 32,
                                                       .compact = 144,

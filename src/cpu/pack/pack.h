@@ -66,7 +66,8 @@ typedef struct bsmm_pack_table {
     _Alignas(64) uint8_t high[256];
     /* For e2m1 and e2m3, `a` is each code's value times 2^log2_multiple, which is an integer. */
     _Alignas(64) int8_t a[64];
-    /* `b` holds the integers of a[] plus `largest`, so that none is negative. */
+    /* `b` holds the integers of a[] plus `largest`, the largest of them, so that none is
+     * negative. */
     _Alignas(64) int8_t b[64];
     int32_t log2_multiple, largest;
     int lowest_bit; /* `lowest_bit` is the exponent of the format's smallest subnormal. */
@@ -236,9 +237,9 @@ struct bsmm_pack_isa {
      * values after the row's last code are undefined. */
     void (*floats)(const bsmm_pack_codes *codes, const bsmm_pack_table *table, int64_t lane,
                    int64_t k, const float *factors, float *to);
-    /* Finds the largest magnitude of n fp32 values, and the smallest magnitude that is not zero,
-     * from which 1 is subtracted. Both are returned as the bits of a float, which are compared as
-     * integers. */
+    /* Finds the largest magnitude of n fp32 values and their smallest nonzero magnitude. *largest
+     * gets the bits of the largest magnitude as a float. *smallest_less_1 gets the bits of the
+     * smallest nonzero magnitude, minus 1. */
     void (*reach)(const float *values, int64_t n, int32_t *largest, int32_t *smallest_less_1);
     /* Finds the largest and the smallest magnitude of n bf16 codes, ignoring zeros, Inf and NaN.
      * The results are 0 and INT16_MAX if no code is left. */

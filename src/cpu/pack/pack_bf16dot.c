@@ -113,7 +113,8 @@ static void raise_top(lane *l, int exponent) {
     if (exponent > l->top) l->top = exponent;
 }
 
-/* e8m0 scales are powers of two, so they are added to the exponents of the elements. */
+/* e8m0 scales are powers of two. Multiplying an element by such a scale adds the scale's exponent
+ * to the element's exponent. */
 enum { BLOCK = BSMM_BF16_FOLDED_UNIT, E8M0_BIAS = 127, E8M0_NAN = 255 };
 
 static int64_t load_codes(const tile *t, const span *s, int64_t i, uint8_t *codes) {

@@ -20,14 +20,14 @@ enum {
     BSMM_F32FMA_SEGMENT_UNIT = 128,
     /* BSMM_F32FMA_SPAN_LIMIT is the largest span of a row of A plus span of a row of B for which
      * fp32 sums are used. A row's span is the number of exponents from its largest to its smallest
-     * value. Above this limit the result is summed in double. The error bound would hold up to
-     * 208. */
+     * value. Above this limit the result is summed in double. The error bound would hold up to a
+     * limit of 208. */
     BSMM_F32FMA_SPAN_LIMIT = 202,
 };
 
 /* The engines with folded scales sum each chunk of K by itself (bsmm_gemm_chunk). A chunk has at
  * most this many elements: BSMM_F32FMA_CHUNK if B has elements of at most 8 bits, else
- * BSMM_F32FMA_SHORT_CHUNK. With the short chunks, sums have the error of OpenBLAS's sums. For
+ * BSMM_F32FMA_SHORT_CHUNK. With short chunks, results are about as accurate as OpenBLAS's. For
  * elements of at most 8 bits, short chunks would make the kernel for few rows 5% slower. */
 enum { BSMM_F32FMA_CHUNK = 512, BSMM_F32FMA_SHORT_CHUNK = 128 };
 

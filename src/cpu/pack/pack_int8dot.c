@@ -161,8 +161,8 @@ static inline bool load_unit(const job *j, const tile *t, const scale_rows *from
         bits[i] = bits_at(from, i, offset, coded);
     for (int64_t i = 0; i < LANES; i++) {
         usable &= is_usable(bits[i]);
-        /* For -0 the subtraction wraps around. The result is discarded, because -0 is not
-         * usable. */
+        /* The bits of -0 are the smallest integer, so the subtraction wraps around. That does no
+         * harm, because -0 is no usable scale and the caller discards the result. */
         bits[i] = (int32_t)((uint32_t)bits[i] - (uint32_t)j->lower);
     }
     for (int64_t i = t->rows; i < LANES; i++)

@@ -65,7 +65,8 @@ typedef struct bsmm_small_m_span {
     /* `chunk_steps` is the number of steps of a chunk, i.e. of a range of K that is summed by
      * itself. 0 means that the sum goes on over all of K. */
     int64_t chunk_steps;
-    /* `first` is the number of steps from the start of the chunk in which the span begins to b. */
+    /* `first` is the number of steps from the start of a chunk to the start of the span. It is not
+     * 0 if the span begins in the middle of a chunk. */
     int64_t first;
     bool ends; /* `ends` is true if the span reaches the end of K. */
     /* `context` points to the tables that the engine's function make_context has written. */
@@ -142,8 +143,8 @@ typedef struct bsmm_small_m_engine {
     /* `panels` is the number of panels of B that are multiplied side by side. The accumulators of
      * several panels are independent, which hides the latency of additions. */
     int64_t panels;
-    /* `group` is the number of steps (32 elements of K each) of which `multiply` takes a
-     * multiple. */
+    /* `group` is a number of steps (32 elements of K each). The number of steps that `multiply`
+     * gets is a multiple of it. */
     int64_t group;
     /* `read_group` is the number of steps that `multiply` may read at once even if fewer are left.
      * It ignores the steps that are not left. B is copied where such a read would go past the end
@@ -235,18 +236,18 @@ typedef struct bsmm_small_m {
     bsmm_small_m_engine d;
     int64_t tiles; /* `tiles` is the number of tiles into which A's rows are divided. */
     int64_t steps, units, scale_units;
-    /* `used_steps` is the number of steps that are multiplied: up to the end of K, in whole
-     * groups. */
+    /* `used_steps` is the number of steps that are multiplied: all steps up to the end of K,
+     * rounded up to a multiple of the engine's `group`. */
     int64_t used_steps;
     /* `chunk_steps` is the number of steps in a chunk, i.e. in a range of K that is summed by
      * itself. */
     int64_t chunk_steps;
     int64_t step_bytes, row_bytes, pitch;
     /* `whole_steps` is the number of steps that `multiply` can read in whole groups of read_group
-     * steps, without a copy. `used_scales` and `chunk_scales` are the numbers of scale units up to
-     * the end of K and in a chunk. `strips_ahead` is the distance of prefetching along B's rows, in
-     * strips of panels that are multiplied side by side. The plan keeps these numbers, because
-     * dividing takes long in a tiny product. */
+     * steps, without a copy. `used_scales` is the number of scale units up to the end of K, and
+     * `chunk_scales` is that of a chunk. `strips_ahead` is the distance of prefetching along B's
+     * rows, in strips of panels that are multiplied side by side. The plan keeps these numbers,
+     * because dividing takes long in a tiny product. */
     int64_t whole_steps, used_scales, chunk_scales, strips_ahead;
     uint64_t tile_bytes, packed_bytes, thread_bytes, workspace_bytes;
     /* `cols` is the number of columns of A x B^T that the threads divide among them. These are all

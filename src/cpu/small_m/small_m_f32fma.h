@@ -1,5 +1,5 @@
-/* Declares the files of cpu_avx2_f32_small_m: how rows of weights are decoded to f16, which scales
- * are supported, and how the rows are multiplied.
+/* This header declares the functions of cpu_avx2_f32_small_m. They decode rows of weights to f16,
+ * check which scales are supported, and multiply the rows.
  *
  * Elements are first decoded to f16 values, called halves here, which are exactly 2^-raw times the
  * elements. Shifts or one table lookup suffice for that. The instruction vcvtph2ps then converts
@@ -49,8 +49,9 @@ bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s);
 /* BSMM_SMALL_M_F32_GROUP is the number of rows of B in a vector. */
 enum { BSMM_SMALL_M_F32_GROUP = 8 };
 
-/* A batch is four runs of `run` consecutive elements of K. BATCH is its number of elements of K.
- * GROUP_BYTES is the size in bytes of a batch of 8 rows that is decoded to halves (f16 values). */
+/* A batch is four runs of `run` consecutive elements of K. BSMM_SMALL_M_F32_BATCH is the number of
+ * elements of K in a batch. BSMM_SMALL_M_F32_GROUP_BYTES is the size in bytes of a batch of 8 rows
+ * that is decoded to halves (f16 values). */
 #    define BSMM_SMALL_M_F32_BATCH(run) (4 * (run))
 #    define BSMM_SMALL_M_F32_GROUP_BYTES(run)                                                      \
         (BSMM_SMALL_M_F32_BATCH(run) * BSMM_SMALL_M_F32_GROUP * 2)

@@ -26,11 +26,11 @@
 #endif
 
 enum {
-    /* SPAN_LIMIT is the largest sum of the exponents that a row of A and a row of B cover, minus
-     * `top`. */
+    /* A panel is packed if a row of A and a row of B together cover more than SPAN_LIMIT + top
+     * exponents, where `top` is the exponent of the largest decoded element. */
     SPAN_LIMIT = 125,
-    /* DEEPEST is the log2 of the largest allowed ratio between two scales of a row, plus `top`,
-     * which is the exponent of the largest decoded element. */
+    /* A panel is packed if the ratio of two scales of a row is larger than 2^(DEEPEST - top), where
+     * `top` is the exponent of the largest decoded element. */
     DEEPEST = 53,
     /* E4M3_SPREAD is the number of exponents from the smallest to the largest e4m3 scale. */
     E4M3_SPREAD = 17,

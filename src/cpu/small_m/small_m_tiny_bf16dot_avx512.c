@@ -139,7 +139,7 @@ INLINE bool load_a(const bsmm_product *p, int64_t steps, int width, tile *to) {
     return a->m.format.elem == BSMM_ELEM_BF16 ? load_bf16(a, steps, to) : load_bytes(a, steps, to);
 }
 
-/* The kinds of elements of B. */
+/* `kind` is the kind of B's elements: 4-bit codes (FOURS), 8-bit codes (BYTES) or bf16 (PLAIN). */
 typedef enum kind { FOURS, BYTES, PLAIN } kind;
 
 /* BITS is the number of bits of an element. WORDS is the number of 32-bit words of codes that a row
