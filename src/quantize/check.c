@@ -1,4 +1,4 @@
-/* Argument checks that all conversions share, and the division of a conversion into tasks for
+/* Checks the arguments that all conversions have, and divides a conversion into tasks for
  * threads. */
 #include "quantize/recipe.h"
 

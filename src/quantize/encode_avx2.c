@@ -109,10 +109,10 @@ INLINE __m256 next_factor(factor_cursor *cursor, int count) {
     return factor;
 }
 
-/* Holds the factor of a block in all lanes; a "meeting" is the use of a factor on values.
- * WAY_MULTIPLY multiplies the block's values by `by`, WAY_DIVIDE and WAY_DIVIDE_TAME divide them by
- * it, and WAY_COMPARE compares them with the rounding bounds times `by`. `reciprocal` is 1 / by and
- * is used only with WAY_DIVIDE_TAME. */
+/* `meeting` holds the factor of a block of values: `by` has the factor in all lanes. WAY_MULTIPLY
+ * multiplies the values by it, WAY_DIVIDE and WAY_DIVIDE_TAME divide them by it, and WAY_COMPARE
+ * compares them with the rounding bounds times the factor. `reciprocal` is 1 / by and is used only
+ * with WAY_DIVIDE_TAME. */
 typedef struct meeting {
     __m256 by, reciprocal;
 } meeting;

@@ -94,10 +94,10 @@ INLINE void load_chunk(const void *from, uint32_t elem, __m512 x[4]) {
         }
 }
 
-/* Holds the factors of a register's lanes; a "meeting" is the use of a factor on values.
- * WAY_MULTIPLY multiplies the values by `by`, WAY_DIVIDE and WAY_DIVIDE_TAME divide them by it, and
- * WAY_COMPARE compares them with the rounding bounds times `by`. `reciprocal` is 1 / by and is used
- * only with WAY_DIVIDE_TAME. */
+/* `meeting` holds the factors of the values in a register: `by` has a factor in each lane.
+ * WAY_MULTIPLY multiplies the values by the factors, WAY_DIVIDE and WAY_DIVIDE_TAME divide them by
+ * the factors, and WAY_COMPARE compares them with the rounding bounds times the factors.
+ * `reciprocal` is 1 / by and is used only with WAY_DIVIDE_TAME. */
 typedef struct meeting {
     __m512 by, reciprocal;
 } meeting;
