@@ -209,8 +209,8 @@ bool bsmm_family_exists(const char *name) {
     return false;
 }
 
-/* Returns a size of a block. 0 in the table means the whole extent, and blocks have at least two
- * columns. */
+/* Returns the number of rows or columns of a block. `size` is the number in the table, in which 0
+ * stands for all `extent` rows or columns. The result is then at least `least`. */
 static uint32_t block_size(uint32_t size, int64_t extent, uint32_t least) {
     if (size) return size;
     return extent < least ? least : extent > UINT32_MAX ? UINT32_MAX : (uint32_t)extent;

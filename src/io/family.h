@@ -59,16 +59,17 @@ typedef struct bsmm_storage {
     bool unmistakable;
     /* `declared` is true if the file's metadata describes the weight (declaration.c). */
     bool declared;
-    /* The entry applies only if the shape of the scale tensor fits. It comes before the entry with
-     * the same names and types of tensors that is not by_shape. If no shape fits, the message
-     * describes the shapes of that later entry. */
+    /* `by_shape` is true if the entry applies only to scale tensors of a certain shape. Such an
+     * entry comes before another entry, without by_shape, that has the same names and types of
+     * tensors. If the scale tensor fits neither entry, the message describes the shape of the entry
+     * without by_shape. */
     bool by_shape;
     bool writes;
     /* Copies a stored matrix. NULL means that the file stores the bytes of a bsmm_matrix. */
     bsmm_unpack unpack;
     /* `pack` is the inverse of `unpack`. NULL means that such weights are not written. */
     bsmm_pack pack;
-    bool in_gguf; /* Only GGUF files store weights in this way. */
+    bool in_gguf; /* `in_gguf` is true if only GGUF files store weights so. */
 } bsmm_storage;
 
 #define BSMM_STORAGE_LIMIT 64

@@ -22,7 +22,7 @@ const bsmm_gguf_type *bsmm_gguf_type_of(uint32_t type);
 /* Returns the table entry of a ggml type by the type's name, or NULL if the name is unknown. */
 const bsmm_gguf_type *bsmm_gguf_type_named(const char *dtype);
 
-/* This function returns ggml's number of the type. */
+/* Returns the number that ggml gives to the type. */
 uint32_t bsmm_gguf_type_number(const bsmm_gguf_type *type);
 
 /* The functions from here on are in ggml.c. They decode ggml's blocks. */

@@ -61,10 +61,10 @@ typedef struct bsmm_dtype {
     const char *npy;
 } bsmm_dtype;
 /* These functions find entries of the table of stored types. The entries have the order in which
- * the reference writer of safetensors sorts tensors. */
-/* This function returns NULL past the last type. */
+ * the reference writer of safetensors sorts tensors. bsmm_dtype_at returns NULL past the last
+ * type. */
 const bsmm_dtype *bsmm_dtype_at(size_t index);
-/* This function returns NULL if no type has this name. */
+/* bsmm_dtype_find returns NULL if no type has this name. */
 const bsmm_dtype *bsmm_dtype_find(const char *name);
 /* Returns the type in which elements of this format are stored, or NULL if there is none. */
 const bsmm_dtype *bsmm_dtype_of_elem(uint32_t elem);
@@ -82,7 +82,7 @@ void bsmm_shape_text(uint32_t ndim, const int64_t *shape, char *text, size_t siz
 
 /* The functions from here on check text. */
 
-/* This function also returns false if the text contains a NUL. */
+/* Tells whether a text is valid UTF-8 without a NUL. */
 bool bsmm_text_is_utf8(const char *text, size_t length);
 bool bsmm_text_ends(const char *text, const char *suffix);
 
@@ -120,12 +120,12 @@ enum { BSMM_GGUF_STRING = 8, BSMM_GGUF_ARRAY = 9 };
 uint32_t bsmm_gguf_number_bytes(uint32_t type);
 
 typedef struct bsmm_pair {
-    const char *key, *value; /* `value` is NULL if the stored value is no text or has a NUL. */
+    const char *key, *value; /* `value` is NULL if the stored value is not a string or has a NUL. */
     bsmm_stored_value stored;
     uint64_t place; /* `place` is the number of the entry in the order of the file. */
 } bsmm_pair;
 
-struct bsmm_record; /* family.h defines this struct. */
+struct bsmm_record; /* The struct is defined in family.h. */
 
 struct bsmm_file {
     const char *kind;
@@ -140,7 +140,7 @@ struct bsmm_file {
     /* The tensors are sorted by address. Empty tensors keep the order of the header. */
     bsmm_tensor *tensors;
     uint64_t tensor_count, tensor_room;
-    bsmm_name *by_name;  /* `by_name` holds the sorted names of the tensors. */
+    bsmm_name *by_name;  /* The `value` of a pair is NULL if it is not a string. */
     bsmm_pair *metadata; /* The `value` of a pair is NULL if the stored value is no text. */
     uint64_t metadata_count, metadata_room;
     struct bsmm_record *weights; /* The weights are in the order of their element tensors. */

@@ -28,7 +28,7 @@ static bsmm_status parse_and_recognise(const uint8_t *data, size_t bytes, const 
                                        bsmm_file *file) {
     BSMM_TRY(parse(data, bytes, name, file));
     for (uint64_t i = 0; i < file->map_count; i++)
-        bsmm_map_release(&file->maps[i]); /* The headers were read once and may be large. */
+        bsmm_map_release(&file->maps[i]); /* Frees the memory of the parsed headers. */
     BSMM_TRY(bsmm_file_index(file));
     return bsmm_file_recognise(file);
 }

@@ -139,7 +139,8 @@ static bool scales_fit(const resolving *r) {
 
 bool bsmm_storage_fits(const bsmm_storage *row, const bsmm_tensor *data, const bsmm_tensor *scale) {
     resolving r = {.row = row, .data = data, .scale = scale};
-    /* Packed rows without columns have one shape in all formats. */
+    /* If there are no columns, the packed rows of all formats have the same shape, i.e. 0 bytes.
+     * The shape then identifies no format, so the function returns false. */
     return describe_shape(row, data, &r.matrix, &r.batch) && scales_fit(&r) &&
            (r.matrix.cols > 0 || !row->pack_bytes);
 }

@@ -32,7 +32,8 @@ struct bsmm_writer {
     const struct bsmm_writer_kind *kind;
     char *path;
     bsmm_arena arena;
-    /* Set of the names of all tensors of the output file, to find duplicates. */
+    /* `names` is the set of the names of all tensors of the output file. It serves to find
+     * duplicates. */
     struct json_t *names;
     struct json_t *metadata; /* `metadata` is the JSON object of metadata keys and strings. */
     /* `pairs` is the metadata of a GGUF file that is copied. NULL means that there is none. */
