@@ -45,10 +45,9 @@ typedef struct bsmm_backend {
     bsmm_status (*fill)(const void *device, void *stream, void *to, uint8_t value, uint64_t bytes);
     /* Waits until all work in the stream is done. */
     bsmm_status (*finish)(const void *device, void *stream);
-    /* These functions queue a conversion of device memory into the stream. Backends with
-     * host_memory have none of them, because src/quantize converts host memory; the members are
-     * then NULL. A function fails with UNSUPPORTED, and a message that gives the reason, if it does
-     * not support a conversion. */
+    /* The following functions queue a conversion of device memory into the stream. They are NULL in
+     * backends with host_memory, because src/quantize converts host memory. A function fails with
+     * UNSUPPORTED, and a message that gives the reason, if it does not support a conversion. */
     bsmm_status (*quantize)(const bsmm_recode *job);
     bsmm_status (*dequantize)(const bsmm_recode *job);
     bsmm_status (*relayout)(const bsmm_recode *job);

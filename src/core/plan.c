@@ -168,7 +168,7 @@ static void set_memory(bsmm_operand *o, const void *data, const void *scales, co
  * instruction instead, which takes longer to start than a call of memcpy takes in all. */
 static void copy_product(const bsmm_product *from, bsmm_product *to) {
     size_t bytes = sizeof *to;
-    __asm__("" : "+r"(bytes)); /* The empty statement hides the size from the compiler. */
+    __asm__("" : "+r"(bytes)); /* This empty assembly statement hides the size from the compiler. */
     memcpy(to, from, bytes);
 }
 

@@ -77,8 +77,8 @@ typedef struct bsmm_product {
     /* `backend` is the device's backend. It is set before any kernel function is called. */
     const bsmm_backend *backend;
     bool invariant; /* `invariant` is true if the caller set BSMM_MATMUL_BATCH_INVARIANT. */
-    /* `any_rows` is true with BSMM_MATMUL_ANY_ROWS. Each run then sets its number of rows, and A
-     * and D have the largest number. */
+    /* `any_rows` is true with BSMM_MATMUL_ANY_ROWS. A and D then have the largest number of rows,
+     * and each run sets its own number. */
     bool any_rows;
     int64_t rows; /* If any_rows is true, `rows` is the number of rows of the current run. */
     /* `device_rows` is the address in device memory of the number of rows of the current run, if

@@ -6,8 +6,8 @@
 
 /* This struct describes a validated conversion between operands in device memory: quantize,
  * dequantize, relayout, amax or move_codes. Second-level scales (one scale for a whole matrix) and
- * the result of amax are in device memory too. Only one of these
- * conversions uses some fields. */
+ * the result of amax are in device memory too. Some fields are used by only one of the
+ * conversions. */
 typedef struct bsmm_recode {
     const void *device;
     void *stream;

@@ -36,13 +36,13 @@ typedef struct bsmm_elem_traits {
     bool in_matrices;
     bool wide;   /* `wide` means more than 8 bits. It is true only for f32, f16 and bf16. */
     bool narrow; /* `narrow` means at most 8 bits, and a format that matrices use. */
-    /* The format has at most 6 bits, and every value is an integer of magnitude 0 to 63 times
-     * min_subnormal. */
+    /* `small_integer` is true if the format has at most 6 bits and every value is an integer of
+     * magnitude 0 to 63 times min_subnormal. */
     bool small_integer;
     bool exact_in_bf16, exact_in_f16;
-    /* The codes of finite values can be converted to f16 by a shift of their exponent and mantissa
-     * bits. The f16 then has the element's value times a power of two that is the same for all
-     * codes. */
+    /* `shifts_to_f16` is true if a shift of exponent and mantissa bits converts the codes of finite
+     * values to f16. The f16 then has the element's value times a power of two that is the same for
+     * all codes. */
     bool shifts_to_f16;
     bool has_inf;
     /* `lone_nan` is true if the only NaN is the code in which just the sign bit is set (fnuz

@@ -84,7 +84,7 @@ uint64_t bsmm_scale_map_at(const bsmm_scale_map *map, int64_t r, int64_t c);
 /* Tells whether the layout pads the scale matrix. A caller must then declare the size of the scale
  * buffer, so that a buffer without the padding is noticed. */
 bool bsmm_layout_pads(uint32_t layout);
-/* This function returns NULL if the layout is unknown. */
+/* Returns the name of a scale layout, or NULL if the layout is unknown. */
 const char *bsmm_layout_name(uint32_t layout);
 
 /* The functions from here on are in preset.c. They handle presets, i.e. named formats. */

@@ -1,6 +1,6 @@
-/* The reference kernel. Together with core/epilogue.c it defines the correct result of a product.
- * It accepts all formats, orders and layouts. It decodes every element to double, in which element
- * * scale is exact, sums in double, and rounds once to D's format.
+/* This file has the reference kernel. Together with core/epilogue.c it defines the correct result
+ * of a product. It accepts all formats, orders and layouts. It decodes every element to double, in
+ * which element * scale is exact, sums in double, and rounds once to D's format.
  *
  * The kernel decodes a group of 64 rows of A at a time, and then each row of B once per group. If D
  * is block-scaled, a group has more rows if necessary, because it must consist of whole scale

@@ -46,7 +46,8 @@ static const char *type_name(const char *type, uint32_t generation) {
     for (size_t i = 0; i < BSMM_COUNT(types); i++)
         if (!strcmp(types[i].short_name, type))
             return generation < 4 && types[i].fnuz ? types[i].fnuz : types[i].name;
-    return type; /* The name is a list of several types, which already has their full names. */
+    /* `type` is a list of several types, in which each type already has its full name. */
+    return type;
 }
 
 static bool is_mixed(const row *r) {
