@@ -1,6 +1,6 @@
-# Functions for scripts that make several checks. Such a script includes this file by `source`, calls
-# `check` for each check and ends with `report`. Files of the checks belong in the folder $work, which
-# is removed when the script ends.
+# Defines functions for scripts that make several checks. Such a script includes this file by
+# `source`, calls `check` for each check and ends with `report`. Files of the checks belong in the
+# folder $work, which is removed when the script ends.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0

@@ -47,7 +47,8 @@ tar -C "$work" -xzf "$work/first.tar.gz"
 source=$(ls -d "$work"/bsmm-*/)
 check "the archive's images are taken" says "taken from images/" "$work/build"
 check "every image is embedded" has_images
-# CMake would find the compilers of a machine that has them in other folders than those of PATH.
+# CMake also finds compilers outside of PATH. The next check shows that the build uses none of them
+# for GPU code.
 check "no rule calls a compiler for GPUs" lacks 'nvcc|clang-22' "$work/build/build.ninja"
 check "with BSMM_CUDA=OFF they are not" says "CUDA kernels: left out" "$work/without" -DBSMM_CUDA=OFF -DBSMM_AMDGPU=OFF
 echo "/* changed */" >>"$source/src/gpu/pack.h"

@@ -6,7 +6,7 @@
 set -euo pipefail
 declared=$(tr '\n' ' ' <"$1" | grep -oE 'BSMM_API [^;(]*\(' | grep -oE 'bsmm_[a-z0-9_]+\($' |
     tr -d '(' | sort)
-# The dynamic table also has a symbol of type A for each version itself.
+# The dynamic table also has a symbol of type A for each version. Such symbols are left out.
 symbols=$(nm --dynamic --defined-only --with-symbol-versions --format=posix "$2" | awk '$2 != "A" {print $1}')
 exported=$(sed 's/@.*//' <<<"$symbols" | sort)
 [ -n "$declared" ] || { echo "$1: no declaration found"; exit 1; }

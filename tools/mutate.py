@@ -158,7 +158,8 @@ class Copy:
         if self.run(["cmake", "--preset", "release", "-S", str(self.root), "-B", str(self.build_folder), *flags], 600,
                     quiet=False) != 0:
             sys.exit("the copy cannot be configured")
-        # Without their lists of headers the GPU kernels are not built again when a header changes.
+        # Removes the lists of headers from the rules of GPU kernels. Without these lists, the
+        # kernels are not built again when a header changes.
         rules = self.build_folder / "build.ninja"
         rules.write_text(re.sub(r"^  depfile = \S*CMakeFiles/d/.*\n", "", rules.read_text(), flags=re.M))
 

@@ -83,7 +83,7 @@ static bsmm_matrix laid_out(const bsmm_matrix *from, const ladder_step *step, ui
 
 typedef struct operand {
     bsmm_matrix plain, laid;
-    void *data, *scales; /* Point to device memory. */
+    void *data, *scales; /* Both point to device memory. */
 } operand;
 
 static operand make_operand(const char *name, const ladder_step *step, int64_t rows, int64_t cols,

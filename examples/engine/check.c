@@ -83,7 +83,8 @@ double engine_check(const engine *e, const uint16_t *given, const uint16_t *serv
     for (int64_t i = 0; done && i < count; i++) {
         const double error = fabs(value_of(served[i]) - hidden.values[i]);
         const double share = error == 0 ? 0 : error / hidden.errors[i];
-        if (!(share <= worst)) worst = share; /* The negated comparison is also true for a NaN. */
+        /* A NaN counts as the largest error, because every comparison with it is false. */
+        if (!(share <= worst)) worst = share;
     }
     row_destroy(&hidden);
     return done ? worst : -1;

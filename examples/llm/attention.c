@@ -43,8 +43,8 @@ LLM_VECTORS static float softmax(float *scores, int64_t count) {
     return sum;
 }
 
-/* Other files call this function, because clang 14 gives a function with LLM_VECTORS another name
- * in other files. */
+/* Calls softmax for other files. They cannot call softmax itself, because clang 14 gives a function
+ * with LLM_VECTORS a different name in each file. */
 float llm_softmax(float *scores, int64_t count) {
     return softmax(scores, count);
 }

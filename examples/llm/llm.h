@@ -57,7 +57,7 @@ typedef struct llm_tokenizer {
     int32_t unknown, end;
 } llm_tokenizer;
 
-/* The file must stay open as long as the tokenizer is in use. */
+/* Reads the tokenizer of a file, which must stay open as long as the tokenizer is in use. */
 llm_tokenizer *llm_tokenizer_create(const bsmm_file *file);
 void llm_tokenizer_destroy(llm_tokenizer *tokenizer);
 /* Returns the merge of two tokens, or NULL if there is none. */
@@ -101,7 +101,7 @@ typedef struct llm_product {
     void *packed; /* `packed` holds the weights of all layers, so that they get huge pages. */
 } llm_product;
 
-/* `count` is the number of weights of this shape. */
+/* Makes a product of one shape. `count` is the number of weights of this shape. */
 void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format activations,
                         bsmm_format weights, int64_t rows, int64_t inputs, int64_t outputs,
                         int64_t count);
@@ -141,7 +141,7 @@ void llm_matrix_destroy(bsmm_matrix *matrix);
 enum { LLM_QKV, LLM_OUT, LLM_GATE_UP, LLM_DOWN, LLM_PRODUCTS };
 
 typedef struct llm_layer {
-    llm_product *products; /* Layers on the same device share their products. */
+    llm_product *products; /* `products` is an array that layers on the same device share. */
     float *attention_norm, *feed_forward_norm;
     llm_weight weights[LLM_PRODUCTS];
 } llm_layer;

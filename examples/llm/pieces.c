@@ -16,7 +16,7 @@ enum { POINTS = 0x110000 };
 static uint8_t kinds[POINTS];
 static pthread_once_t kinds_once = PTHREAD_ONCE_INIT;
 
-/* Names kinds of characters. LETTER, NUMBER, SPACE and OTHER are their digits 0 in unicode_runs. */
+/* Names kinds of characters. In unicode_runs, a kind is the digit 0 of a run of this kind. */
 enum { END = 0, LETTER = 'a', NUMBER = 'A', SPACE = 'K', OTHER = '0' };
 
 /* Returns the kind of character to which a digit of unicode_runs belongs. */
@@ -38,7 +38,7 @@ static void fill_kinds(void) {
 
 /* Describes a character of a text. A byte that is not valid UTF-8 is a character of kind OTHER. */
 typedef struct character {
-    int kind; /* This is END after the end of the text. */
+    int kind; /* `kind` is END after the end of the text. */
     size_t bytes;
 } character;
 

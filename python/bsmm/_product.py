@@ -133,8 +133,8 @@ def _addresses(out: Any) -> dict[str, Any]:
     return {"d": made.data, "d_scales": made.scales, "d_global": made.level}
 
 
-# The plans of the latest different calls of matmul. Making the plan of a small product takes longer
-# than the product. A plan has no memory for arrays.
+# `_plans` holds the plans of the latest calls of matmul that differ in their description. Making
+# the plan of a small product takes longer than the product itself. A plan has no memory for arrays.
 _plans: OrderedDict[Any, Plan] = OrderedDict()
 _MOST_PLANS = 64
 os.register_at_fork(after_in_child=_plans.clear)

@@ -1,6 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 Declares the parts of the module bsmm._bsmm. Each part adds
- * its functions to the module. The module trusts the addresses in its arguments, because only the
- * Python files of the package call it, and they keep the arrays alive during a call. */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Declares the parts of the module bsmm._bsmm. Each part adds its functions to the module. The
+ * module trusts the addresses in its arguments, because only the Python files of the package call
+ * it, and they keep the arrays alive during a call. */
 #ifndef BSMM_PYTHON_EXTENSION_H
 #define BSMM_PYTHON_EXTENSION_H
 
