@@ -205,8 +205,8 @@ typedef struct bsmm_gemm_row {
     int64_t r, col, cols;
     const float *acc;
     double factor;
-    /* `wide` is the number `wide` of the row of A. `wide_limit` is the limit above which a pair of
-     * rows is summed in double. */
+    /* `wide` tells how far the magnitudes in the row of A are apart. If it and the same number of a
+     * row of B add up to more than `wide_limit`, the result of the two rows is summed in double. */
     int wide, wide_limit;
     /* `column_factors` and `column_wide` have the factors and the numbers `wide` (how far
      * magnitudes are apart) of the rows of B that are the columns of this part. */

@@ -17,7 +17,8 @@ static void add_products(const double *a, const double b[EXACT_COLUMNS][EXACT_RU
 }
 
 /* Computes the results of row r of A and `count` rows of B in double. Each element is multiplied by
- * its scales before it is summed. The function is slow; only wide pairs need it. */
+ * its scales before it is summed. The function is slow. It is called only for pairs of rows whose
+ * fp32 sums may be wrong (wide pairs, engine_gemm.h). */
 static void sum_exactly(const bsmm_product *p, int64_t r, const int64_t *columns, int count,
                         double *sums) {
     double a[EXACT_RUN], b[EXACT_COLUMNS][EXACT_RUN] = {0};

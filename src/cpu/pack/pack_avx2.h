@@ -34,8 +34,8 @@ INLINE __m256i read_sixes(const uint8_t *from) {
     const __m256i spread =
         /* These are bytes 0 to 11 of the source, for the low half of the register. */
         _mm256_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1,
-                         /* These are bytes 12 to 23 of the source. The high half was loaded from
-                          * byte 8 on. */
+                         /* These are bytes 12 to 23 of the source. The high half of the register
+                          * was loaded from byte 8 on, so its indices begin at 4. */
                          4, 5, 6, -1, 7, 8, 9, -1, 10, 11, 12, -1, 13, 14, 15, -1);
     __m256i raw =
         _mm256_inserti128_si256(_mm256_castsi128_si256(load_16(from)), load_16(from + 8), 1);

@@ -152,10 +152,11 @@ static void survey_e8m0(tile *t, span *s, int64_t i) {
             }
 }
 
-/* Sets the shifts of a row's blocks. All elements are zero in a block whose scale is larger than
- * the exponent that is divided out. If a block's scale is so small that elements would not be
- * multiples of 2^lowest_bit, the row becomes wide (its results are then summed in double), unless
- * all elements of the block are zero. */
+/* Sets the numbers (shifts) that are added to the exponents of the elements of each block. A shift
+ * is the exponent of the block's scale minus the exponent that is divided out of the row. In a
+ * block whose scale is larger than the divided power, all elements are zero, so its shift is 0. If
+ * a block's scale is so small that elements would not be multiples of 2^lowest_bit, the row becomes
+ * wide (its results are then summed in double), unless all elements of the block are zero. */
 static void scale_e8m0(tile *t, span *s, int64_t i) {
     uint8_t codes[STEPS / 2];
     int64_t blocks = load_codes(t, s, i, codes);
@@ -226,7 +227,8 @@ static void survey_bf16(tile *t, span *s, int64_t i) {
 }
 
 /* Divides the row's elements by 2^top and writes them as new codes. It is for rows with subnormal
- * elements, in which the exponent bits are 0 and cannot be changed by a shift. */
+ * elements. Their exponent bits are 0, so a subtraction from the exponent bits cannot divide
+ * them. */
 static void normalize(tile *t, span *s, int64_t i) {
     const uint16_t *from = (const uint16_t *)(const void *)s->codes.row[i];
     uint16_t *to = s->buffer.codes[i];

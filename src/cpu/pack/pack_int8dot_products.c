@@ -1,4 +1,5 @@
-/* Holds the table of products of scales for the looked-up layout of A (pack_int8dot.h). */
+/* Holds the table of products of two scales, by which a kernel avoids multiplying scales
+ * (pack_int8dot.h, "looked-up layout"). */
 #include "cpu/pack/pack_int8dot.h"
 
 bool bsmm_int8_has_products(const bsmm_product *p) {

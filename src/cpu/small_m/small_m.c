@@ -168,7 +168,8 @@ typedef struct strip {
      * if there is no next work unit. */
     int64_t next;
     const scratch *to;
-    /* Bit p of `packed` is set if panel p must be packed because of unusual scales. */
+    /* Bit p of `packed` is set if panel p must be packed, because its scales are NaN or too far
+     * apart. */
     uint32_t packed;
 } strip;
 
@@ -319,7 +320,7 @@ static void multiply_packed(const product_run *x, const scratch *to, int64_t col
 }
 
 /* Gathers the scales of one panel (16 rows of B) and lets the engine check them. Returns false if
- * the panel must be packed, because its scales are unusual. */
+ * the panel must be packed, because its scales are NaN or too far apart. */
 static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, int64_t at,
                           int64_t p) {
     int64_t begin = p * x->m->scale_units * LANES;
@@ -345,10 +346,10 @@ static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, 
     return isfinite(global) && x->d->prepare(&s);
 }
 
-/* Sets to 0 the scales of a panel of B that must be packed, because its scales are unusual. The
- * panel's packed form is multiplied separately. The stored form is also multiplied, together with
- * its neighbours. Scales of 0 avoid floating-point exceptions in the results of the stored form,
- * which are discarded. */
+/* Sets to 0 the scales of a panel of B that must be packed, because they are NaN or too far apart.
+ * The packed form of the panel is multiplied later. In the meantime the panel is also multiplied as
+ * it is stored, together with its neighbours, and these results are discarded. Scales of 0 avoid
+ * floating-point exceptions in them. */
 static void clear_scales(const product_run *x, const scratch *to, int64_t p) {
     int64_t count = x->m->scale_units * LANES;
     if (has_float_scales(x->p))

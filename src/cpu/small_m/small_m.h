@@ -162,8 +162,7 @@ typedef struct bsmm_small_m_engine {
     /* `scale_unit` is the number of elements of K that share a gathered scale. */
     int64_t scale_unit;
     /* `longest_chunk` is the largest number of elements of K in a chunk, i.e. in a range of K that
-     * is summed by itself (bsmm_gemm_chunk), as in the engine with packed operands. 0 means that
-     * the sum goes on over all of K. */
+     * is summed by itself (bsmm_gemm_chunk). 0 means that the sum goes on over all of K. */
     int64_t longest_chunk;
     /* `wide_limit` is compared with the sum of two numbers `wide`, which measure how far the
      * magnitudes in a row of A and in a row of B are apart. If the sum is larger, the result of the

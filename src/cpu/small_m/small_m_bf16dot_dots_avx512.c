@@ -229,7 +229,8 @@ INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
     to->unit[panel] = unit;
 }
 
-/* Converts all sums to the largest scale of each row, i.e. to the scale of sums in memory. */
+/* Converts all sums to the scale that they have in memory. In registers a sum is divided by the
+ * scale of its current block, in memory by the largest scale of its row of B. */
 INLINE void restore_unit(const bsmm_small_m_span *s, int width, int panels, bsmm_weights kind,
                          sums *to) {
     if (!SCALES_SUMS(kind, width) || s->scales) return;

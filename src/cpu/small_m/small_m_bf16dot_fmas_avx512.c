@@ -219,7 +219,7 @@ typedef struct batch {
     const uint8_t *ahead; /* `ahead` points to a later batch of B, which is prefetched. */
     const float *a;
     const uint8_t *codes;
-    /* `rows` is the copied rows of this batch, and `next` is the buffer for the copy of the next
+    /* `rows` holds the copied rows of this batch, and `next` is the buffer for the copy of the next
      * batch. Each has an entry for each panel. */
     panel_rows *rows, *next;
 } batch;
@@ -348,7 +348,8 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
     const int64_t row_bytes = k_end / BATCH(kind) * ROW_BYTES(kind);
     const int64_t ahead_bytes = s->row_steps * BSMM_SMALL_M_STEP / BATCH(kind) * ROW_BYTES(kind);
     const int64_t chunk = s->chunk_steps * BSMM_SMALL_M_STEP;
-    /* `left` is the number of elements of K to the end of the chunk. */
+    /* `left` is the number of elements of K to the end of the chunk (a range of K that is summed by
+     * itself). */
     int64_t left = chunk - s->first * BSMM_SMALL_M_STEP;
     decoder d;
     sums t;

@@ -29,7 +29,8 @@ int64_t bsmm_small_m_find_columns(const bsmm_product *p, int64_t scale_unit, int
     const int64_t last = b->map.cols - 1, count = p->a.m.cols / scale_unit;
     int64_t before = -1;
     /* `block` is the block that contains the unit's first element. A block has a whole number of
-     * units or all of K. It is counted, because a division for each unit would take longer. */
+     * units or all of K. The loop counts blocks, because a division for each unit would take
+     * longer. */
     for (int64_t i = 0, block = 0, end = b->m.format.block_cols; i < units; i++) {
         if (i * scale_unit == end) {
             block += block < last;

@@ -21,8 +21,9 @@ static bool has_column_tiles(const bsmm_operand *o) {
            o->map.tile_rows == bsmm_min_i64(LANES, o->map.rows);
 }
 
-/* Returns true if the blocks of an operand have one row and the scales of all 16 rows of a panel
- * are found easily. fp32 scales may also cover many rows, but must cover all of K. */
+/* Returns true if the functions for tiny products can load the operand's scales: the scales of a
+ * panel's 16 rows are adjacent or have a constant stride. Blocks must have one row, except that
+ * blocks of fp32 scales may have several rows and must have all of K. */
 static bool has_usable_scales(const bsmm_operand *o) {
     const bsmm_format *f = &o->m.format;
     if (f->scale == BSMM_SCALE_NONE) return true;

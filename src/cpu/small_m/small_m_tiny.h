@@ -12,10 +12,10 @@
 #include "cpu/small_m/small_m.h"
 
 enum {
-    BSMM_TINY_ROWS = 16,  /* BSMM_TINY_ROWS is the largest number of rows of A. */
-    BSMM_TINY_COLS = 128, /* BSMM_TINY_COLS is the largest number of rows of B. */
-    /* BSMM_TINY_STEPS is the largest number of steps (32 elements of K each). K must consist of
-     * whole steps. */
+    BSMM_TINY_ROWS = 16,  /* BSMM_TINY_ROWS is the largest number of rows of A in a tiny product. */
+    BSMM_TINY_COLS = 128, /* BSMM_TINY_COLS is the largest number of rows of B in a tiny product. */
+    /* BSMM_TINY_STEPS is the largest number of steps of 32 elements of K in a tiny product. K must
+     * consist of whole steps. */
     BSMM_TINY_STEPS = 4,
 };
 

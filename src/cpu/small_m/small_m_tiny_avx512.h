@@ -29,7 +29,7 @@ BSMM_TINY_INLINE bool bsmm_tiny_are_between(__m512i codes, __mmask64 there, uint
 /* This struct holds the 1-byte scale codes of up to 16 rows, one code for each scale unit (16 or 32
  * elements of K) of a row. A row has at most 8 codes. */
 typedef struct bsmm_tiny_codes {
-    __m512i part[2]; /* `part` holds the codes row by row. */
+    __m512i part[2]; /* `part` holds the scale codes row by row. */
     /* `at` holds the position of each row's first code in `part`. Lanes past the last row repeat
      * the position of the first row. */
     __m128i at;
@@ -76,7 +76,7 @@ BSMM_TINY_INLINE bool bsmm_tiny_load_codes(const bsmm_operand *o, int64_t row, i
     return true;
 }
 
-/* Returns the codes of the 16 rows for scale unit number `unit`. */
+/* Returns the scale codes of the 16 rows for scale unit number `unit`. */
 BSMM_TINY_INLINE __m128i bsmm_tiny_codes_of(const bsmm_tiny_codes *c, int64_t unit) {
     if (c->columns)
         return _mm512_castsi512_si128(
@@ -133,7 +133,7 @@ BSMM_TINY_INLINE void bsmm_tiny_load_words(const bsmm_tiny_rows *rows, int64_t i
 }
 
 /* Stores the sums of `width` rows and 16 columns, of which only those of D are stored. The sums are
- * neither NaN nor subnormal, so one rounding to bf16 is that of the epilogue. */
+ * neither NaN nor subnormal, so one rounding to bf16 gives the same bits as the epilogue. */
 BSMM_TINY_INLINE void bsmm_tiny_store(const bsmm_product *p, bool is_plain, int64_t col,
                                       int64_t cols, int width, const __m512 *acc) {
     const __mmask16 there = (__mmask16)bsmm_tiny_ones(cols);
@@ -171,8 +171,8 @@ static inline int bsmm_tiny_width(const bsmm_product *p) {
     return (int)bsmm_round_up(p->a.m.rows, 4);
 }
 
-/* Returns true if the second-level scales of A and B are finite. Otherwise the packers mark rows as
- * wide. */
+/* Returns true if the second-level scales of A and B are finite. Otherwise the results must be
+ * summed in double. */
 static inline bool bsmm_tiny_has_usual_globals(const bsmm_product *p) {
     return (!p->a.m.global_scale || isfinite(bsmm_operand_global(&p->a))) &&
            (!p->b.m.global_scale || isfinite(bsmm_operand_global(&p->b)));

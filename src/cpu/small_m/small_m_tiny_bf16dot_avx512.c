@@ -118,8 +118,8 @@ TARGET static __attribute__((noinline)) bool load_bytes(const bsmm_operand *o, i
     return !_mm512_cmpgt_epu8_mask(largest, most);
 }
 
-/* Loads fp32 scales of up to 16 rows, of which each has one. Returns false if a scale is
- * unusual. */
+/* Loads fp32 scales of up to 16 rows, of which each has one. Returns false if a scale is not at
+ * least 2^-15 and below 2^15. */
 INLINE bool load_floats(const bsmm_operand *o, int64_t row, int64_t rows, __m512 *to) {
     const float *scales = o->m.scales;
     const __mmask16 there = (__mmask16)bsmm_tiny_ones(rows);
@@ -151,8 +151,9 @@ typedef enum kind { FOURS, BYTES, PLAIN } kind;
 /* This struct holds the tables that decode B, and the extent of the elements that were decoded. */
 typedef struct decoder {
     __m512i table[4], select[4];
-    __m512i largest;         /* `largest` is the largest 8-bit code without sign. */
-    bsmm_bf16_extent extent; /* `extent` is that of bf16 elements. */
+    /* `largest` is the largest 8-bit code, without sign, that was decoded. */
+    __m512i largest;
+    bsmm_bf16_extent extent; /* `extent` is that of the decoded bf16 elements. */
 } decoder;
 
 /* Returns the bit positions of pair number i of 4-bit codes for a multishift, which works on two
@@ -237,7 +238,8 @@ INLINE void multiply_panel(const tile *a, const bsmm_tiny_rows *rows, const bsmm
     if (codes) multiply_sums(acc, width, power_of(_mm512_sub_epi32(unit, zero)));
 }
 
-/* Multiplies the sums by the product of both operands' fp32 scales. K is one segment at most. */
+/* Multiplies the sums by the product of both operands' fp32 scales. A tiny product has at most 128
+ * elements of K, which share these scales. */
 INLINE void multiply_scales(const tile *a, int width, __m512 columns, __m512 *acc) {
 #    pragma GCC unroll 16
     for (int r = 0; r < width; r++) {
