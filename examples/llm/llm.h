@@ -119,7 +119,7 @@ typedef struct llm_weight {
 } llm_weight;
 
 /* Quantizes f32 values to the product's weight format, and packs them as the product's weight
- * number `index`, or copies them to the device. `keep` also keeps unpacked weights in `host`. */
+ * number `index`, or copies them to the device. With `keep`, w->host keeps unpacked weights. */
 void llm_weight_create(llm_weight *w, const llm_product *p, int64_t index, const float *values,
                        bool keep);
 void llm_weight_destroy(llm_weight *w, const llm_product *p);

@@ -76,8 +76,8 @@ bsmm_status bsmm_writer_check(const bsmm_writer *writer, bool begun);
  * library. */
 bsmm_status bsmm_writer_put_metadata(bsmm_writer *writer, const char *key, const char *value);
 
-/* Adds the metadata that a reader needs to recognise the weights: declarations and
- * quantization_config. */
+/* Adds the metadata that a reader needs to recognise the weights: declarations, i.e. descriptions
+ * of the weights, and quantization_config. */
 bsmm_status bsmm_writer_describe_weights(bsmm_writer *writer);
 
 #endif

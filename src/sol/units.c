@@ -75,8 +75,8 @@ static const struct {
     {narrow_but_fnuz, SCALES_ANY, 128, 0, TRAITS_8, U(F8)},
     {is_fnuz, S(NONE), 0, 0, BSMM_SOL_FNUZ8, U(F8)},
     {is_fnuz, SCALES_ANY, 128, 0, BSMM_SOL_FNUZ8, U(F8)},
-    /* A scale that is a power of two can be folded into an element that is converted to e4m3 or
-     * e5m2, because the narrower element formats use only some of the exponents. */
+    /* Elements of at most 6 bits need only a few exponents of e4m3 or e5m2. A scale that is a power
+     * of two can therefore be folded into such an element when it is converted. */
     {up_to_6_bits, S(E8M0), 0, 0, TRAITS_8, U(F8)},
     /* On devices with MX instructions, the matrix instruction itself applies e8m0 scales. A matrix
      * unit for wide elements also accepts narrower ones. */
