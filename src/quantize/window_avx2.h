@@ -8,10 +8,10 @@
  * the higher code. The function adds that bit and subtracts 1, so that afterwards the bits above
  * the step decide the code, even for ties.
  *
- * The "window" of a block is a representation 4 steps below that of the value that the block's
- * factor turns into 0.25, plus 1. The "place" of a value is its distance above the window in steps.
- * The code is 1 from place 4 on (above 0.25), 2 from place 10 on (0.75), and 3 from place 13 on
- * (above 1.25). */
+ * The "window" of a block is 1 more than the representation of half the value that the block's
+ * factor turns into 0.25. The "place" of a value is its distance above the window in steps. The
+ * code is 1 from place 4 on (above 0.25), 2 from place 10 on (0.75), and 3 from place 13 on (above
+ * 1.25). */
 #ifndef BSMM_QUANTIZE_WINDOW_AVX2_H
 #define BSMM_QUANTIZE_WINDOW_AVX2_H
 
@@ -19,10 +19,11 @@
 
 #define WINDOW_TARGET TARGET
 
-/* The window of a block is the bits (shifted left by one) of about half the bf16 value that the
- * block's factor turns into 0.25, the first rounding bound of e2m1. WINDOW_BASE is the window of a
- * factor whose exponent field is 0. find_windows subtracts 256 times the exponent field of the
- * factor from WINDOW_BASE. A quarter of a power of two is 64 in this representation. */
+/* The window of a block is 1 more than the bits (shifted left by one) of half the bf16 value that
+ * the block's factor turns into 0.25, the first rounding bound of e2m1. WINDOW_BASE is the window
+ * of a factor whose exponent field is 0. find_windows subtracts 256 times the exponent field of the
+ * factor from WINDOW_BASE. A quarter of a power of two is 64 in these bits, so 4 of them are a
+ * factor of 2. */
 enum { WINDOW_BASE = (252 << 8) - (4 << 6) + 1 };
 
 /* Computes for 16 bf16 values how far they lie above the window of their block, in quarters of a

@@ -60,14 +60,18 @@ static void multiply_factors(const bsmm_small_m_scales *s, const int exponents[L
         s->factors[lane] *= bsmm_double_pow2(exponents[lane] + halves_of(s)->raw);
 }
 
-/* Replaces the e8m0 scales by factors. The multiply loop keeps each accumulator divided by the
- * scale of the current block, and multiplies it by such a factor where the next block begins. A
- * factor is a power of two, stored as its exponent plus 127. A chunk is a range of K that is summed
- * by itself, so its sums are 0 where its first block begins and need no factor. The first block of
- * a chunk instead has the factor that converts the accumulators of the chunks before, from the
- * scale of their last block to that of this chunk's last block. After the last block, an
- * accumulator is the sum divided by the last block's scale. `exponents` gets the exponents of the
- * last scales, which become part of the rows' factors. */
+/* Replaces the e8m0 scales of a panel by factors, i.e. powers of two that are stored as exponents
+ * plus 127. The multiply loop keeps each accumulator divided by the scale of the current block.
+ * Where a block begins, the loop multiplies the accumulator by the block's factor, which converts
+ * it from the scale of the block before.
+ *
+ * The first block of a chunk needs no such factor, because a chunk (a range of K that is summed by
+ * itself) begins with sums of 0. Its entry is the factor for the accumulators of the earlier chunks
+ * instead. It converts them from the scale of the previous chunk's last block to the scale of this
+ * chunk's last block.
+ *
+ * After the last block, the accumulators are sums divided by the last block's scale. `exponents`
+ * gets the exponents of these scales, which become part of the rows' factors. */
 TARGET static void leave_steps(const bsmm_small_m_scales *s, int exponents[LANES]) {
     codes16 before = load_codes(s, 0);
     for (int64_t i = 0; i < s->units; i++) {
