@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that the command gets the kinds of devices (cuda, hip, ...) from one table only.
 
-In cli/ and bench/, only devices.def, device_texts.h and the files device_KIND* may name a kind
-of device. The same holds for the libraries that bench compares with on that kind of device.
+In cli/ and bench/, only devices.def, device_texts.h and the files device_KIND* may name a kind of
+device. Only these files may name a library with which bench compares on that kind of device.
 
   usage: check-devices.py [ROOT]"""
 import re

@@ -47,7 +47,7 @@ static void ask_for_huge_pages(void *memory, uint64_t bytes) {
 
 static bsmm_status allocate(const void *device, uint64_t bytes, void **memory) {
     (void)device;
-    /* aligned_alloc would need a size that is a multiple of a huge page. */
+    /* This is not aligned_alloc, which needs a size that is a multiple of the alignment. */
     if (posix_memalign(memory, bytes < HUGE_PAGE ? 64 : HUGE_PAGE, (size_t)bsmm_align64(bytes)))
         return bsmm_fail(BSMM_E_MEMORY, "out of memory: %llu bytes", (unsigned long long)bytes);
     ask_for_huge_pages(*memory, bytes);
