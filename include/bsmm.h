@@ -479,7 +479,7 @@ typedef enum bsmm_packed_form {
     /* Runs read B from the buffers of the run, in the layout that the description gives. */
     BSMM_PACKED_NONE = 0,
     /* Decoded values of B are stored in panels, followed by B itself. A panel is a block of rows of
-     * B in the order in which a CPU kernel reads them. There are several layouts of panels, each
+     * B in the order in which a kernel reads them. There are several layouts of panels, each
      * with a name, which the header contains. Which of them is the fastest depends on A's format
      * and on the processor. A plan uses the panels of its kernel. bsmm_plan_packed_info tells their
      * name, and the field b_panels of a description chooses a kernel by this name. */
@@ -511,7 +511,7 @@ typedef struct bsmm_matmul_desc {
     /* Format of bias: BSMM_ELEM_F32, F16 or BF16. BSMM_ELEM_NONE means no bias, and `bias` must
      * then be NULL. */
     uint32_t bias_elem;
-    uint32_t threads; /* Number of threads; 0 = all of the machine; never changes results */
+    uint32_t threads; /* Number of threads; 0 = one per processor; never changes results */
     /* Quantization recipe of a block-scaled D; NULL = the default of its format */
     const char *recipe;
     /* Name of the device: "cpu", "cuda:0" (NVIDIA), "hip:0" (AMD), or a simulated GPU such as
@@ -755,7 +755,7 @@ typedef struct bsmm_quantize_desc {
     /* Largest magnitude of the whole tensor, one value. It is needed if src is only a part of the
      * tensor. NULL = computed from src. */
     const float *amax;
-    uint32_t threads;  /* Number of threads; 0 = all of the machine */
+    uint32_t threads;  /* Number of threads; 0 = one per processor */
     uint32_t reserved; /* Must be 0 */
     /* Name of the device, as in bsmm_matmul_desc. On a GPU, amax and all pointers of the matrices
      * are device memory, and the call only queues the work. */
@@ -769,7 +769,7 @@ typedef struct bsmm_quantize_desc {
  * nothing and may be captured into a graph. */
 typedef struct bsmm_exec {
     uint32_t struct_size;
-    uint32_t threads;      /* Number of CPU threads; 0 = all of the machine */
+    uint32_t threads;      /* Number of CPU threads; 0 = one per processor */
     const char *device;    /* "cpu" or "cuda:0"; NULL = "cpu" */
     void *stream;          /* Stream of a GPU, as in bsmm_buffers */
     const bsmm_pool *pool; /* Thread pool for work on the cpu; NULL = OpenMP's threads */
