@@ -14,8 +14,8 @@ typedef struct bsmm_coder {
     uint32_t rebias;
     /* `min_normal` is the smallest normal number of the element format, as fp32 bits. */
     uint32_t min_normal;
-    /* `magic` has the fp32 bits of a number whose last mantissa bit has the value of the smallest
-     * subnormal. */
+    /* `magic` has the fp32 bits of a number whose last mantissa bit has the value of the format's
+     * smallest subnormal. Adding this number rounds a magnitude to a multiple of the subnormal. */
     uint32_t magic;
     /* `max_code` is the code of a value that overflows: with saturation the largest finite code,
      * else Inf (NaN for e4m3). */
@@ -29,9 +29,9 @@ typedef struct bsmm_coder {
     uint32_t zero_and, zero_or, zero_code_and;
 } bsmm_coder;
 
-/* Rounds a magnitude (fp32 bits without sign) to nearest even and returns its code. If the rounding
- * carries out of the mantissa, it increments the exponent, which gives the code of the next power
- * of two, as it should. */
+/* Rounds a magnitude (fp32 bits without sign) to nearest even and returns its code. A carry out of
+ * the mantissa increments the exponent, which gives the right code, that of the next power of two.
+ */
 BSMM_SHARED uint32_t bsmm_coder_nearest(const bsmm_coder *k, uint32_t a) {
     uint32_t normal = (a + k->rebias + (a >> k->shift & 1)) >> k->shift;
     uint32_t small = bsmm_float_bits(bsmm_bits_float(a) + bsmm_bits_float(k->magic)) - k->magic;

@@ -46,8 +46,8 @@ INLINE void add_columns(const float *a, const float *b, int64_t k, vec acc[MR][V
 }
 
 /* Hides the accumulators' values from the optimizer between the loop that sums a segment (128
- * elements of K) and the code that multiplies the sums by the scales. If compilers optimize the two
- * together, they keep some accumulators in memory during the whole loop. */
+ * elements of K) and the code that multiplies the sums by the scales. If compilers optimize the
+ * loop together with that code, they keep some accumulators in memory during the whole loop. */
 INLINE void settle(vec acc[MR][VECTORS]) {
 #pragma GCC unroll 6
     for (int r = 0; r < MR; r++)

@@ -101,8 +101,8 @@ struct bsmm_engine {
     int64_t narrow_cols;
 };
 
-/* BSMM_CHUNK_STEP is a number of which the length of a chunk along K is a multiple. A chunk
- * therefore consists of whole units of every engine and of whole steps of the small-M kernels. */
+/* The length of a chunk along K is a multiple of BSMM_CHUNK_STEP elements. A chunk therefore
+ * consists of whole units of every engine and of whole steps of the small-M kernels. */
 enum { BSMM_CHUNK_STEP = 128 };
 
 /* Returns the number of elements of K in a chunk if the engine's longest chunk has `longest`. All

@@ -1,7 +1,8 @@
-/* The kernel cpu_f32 multiplies operands of any formats through fp32, in portable C. Threads take
- * blocks of 128 x 128 results in turn. For each block, a thread packs up to 512 elements of K of
- * both operands at a time, multiplies them and adds in double. The order of summation depends only
- * on K and the formats, so results are bitwise identical for any number of threads.
+/* The kernel cpu_f32 multiplies operands of any formats through fp32, in portable C. Each thread
+ * takes one block of 128 x 128 results after another. For each block, a thread packs up to 512
+ * elements of K of both operands at a time, multiplies them and adds in double. The order of
+ * summation depends only on K and the formats, so results are bitwise identical for any number of
+ * threads.
  *
  * Each thread's workspace holds the packed rows of A and B (256 KiB each), their scales and flags,
  * and the block's results (128 KiB). */

@@ -157,7 +157,7 @@ typedef struct bsmm_small_m_engine {
      * A. */
     uint64_t a_unit_bytes;
     /* `b_unit_bytes` is the number of bytes of a packed unit (a range of K) of 16 rows of B, for
-     * panels that must be packed because their scales are unusual. */
+     * panels that must be packed because their scales are NaN or too far apart. */
     uint64_t b_unit_bytes;
     /* `scale_unit` is the number of elements of K that share a gathered scale. */
     int64_t scale_unit;
