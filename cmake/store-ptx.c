@@ -33,7 +33,7 @@ static int write_file(const char *path, const char *text, size_t bytes) {
     return fclose(file) != 0 || written != bytes;
 }
 
-/* Converts the text to both forms in turn, and compares the second result with the text. */
+/* Converts PTX text to its stored form and back, and compares the result with the text. */
 static int store(const char *text, size_t bytes, const char *path) {
     const size_t stored_bytes = bsmm_ptx_text_convert(BSMM_PTX_TEXT_STORED, text, bytes, NULL, 0);
     char *stored = malloc(stored_bytes), *again = malloc(bytes);

@@ -53,8 +53,9 @@ typedef struct engine {
     void *inner;     /* `inner` points to as many rows of h x up^T in bf16 on the device. */
     void *workspace; /* `workspace` points to the workspace of the largest plan. */
     uint64_t workspace_bytes;
-    void *stream;          /* `stream` points to the stream of a GPU, or NULL on a CPU. */
-    engine_graphs *graphs; /* `graphs` points to the CUDA graphs. It is NULL on other devices. */
+    void *stream; /* `stream` points to the stream of a GPU, or NULL on a CPU. */
+    /* `graphs` points to the CUDA graphs. It is NULL on devices without CUDA. */
+    engine_graphs *graphs;
 } engine;
 
 /* Every function below that returns bool has printed an error message if it returns false. */

@@ -81,7 +81,7 @@ typedef struct llm_formats {
     bsmm_format weights, activations;
     /* `embedding` is the format of the embedding and of the last product's input. */
     bsmm_format embedding;
-    uint32_t threads;   /* `threads` is the number of threads, or 0 for all of the machine. */
+    uint32_t threads;   /* `threads` is the number of threads, or 0 for one per processor. */
     const char *device; /* `device` is the device that computes the products. */
 } llm_formats;
 
