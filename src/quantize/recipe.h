@@ -86,7 +86,8 @@ typedef struct bsmm_recipe_run {
     bsmm_scale_line line;
     const bsmm_strip_ops *ops;
     bsmm_strip_rule *rule;
-    /* `tame` is the fast path of the recipe's rule. NULL means that there is none. */
+    /* `tame` is the fast path of the recipe's rule, for blocks with a moderate largest magnitude.
+     * NULL means that there is none. */
     const bsmm_tame_rule *tame;
 } bsmm_recipe_run;
 

@@ -107,8 +107,9 @@ enum { BSMM_CHUNK_STEP = 128 };
 
 /* Returns the number of elements of K in a chunk if the engine's longest chunk has `longest`. All
  * chunks have about the same length, because a short last chunk would load and store all
- * accumulators for little work. The length depends on K alone: engines that fold scales into the
- * elements sum each chunk by itself, so that the rounding errors of long sums stay small. */
+ * accumulators for little work. The length depends on K alone. Engines whose packed elements are
+ * multiplied by their scales sum each chunk by itself, so that the rounding errors of long sums
+ * stay small. */
 static inline int64_t bsmm_gemm_chunk(int64_t longest, int64_t k) {
     int64_t pieces = bsmm_ceil_div(k, BSMM_CHUNK_STEP);
     int64_t chunks = bsmm_ceil_div(pieces, longest / BSMM_CHUNK_STEP);
@@ -122,8 +123,9 @@ static inline double bsmm_gemm_terms(int64_t longest, int64_t k) {
     return (double)bsmm_min_i64(chunk, k) + (double)(k > chunk ? bsmm_ceil_div(k, chunk) : 0);
 }
 
-/* `bsmm_gemm_side` holds the size of one packed operand, and pointers to its panels and to the
- * factors and `wide` of its rows (bsmm_panel). `width` is the number of rows in a panel. */
+/* `bsmm_gemm_side` holds the size of one packed operand, and pointers to its panels. It also points
+ * to the factors that packing has divided out of the rows, and to the numbers `wide` of the rows
+ * (bsmm_panel). `width` is the number of rows in a panel. */
 typedef struct bsmm_gemm_side {
     int64_t rows, panels, width;
     uint64_t panel_bytes;
@@ -172,7 +174,8 @@ typedef struct bsmm_gemm {
     /* The members below are set in each run. During the run, b describes one slab of B, i.e. the
      * panels that are packed at a time, and row numbers in b count from the slab's first row. */
     const bsmm_product *p;
-    /* `b_first` is the first row of B, and first column of D, of the current slab. */
+    /* `b_first` is the first row of B, and first column of D, of the current slab, i.e. of the
+     * panels of B that are packed at a time. */
     int64_t b_first;
     /* `is_direct` is true if the whole epilogue runs in one pass over the accumulators
      * (bsmm_cpu_epilogue_is_direct). */
@@ -180,7 +183,8 @@ typedef struct bsmm_gemm {
     /* `expects` is true if D is so large that its cache lines are prefetched before they are
      * written. */
     bool expects;
-    /* `b_memory` is the memory for packed slabs, or the panels of packed weights. */
+    /* `b_memory` is the memory for the panels of B that are packed at a time (a slab), or the
+     * panels of packed weights. */
     uint8_t *b_memory;
     uint8_t *scratch; /* `scratch` has one scratch buffer per thread. */
 } bsmm_gemm;
@@ -263,7 +267,7 @@ typedef struct bsmm_gemm_rows {
 
 /* Applies the whole epilogue to several rows of accumulators, rounds, and stores to D, which must
  * have no scales. *first describes the first row. Its members `factor` and `wide` are not used,
- * because each row's factor and number `wide` are in *rows. */
+ * because *rows has an array of each, with one value for each row. */
 void bsmm_gemm_store_rows(const bsmm_product *p, const bsmm_gemm_row *first,
                           const bsmm_gemm_rows *rows, double *values);
 

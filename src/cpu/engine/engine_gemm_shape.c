@@ -161,7 +161,7 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
     choose_threads(&g, p);
     g.packed_b_bytes = side_bytes(&g.b);
     /* A gated activation reads a gate and an up for each result, and they may come from rows of B
-     * that are far apart. All of B is therefore packed at once instead of slab by slab. */
+     * that are far apart. All of B is therefore packed at once, and not one part after another. */
     g.b_bytes = p->b_packed || bsmm_is_gated(p) ? g.packed_b_bytes : slab_bytes(&g, p);
     g.slab = count_panels(&g);
     choose_blocks(&g, p);

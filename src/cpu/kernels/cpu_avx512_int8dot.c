@@ -104,8 +104,8 @@ INLINE __m512 look_up(const uint8_t *products, const parted_scales *b) {
     return _mm512_castsi512_ps(_mm512_maskz_add_epi32(b->nonzero, entry, b->rest));
 }
 
-/* Adds the products of one unit to the accumulators, as add_summed does. It looks up the products
- * of scales in a table instead of multiplying scales. */
+/* Adds the products of one unit (16 elements of K) to the accumulators, as add_summed does. It
+ * looks up the products of scales in a table instead of multiplying scales. */
 INLINE void add_looked_up(const uint8_t *a, const uint8_t *b, const uint8_t *products,
                           __m512 acc[MR_SUMMED][VECTORS]) {
     enum { UNIT = BSMM_INT8_MULTIPLY_UNIT };
@@ -122,8 +122,8 @@ INLINE void add_looked_up(const uint8_t *a, const uint8_t *b, const uint8_t *pro
     }
 }
 
-/* Adds the scaled sums of all units to a tile of accumulators. If `products` is not NULL, the
- * products of scales are looked up in this table. */
+/* Adds the scaled sums of all units (ranges of K with one scale per row) to a tile of accumulators.
+ * If `products` is not NULL, the products of scales are looked up in this table. */
 INLINE void multiply_summed(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                             int64_t pitch, bool add, bsmm_ahead ahead, int64_t unit,
                             bool by_exponent, const uint8_t *products) {
@@ -252,7 +252,7 @@ static const bsmm_engine engines[2][2] = {
      ENGINE(MR_FLOATED, BSMM_INT8_A_FLOATED, EXPONENT, pack_floated, multiply_floated_32)},
 };
 
-/* LOOKED_UP_K is the least K for which the engine looks up the products of scales in a table. On a
+/* LOOKED_UP_K is the least K for which the kernel looks up the products of scales in a table. On a
  * Zen 4, with a shorter K, this is slower than multiplying the scales. */
 enum { LOOKED_UP_K = 256 };
 static const bsmm_engine looked_up_engine =

@@ -29,12 +29,12 @@ enum {
     BSMM_PACK_PITCH = 2 * BSMM_PACK_SPAN,
 };
 
-/* Returns NULL if an engine can pack an operand, else the reason for refusing the operand. `what`
- * is the operand's name in the reason. */
+/* Returns NULL if a kernel can pack an operand, else the reason for refusing the operand. `what` is
+ * the operand's name in the reason. */
 typedef const char *bsmm_pack_refuser(const bsmm_operand *o, const char *what, char *why,
                                       size_t size);
 
-/* Returns NULL if an engine can pack both operands of a product, else the reason for refusing the
+/* Returns NULL if a kernel can pack both operands of a product, else the reason for refusing the
  * product. */
 static inline const char *bsmm_pack_refuse(const bsmm_product *p, bsmm_pack_refuser *refuse,
                                            char *why, size_t size) {
@@ -50,8 +50,8 @@ static inline bool bsmm_pack_has_segments(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_F32;
 }
 
-/* Returns true if each segment of `length` elements of K lies in one block of fp32 scales. This
- * also holds if a block has all of K, whose last segment may be shorter. */
+/* Returns true if each `length` consecutive elements of K lie in one block of fp32 scales. This
+ * also holds if a block has all of K, and K is no multiple of `length`. */
 static inline bool bsmm_pack_has_whole_segments(const bsmm_operand *o, int64_t length) {
     return o->m.format.block_cols % length == 0 || o->m.format.block_cols >= o->m.cols;
 }
@@ -101,7 +101,7 @@ enum { BSMM_PACK_STRIP = 128, BSMM_PACK_LINE = 128 };
 typedef struct bsmm_pack_buffer {
     _Alignas(64) uint16_t codes[BSMM_PACK_LANES][BSMM_PACK_SPAN];
     _Alignas(64) uint8_t strip[BSMM_PACK_STRIP][BSMM_PACK_LINE];
-    /* The array strip[] holds n columns of the operand from column k on. n is 0 at first. */
+    /* The array strip[] holds columns k to k + n - 1 of the operand, and n is 0 at first. */
     int64_t k, n;
     uint64_t first;
 } bsmm_pack_buffer;

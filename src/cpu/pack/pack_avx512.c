@@ -137,10 +137,10 @@ INLINE __mmask8 mask_of(int64_t lanes) {
     return (__mmask8)ones(lanes);
 }
 
-/* Computes the initial values of the integer sums of units, i.e. -factor * (sum of the bytes of 4
- * groups of 4 bytes) for each row. The groups in the lower and upper halves of the registers are
- * summed separately. Partial sums fit 16 bits, because each 16-bit lane adds 8 products of at most
- * 60 * 60. */
+/* Computes the initial values of the integer sums of units (ranges of K with one scale). An initial
+ * value is -factor * (sum of the bytes of 4 groups of 4 bytes) of a row. The groups in the lower
+ * and upper halves of the registers are summed separately. Partial sums fit 16 bits, because each
+ * 16-bit lane adds 8 products of at most 60 * 60. */
 INLINE __m512i begins(const __m512i pair[4], const bsmm_pack_begin *begin) {
     const __m512i factor = _mm512_set1_epi8((char)begin->factor);
     __m512i sum = _mm512_maddubs_epi16(factor, pair[0]);
@@ -150,8 +150,8 @@ INLINE __m512i begins(const __m512i pair[4], const bsmm_pack_begin *begin) {
     return _mm512_madd_epi16(sum, _mm512_set1_epi16(-1));
 }
 
-/* Stores 8 groups of 4 integers, which are one unit of K or two, and the initial values of the
- * integer sums of each unit (bsmm_pack_begin). */
+/* Stores 8 groups of 4 integers, i.e. one or two units (ranges of K with one scale per row), and
+ * the initial values of the integer sums of each unit (bsmm_pack_begin). */
 INLINE void store_integers(uint8_t *to, const bsmm_pack_place *at, int64_t unit_groups,
                            int64_t left, const __m512i pair[4], const bsmm_pack_begin *begin) {
     __mmask8 there = mask_of(at->lanes);

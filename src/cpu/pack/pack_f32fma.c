@@ -174,8 +174,8 @@ static void pack_panels(bsmm_f32fma_source *s, bool segmented, int64_t width, in
         to->wide[i] = isfinite(global) ? rows[i].span : BSMM_F32FMA_TOO_WIDE;
     }
     for (t.k = 0; t.k < k; t.k += WINDOW) {
-        /* If scales are multiplied into the elements, packed units have no padding between them, so
-         * RUN columns may extend from one unit to the next. */
+        /* If scales are multiplied into the elements, nothing lies between packed units (32
+         * elements of K each), so RUN columns may extend from one unit to the next. */
         uint8_t *at = to->units + t.k / unit * unit_bytes;
         t.n = bsmm_min_i64(WINDOW, k - t.k);
         t.offsets = bsmm_f32fma_offsets(s, t.k);

@@ -25,10 +25,11 @@ enum {
     BSMM_F32FMA_SPAN_LIMIT = 202,
 };
 
-/* The engines with folded scales sum each chunk of K by itself (bsmm_gemm_chunk). A chunk has at
- * most this many elements: BSMM_F32FMA_CHUNK if B has elements of at most 8 bits, else
- * BSMM_F32FMA_SHORT_CHUNK. With short chunks, results are about as accurate as OpenBLAS's. For
- * elements of at most 8 bits, short chunks would make the kernel for few rows 5% slower. */
+/* Engines whose packed elements are multiplied by their scales sum each chunk of K by itself
+ * (bsmm_gemm_chunk). A chunk has at most this many elements: BSMM_F32FMA_CHUNK if B has elements of
+ * at most 8 bits, else BSMM_F32FMA_SHORT_CHUNK. With short chunks, results are about as accurate as
+ * OpenBLAS's. For elements of at most 8 bits, short chunks would make the kernel for few rows 5%
+ * slower. */
 enum { BSMM_F32FMA_CHUNK = 512, BSMM_F32FMA_SHORT_CHUNK = 128 };
 
 bsmm_pack_refuser bsmm_f32fma_refuse; /* Checks that an operand can be packed to fp32. */
@@ -37,7 +38,8 @@ bsmm_pack_refuser bsmm_f32fma_refuse; /* Checks that an operand can be packed to
  * after each 128 elements of K. */
 bool bsmm_f32fma_by_segment(const bsmm_product *p);
 
-/* Returns the longest chunk of the engines with folded scales, in elements of K. */
+/* Returns the largest number of elements of K in a chunk, i.e. in a range of K that is summed by
+ * itself. It is for packed elements that are multiplied by their scales. */
 int64_t bsmm_f32fma_longest_chunk(const bsmm_product *p);
 
 /* Returns the error bound of a result, as a multiple of sum |a * b|. Only additions round, because

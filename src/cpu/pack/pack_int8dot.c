@@ -60,8 +60,9 @@ typedef struct job {
     /* `begin` has the parameters of the values at which A's integer sums begin. The factor is 0 for
      * B. */
     bsmm_pack_begin begin;
-    /* `floated` and `looked_up` say which version of the kernel's inner loop reads the packed A. If
-     * both are false, the summed version does (cpu_avx512_int8dot.c). */
+    /* These flags say which version of the kernel's inner loop reads the packed A.
+     * cpu_avx512_int8dot.c describes the versions: the floated one, the looked-up one, or, if both
+     * flags are false, the summed one. */
     bool floated, looked_up;
     /* `lower` is the number that is subtracted from the fp32 bits of a scale. The subtraction
      * divides the scale by a power of two, because the packed integers are multiples of the
@@ -134,9 +135,10 @@ static void store_offsets(const tile *t, const int32_t bits[LANES], uint8_t *to)
 }
 
 /* Stores the scales of one unit (16 or 32 elements of K), one for each row of the tile. `lower` was
- * already subtracted from their fp32 bits. In the floated layout of A (pack_int8dot.h) it also
- * stores scale * BSMM_INT8_FLOATED, which the first FMA of the multiply function subtracts. In the
- * looked-up layout it stores the offsets of the scales' rows in the table of products. */
+ * already subtracted from their fp32 bits. There are three layouts of A (pack_int8dot.h). In the
+ * floated one the function also stores scale * BSMM_INT8_FLOATED, which the first FMA of the
+ * multiply function subtracts. In the looked-up one it instead stores the offsets of the scales'
+ * rows in the table of products. */
 static inline void store_unit(const job *j, const tile *t, const int32_t bits[LANES], uint8_t *to) {
     float taken[LANES];
     if (j->looked_up) {
@@ -186,15 +188,16 @@ static int32_t replaced(const job *j, const span *s, const tile *t, int64_t lane
     return zero ? 0 : ONE - j->lower;
 }
 
-/* Sets the integers and the initial sum of a row of a unit to 0. `to` is the address of the unit's
- * scales. */
+/* Sets a row's integers and initial sum in one unit (16 or 32 elements of K) to 0. `to` is the
+ * address of the unit's scales. */
 static void clear_row(const tile *t, int64_t lane, uint8_t *to) {
     for (int64_t g = 0; g <= t->at.unit_groups; g++)
         memset(to - (g + 1) * t->at.pitch + 4 * lane, 0, 4);
 }
 
-/* The table of products has no row for a scale of 0. If a row of A has such a scale in a unit, this
- * function sets the row's integers in that unit to 0, and gives the row another scale. */
+/* The table of the products of two scales has no row for a scale of 0. If a row of A has such a
+ * scale in a unit (16 elements of K), this function sets the row's integers in that unit to 0, and
+ * gives the row another scale. */
 static void replace_zeros(const job *j, const tile *t, int32_t bits[LANES], uint8_t *to) {
     for (int64_t i = 0; i < t->rows; i++)
         if (bits[i] == 0) {

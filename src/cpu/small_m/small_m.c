@@ -162,7 +162,7 @@ static void pack_tile(const product_run *x, int64_t tile) {
  * depends on the engine, and the last panels may be past the last row of B. */
 typedef struct strip {
     /* `col` is the first column of the thread's work unit, i.e. of a range of columns of D. `at` is
-     * the first column of the strip, counted from `col`. */
+     * the first column, counted from `col`, of the panels that are multiplied side by side. */
     int64_t col, at;
     /* `next` is the first column of D in the thread's next work unit. It lies past the last column
      * if there is no next work unit. */
@@ -177,8 +177,8 @@ typedef struct strip {
  * together with the other data of the loop. */
 enum { COPY_BYTES = 16384, COPY_ROWS = BSMM_SMALL_M_PANELS * LANES };
 
-/* READ_PAST is the number of bytes that must be readable after the copy. `multiply` of an engine
- * may read read_group steps at once even if fewer steps are left. */
+/* READ_PAST is the number of bytes that must be readable after the copy. The function `multiply`
+ * may read read_group steps (32 elements of K each) at once even if fewer steps are left. */
 enum { READ_PAST = BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP };
 
 _Static_assert(COPY_BYTES >= COPY_ROWS * BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP,
@@ -203,8 +203,8 @@ static int64_t copied_steps(const product_run *x) {
 
 /* Multiplies the steps (32 elements of K each) from number `step` to the end of K, reading B from a
  * padded copy. The copy is necessary in three cases: the panels extend past the last row of B, K
- * ends inside the last group of steps, or B is in compact order and the engine reads only row
- * order. */
+ * ends inside the last group of steps, or B is in compact order and the multiply loop reads only
+ * row order. */
 static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t step,
                                 const bsmm_small_m_span *whole) {
     _Alignas(64) uint8_t copy[COPY_BYTES + READ_PAST];
@@ -319,8 +319,8 @@ static void multiply_packed(const product_run *x, const scratch *to, int64_t col
                              to->acc + tile * x->d->width * COLUMNS + at);
 }
 
-/* Gathers the scales of one panel (16 rows of B) and lets the engine check them. Returns false if
- * the panel must be packed, because its scales are NaN or too far apart. */
+/* Gathers the scales of one panel (16 rows of B) and checks them. Returns false if the panel must
+ * be packed, because its scales are NaN or too far apart. */
 static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, int64_t at,
                           int64_t p) {
     int64_t begin = p * x->m->scale_units * LANES;

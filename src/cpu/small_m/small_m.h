@@ -18,10 +18,10 @@
 
 enum {
     BSMM_SMALL_M_LANES = 16,
-    /* BSMM_SMALL_M_STEP is the number of elements of K in a step, which an engine decodes at a
-     * time. */
+    /* BSMM_SMALL_M_STEP is the number of elements of K in a step, i.e. of the elements of a row
+     * that are decoded at a time. */
     BSMM_SMALL_M_STEP = 32,
-    /* BSMM_SMALL_M_GROUP is the number of steps (32 elements of K each) that engines multiply
+    /* BSMM_SMALL_M_GROUP is the number of steps (32 elements of K each) that are multiplied
      * together. */
     BSMM_SMALL_M_GROUP = 4,
     /* BSMM_SMALL_M_COLUMNS is the number of columns of D in a work unit, and floats in a row of
@@ -41,8 +41,8 @@ typedef struct bsmm_small_m_span {
      * `pitch`. */
     const uint8_t *b;
     /* `compact` is true if b points to packed weights in compact order (format/compact.c), in which
-     * the 16 rows of a panel are stored together. Only engines with reads_compact get such
-     * structs. */
+     * the 16 rows of a panel are stored together. It is false unless the engine's flag
+     * reads_compact is set. */
     bool compact;
     int64_t panel_pitch; /* `panel_pitch` is the distance in bytes between two panels of b. */
     /* `pitch` is the distance in bytes between two rows of b. If `compact` is true, it is the
@@ -65,17 +65,18 @@ typedef struct bsmm_small_m_span {
     /* `chunk_steps` is the number of steps of a chunk, i.e. of a range of K that is summed by
      * itself. 0 means that the sum goes on over all of K. */
     int64_t chunk_steps;
-    /* `first` is the number of steps from the start of a chunk to the start of the span. It is not
-     * 0 if the span begins in the middle of a chunk. */
+    /* `first` is the number of steps (32 elements of K) from the start of a chunk to the start of
+     * this range of K. It is not 0 if the range begins in the middle of a chunk. */
     int64_t first;
-    bool ends; /* `ends` is true if the span reaches the end of K. */
+    bool ends; /* `ends` is true if this range of K reaches the end of K. */
     /* `context` points to the tables that the engine's function make_context has written. */
     const void *context;
     /* `acc` holds accumulators in the order [row of A][BSMM_SMALL_M_COLUMNS], 16 for each panel.
      * Results are added to them. With chunks, the sum of each chunk is added. */
     float *acc;
-    /* `part` holds the sums of a chunk that is not complete at the end of a span, in the order of
-     * acc. The next span continues them. */
+    /* A chunk is a range of K that is summed by itself. If this range of K ends inside a chunk,
+     * `part` receives the chunk's sums so far, in the order of acc. The next call continues
+     * them. */
     float *part;
 } bsmm_small_m_span;
 
@@ -184,8 +185,9 @@ typedef struct bsmm_small_m_engine {
      * result is set if panel p contains elements that the function cannot decode. The panel must
      * then be packed, and its accumulators are invalid. */
     uint32_t (*multiply)(const bsmm_small_m_span *span);
-    /* Multiplies a packed tile of A by a packed panel of B over `units` packed units of K and adds
-     * the results to acc, which has the order [row of A][BSMM_SMALL_M_COLUMNS]. */
+    /* Multiplies a packed tile of A by a packed panel of B over `units` packed units (ranges of K
+     * with one scale per row) and adds the results to acc, which has the order [row of
+     * A][BSMM_SMALL_M_COLUMNS]. */
     void (*multiply_packed)(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
                             float *acc);
     /* Computes the whole product if it is tiny (small_m_tiny.h). Returns false without a change of
@@ -211,13 +213,14 @@ const char *bsmm_small_m_refuse(const bsmm_product *p, const bsmm_small_m_limit 
                                 size_t size);
 
 /* Returns the number of elements of K in a scale unit, i.e. in a range of K with one gathered
- * scale. The length of B's blocks must be a multiple of that number. For fp32 scales it is
- * `segment`. */
+ * scale. The length of B's blocks must be a multiple of that number. For fp32 scales the function
+ * returns `segment`. */
 int64_t bsmm_small_m_scale_unit(uint32_t scale, int64_t segment);
 
 /* Returns NULL if weights of this format can be multiplied as they are stored, else the reason.
- * `takes` tells whether the engine accepts the element format. e4m3 scales are accepted only with
- * e2m1 elements. A block must consist of whole scale units, or have fp32 scales and all of K. */
+ * `takes` tells whether the kernel accepts the element format. e4m3 scales are accepted only with
+ * e2m1 elements. A block must consist of whole scale units (bsmm_small_m_scale_unit), or have fp32
+ * scales and all of K. */
 const char *bsmm_small_m_refuse_weights(const bsmm_operand *b, bool (*takes)(uint32_t elem),
                                         int64_t segment, char *why, size_t size);
 

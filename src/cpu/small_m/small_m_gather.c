@@ -76,9 +76,9 @@ static void gather_codes(const bsmm_small_m_scales *s, const uint64_t *columns, 
     const uint8_t *row[LANES];
     if (are_adjacent(rows)) {
         const uint8_t *first = (const uint8_t *)s->p->b.m.scales + rows[0];
-        /* `next` is the distance to the scales of the panel that takes this panel's place in the
-         * next strip. The next panel itself would be prefetched too late, because the panels of a
-         * strip are gathered one right after the other. */
+        /* `next` is the distance to the scales of the panel that this thread gathers s->panels
+         * panels later. The next panel itself would be prefetched too late, because several panels
+         * are gathered one right after the other. */
         uint64_t next = (uint64_t)s->panels * s->p->b.map.tile_row_step;
         /* s->units is a multiple of 4, because K is padded to a multiple of 128 elements. */
         for (int64_t i = 0; i < s->units; i += 4) {
@@ -97,7 +97,7 @@ static void gather_codes(const bsmm_small_m_scales *s, const uint64_t *columns, 
     int64_t done = bsmm_small_m_gather_runs(row, columns, s->used, run, s->codes);
     for (int64_t i = done; i < s->units; i++) {
         uint8_t *to = s->codes + i * LANES;
-        /* The padding past the end of K repeats the last unit. */
+        /* The padding past the end of K repeats the last scale. */
         if (i > 0 && columns[i] == columns[i - 1])
             memcpy(to, to - LANES, LANES);
         else

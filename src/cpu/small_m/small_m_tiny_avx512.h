@@ -33,8 +33,9 @@ typedef struct bsmm_tiny_codes {
     /* `at` holds the position of each row's first code in `part`. Lanes past the last row repeat
      * the position of the first row. */
     __m128i at;
-    /* If the codes of the rows are adjacent, `columns` points to the codes of the first scale unit,
-     * and those of the next unit are `step` bytes further. Otherwise `columns` is NULL. */
+    /* If the scale codes of the rows are adjacent, `columns` points to the codes of the first scale
+     * unit (16 or 32 elements of K), and the codes of the next unit are `step` bytes further.
+     * Otherwise `columns` is NULL. */
     const uint8_t *columns;
     uint64_t step;
     __mmask16 rows; /* `rows` selects the rows that exist. */
