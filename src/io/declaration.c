@@ -69,8 +69,9 @@ static const char *text_at(const json_t *object, const char *key) {
     return json_string_value(json_object_get(object, key));
 }
 
-/* Reads the fields of a declaration from its JSON object. Returns the name of the first field that
- * is missing or has a wrong type, or NULL if all fields are valid. */
+/* Reads the fields of a weight's declaration (format, shape and so on) from its JSON object.
+ * Returns the name of the first field that is missing or has a wrong type, or NULL if all fields
+ * are valid. */
 static const char *read_fields(const json_t *o, bsmm_matrix *m, int64_t *batch) {
     if (!elem_of(text_at(o, "elem"), &m->format.elem)) return "elem";
     if (!scale_of(text_at(o, "scale"), &m->format.scale)) return "scale";

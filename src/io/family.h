@@ -101,8 +101,8 @@ typedef struct bsmm_record {
     /* `data`, `scale` and `global` are the indices of the weight's tensors. BSMM_NO_TENSOR means
      * that there is no such tensor. */
     uint64_t data, scale, global;
-    /* `declaration` is the JSON text of a declared weight. It is NULL if the weight is not
-     * declared. */
+    /* `declaration` is the JSON text in the file's metadata that describes the weight. It is NULL
+     * if there is none. */
     const char *declaration;
     /* `doubt` is the reason why the table entry `row` may be the wrong one for the weight. NULL
      * means that there is no doubt. */
@@ -141,8 +141,8 @@ bsmm_status bsmm_record_resolve(const bsmm_file *file, const bsmm_record *record
 bsmm_status bsmm_operand_check_same(const bsmm_operand *have, const bsmm_operand *given,
                                     const char *what, const char *call);
 
-/* The functions from here on are in declaration.c. They read and write the declarations of the bsmm
- * family. */
+/* The functions from here on are in declaration.c. They read and write the descriptions of weights
+ * (declarations) that checkpoints of the family "bsmm" have in their metadata. */
 
 #define BSMM_DECLARATION_PREFIX "bsmm."
 

@@ -53,12 +53,12 @@ typedef enum bsmm_sol_unit {
     BSMM_UNIT_COUNT
 } bsmm_sol_unit;
 
-/* Returns the set of units (bits 1 << unit) that accept operands of `format` on a device with
- * `traits`, either directly or after an exact conversion. units.c has the table. */
+/* Returns the set of matrix units (bits 1 << bsmm_sol_unit) that accept operands of `format` on a
+ * device with `traits`, either directly or after an exact conversion. units.c has the table. */
 uint32_t bsmm_sol_units(bsmm_format format, uint32_t traits);
 
-/* bsmm_sol_peak returns the peak of a unit in operations per second, or 0 if the device lacks the
- * unit. bsmm_sol_unit_name returns the unit's name, such as "f8". */
+/* bsmm_sol_peak returns the peak of a matrix unit in operations per second, or 0 if the device
+ * lacks the unit. bsmm_sol_unit_name returns the unit's name, such as "f8". */
 double bsmm_sol_peak(const bsmm_sol_device *device, bsmm_sol_unit unit);
 const char *bsmm_sol_unit_name(bsmm_sol_unit unit);
 

@@ -75,8 +75,8 @@ static const struct {
     {narrow_but_fnuz, SCALES_ANY, 128, 0, TRAITS_8, U(F8)},
     {is_fnuz, S(NONE), 0, 0, BSMM_SOL_FNUZ8, U(F8)},
     {is_fnuz, SCALES_ANY, 128, 0, BSMM_SOL_FNUZ8, U(F8)},
-    /* Elements of at most 6 bits need only a few exponents of e4m3 or e5m2. A scale that is a power
-     * of two can therefore be folded into such an element when it is converted. */
+    /* Elements of at most 6 bits need only a few exponents of e4m3 or e5m2. Such an element can
+     * therefore be multiplied by a power-of-two scale when it is converted. */
     {up_to_6_bits, S(E8M0), 0, 0, TRAITS_8, U(F8)},
     /* On devices with MX instructions, the matrix instruction itself applies e8m0 scales. A matrix
      * unit for wide elements also accepts narrower ones. */
@@ -110,7 +110,7 @@ uint32_t bsmm_sol_units(bsmm_format format, uint32_t traits) {
 
 static const struct {
     const char *name;
-    size_t peak; /* `peak` is the offset in bytes of the unit's peak in bsmm_device_info. */
+    size_t peak; /* `peak` is the offset in bytes of the matrix unit's peak in bsmm_device_info. */
 } unit_rows[BSMM_UNIT_COUNT] = {
     [BSMM_UNIT_F32] = {"f32", offsetof(bsmm_device_info, f32)},
     [BSMM_UNIT_F16] = {"f16", offsetof(bsmm_device_info, f16)},
