@@ -30,7 +30,8 @@ typedef struct bsmm_f32seg_block {
      * a panel are adjacent. */
     float *elements;
     /* Scales in the order [segment][row], where a segment is a range of K without a change of
-     * scale. Each is the block scale times the second-level scale, or 1 in padding rows. */
+     * scale. Each is the block scale times the second-level scale (one scale for the whole matrix),
+     * or 1 in padding rows. */
     double *scales;
     /* `wide` has flags in the order [segment][row], where a segment is a range of K without a
      * change of scale. A flag is 1 if the segment's fp32 sums with this row could leave fp32's

@@ -54,8 +54,8 @@ static inline void bsmm_ask_ahead(bsmm_ahead *ahead) {
 }
 
 struct bsmm_engine {
-    /* `values` is the type of the packed values, such as "int8". The header of packed weights names
-     * the order of their values, and this type is a part of that name. */
+    /* `values` is the type of the packed values, such as "int8". The header of packed weights has a
+     * name for the order of the packed values, and that name begins with this type. */
     const char *values;
     int64_t mr, nr; /* `mr` is the number of rows of A in a register tile, and `nr` is that of B. */
     /* `unit` is the number of elements of K in a unit, i.e. in a range in which each row has one

@@ -72,8 +72,8 @@ void bsmm_cpu_epilogue_finish(const bsmm_product *p, int64_t row, int64_t col, i
 }
 
 void bsmm_cpu_epilogue_divide(const bsmm_product *p, int64_t cols, double *values) {
-    /* `global` is the second-level scale of D, by which the results are divided. If D has block
-     * scales, the recipe applies it later. */
+    /* `global` is the second-level scale of D (one scale for the whole matrix), by which the
+     * results are divided. If D has block scales, the recipe applies it later. */
     double global = p->recipe ? 1 : bsmm_operand_global(&p->d);
     if (global != 1)
         for (int64_t i = 0; i < cols; i++)

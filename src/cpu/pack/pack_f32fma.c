@@ -13,7 +13,7 @@ enum {
     WINDOW = BSMM_F32FMA_SEGMENT_UNIT,
 };
 
-/* This struct is a tile of rows over one window, i.e. up to WINDOW columns of K. */
+/* This struct is a tile of rows over up to WINDOW columns of K. */
 typedef struct tile {
     const bsmm_f32fma_row *rows;
     /* `first` is the first row of the operand. `count` is the number of rows, which may be 0. */

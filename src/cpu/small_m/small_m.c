@@ -1,6 +1,6 @@
 /* This file has the loops of the small-M kernels over panels of B, scales and threads, with the
- * special cases at the ends of rows. D's columns are divided into work units of fixed size, so that
- * results do not depend on the number of threads. */
+ * special cases at the ends of rows. A work unit is a fixed number of D's columns, so that results
+ * do not depend on the number of threads. */
 #include "cpu/small_m/small_m.h"
 
 #include "base/threads.h"
@@ -31,8 +31,8 @@ typedef struct product_run {
     /* `scale_columns` has, for each scale unit (a range of K with one gathered scale), the part of
      * its scale's offset that depends on the column. */
     uint64_t *scale_columns;
-    /* `run` is the number of consecutive scale units whose codes are adjacent in memory: 16, 4 or
-     * 1. */
+    /* `run` is the number of consecutive scale units (ranges of K with one gathered scale) whose
+     * codes are adjacent in memory: 16, 4 or 1. */
     int64_t run;
     uint8_t *scratch; /* `scratch` has one buffer of scratch memory for each thread. */
 } product_run;
@@ -51,7 +51,8 @@ typedef struct scratch {
     /* `codes` holds scale codes in the order [panel][scale unit][16 rows]. A scale unit is a range
      * of K with one gathered scale. */
     uint8_t *codes;
-    float *scales;   /* `scales` holds fp32 scales in the order [panel][scale unit][16 rows]. */
+    /* `scales` holds fp32 scales in the order [panel][range of K with one scale][16 rows]. */
+    float *scales;
     uint8_t *packed; /* `packed` holds one packed panel of B. */
     /* `gates` holds the values of the gates in the order [row of A][COLUMNS], if the gates of a
      * gated activation are the first half of the columns of A x B^T. */
@@ -164,12 +165,11 @@ typedef struct strip {
     /* `col` is the first column of the thread's work unit, i.e. of a range of columns of D. `at` is
      * the first column, counted from `col`, of the panels that are multiplied side by side. */
     int64_t col, at;
-    /* `next` is the first column of D in the thread's next work unit. It lies past the last column
-     * if there is no next work unit. */
+    /* `next` is the first column of D that the thread will compute after the current range of
+     * columns. It lies past the last column if there is no next range. */
     int64_t next;
     const scratch *to;
-    /* Bit p of `packed` is set if panel p must be packed, because its scales are NaN or too far
-     * apart. */
+    /* Bit p is set if panel p must be packed: its scales are NaN or too far apart. */
     uint32_t packed;
 } strip;
 
@@ -453,8 +453,8 @@ static void pack_free_tiles(const shared_run *s) {
         pack_tile(s->x, i);
 }
 
-/* Computes work units until none is left. A thread takes its next work unit before it computes the
- * current one, so that it can prefetch the rows that it will read itself. */
+/* Computes work units (ranges of D's columns) until none is left. A thread takes its next unit
+ * before it computes the current one, so that it can prefetch the next unit's rows of B. */
 static void run_free_columns(const shared_run *s, int worker) {
     int64_t col = bsmm_items_take(s->columns_taken, COLUMNS);
     while (col < s->x->m->cols) {

@@ -45,8 +45,9 @@ typedef struct bsmm_small_m_span {
      * reads_compact is set. */
     bool compact;
     int64_t panel_pitch; /* `panel_pitch` is the distance in bytes between two panels of b. */
-    /* `pitch` is the distance in bytes between two rows of b. If `compact` is true, it is the
-     * number of bytes that one row has in 4 steps of 32 elements of K. */
+    /* `pitch` is the distance in bytes between two rows of b. If `compact` is true, 16 rows are
+     * stored together, and it is the number of bytes that one row has in 4 steps of 32 elements of
+     * K. */
     int64_t pitch;
     /* `next` points to the rows that will be read after b. They are prefetched. */
     const uint8_t *next;
@@ -72,7 +73,7 @@ typedef struct bsmm_small_m_span {
     /* `context` points to the tables that the engine's function make_context has written. */
     const void *context;
     /* `acc` holds accumulators in the order [row of A][BSMM_SMALL_M_COLUMNS], 16 for each panel.
-     * Results are added to them. With chunks, the sum of each chunk is added. */
+     * Results are added to them. If K is divided into chunks, the sum of each chunk is added. */
     float *acc;
     /* A chunk is a range of K that is summed by itself. If this range of K ends inside a chunk,
      * `part` receives the chunk's sums so far, in the order of acc. The next call continues
@@ -121,15 +122,18 @@ typedef struct bsmm_small_m_scales {
     /* `units` is the number of scale units (ranges of K with one gathered scale), padded to a
      * multiple of 128 elements of K. */
     int64_t units;
-    int64_t used; /* `used` is the number of scale units up to the end of K. */
+    /* `used` is the number of scale units (ranges of K with one scale) up to the end of K. */
+    int64_t used;
     /* `chunk` is the number of scale units in a chunk, i.e. in a range of K that is summed by
      * itself. */
     int64_t chunk;
-    uint8_t *codes; /* `codes` holds the scale codes in the order [scale unit][16 rows]. */
-    /* If B has fp32 scales, `scales` holds them in the order [scale unit][16 rows]. */
+    /* `codes` holds the scale codes in the order [range of K with one scale][16 rows]. */
+    uint8_t *codes;
+    /* If B has fp32 scales, `scales` holds them in the order [range of K with one scale][16
+     * rows]. */
     float *scales;
     /* `factors` has the factors by which the results of the 16 rows are multiplied. At first each
-     * is B's second-level scale. */
+     * is B's second-level scale, the one scale of the whole matrix. */
     double *factors;
     /* `wide` holds the number `wide` of each of the 16 rows, which tells how far its scales are
      * apart. The numbers are 0 at first. */
@@ -246,10 +250,10 @@ typedef struct bsmm_small_m {
     int64_t chunk_steps;
     int64_t step_bytes, row_bytes, pitch;
     /* `whole_steps` is the number of steps that `multiply` can read in whole groups of read_group
-     * steps, without a copy. `used_scales` is the number of scale units up to the end of K, and
-     * `chunk_scales` is that of a chunk. `strips_ahead` is the distance of prefetching along B's
-     * rows, in strips of panels that are multiplied side by side. The plan keeps these numbers,
-     * because dividing takes long in a tiny product. */
+     * steps, without a copy. `used_scales` is the number of scale units (ranges of K with one
+     * scale) up to the end of K, and `chunk_scales` is that of a chunk. `strips_ahead` is the
+     * distance of prefetching along B's rows, counted in groups of panels that are multiplied side
+     * by side. The plan keeps these numbers, because dividing takes long in a tiny product. */
     int64_t whole_steps, used_scales, chunk_scales, strips_ahead;
     uint64_t tile_bytes, packed_bytes, thread_bytes, workspace_bytes;
     /* `cols` is the number of columns of A x B^T that the threads divide among them. These are all

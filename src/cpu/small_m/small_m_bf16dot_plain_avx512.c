@@ -102,7 +102,7 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bool by_fma) {
         by_fma ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit) : BSMM_BF16_UNIT_BYTES(width, unit);
     const bsmm_bf16_extent none = bsmm_bf16_no_extent();
     bsmm_bf16_extent extents[PANELS] = {none, none, none, none};
-    /* `left` is the number of steps to the end of the chunk. */
+    /* `left` is the number of steps (32 elements of K) to the end of the chunk. */
     int64_t left = s->chunk_steps - s->first;
     __m512 acc[BSMM_SMALL_M_WIDTH];
     for (int i = 0; i < panels * width; i++)

@@ -61,8 +61,9 @@ typedef struct batch {
      * of A][BSMM_SMALL_M_COLUMNS]. If `totals` is NULL, the sums are stored to `sums` instead. */
     float *totals;
     /* If e8m0 scales multiply the accumulators (scaling SUMS), `total_codes` has the codes of the
-     * factors by which D's accumulators are multiplied before the sums of a chunk are added
-     * (leave_steps in small_m_f32fma_scales_avx2.c). */
+     * factors by which D's accumulators are multiplied before the sums of a chunk (a range of K
+     * that is summed by itself) are added. leave_steps in small_m_f32fma_scales_avx2.c computes
+     * them. */
     const uint8_t *total_codes;
 } batch;
 
@@ -110,8 +111,8 @@ INLINE void store_sums(const batch *x, int64_t first, int rows, int groups, cons
         _mm256_storeu_ps(at + i / groups * x->pitch + i % groups * GROUP, sum[i]);
 }
 
-/* Adds the sums of a chunk to D's accumulators. The factors are powers of two, so the FMA rounds
- * only the sum. */
+/* Adds the sums of a chunk (a range of K that is summed by itself) to D's accumulators. The factors
+ * are powers of two, so the FMA rounds only the sum. */
 INLINE void add_chunk(const batch *x, int64_t first, int rows, int groups,
                       bsmm_small_m_f32_scaling scaling, const __m256 *sum) {
 #    pragma GCC unroll 8

@@ -37,8 +37,8 @@ INLINE void gather_sixteen(const uint8_t *const row[LANES], uint64_t column, uin
         _mm_store_si128((__m128i *)(void *)(to + i * LANES), x[i]);
 }
 
-/* Loads four scale codes of each of 4 rows and reorders them: the codes of all rows for the first
- * scale unit come first. */
+/* Loads four scale codes of each of 4 rows, for four consecutive ranges of K, and reorders them:
+ * the codes of all rows for the first range come first. */
 INLINE __m128i load_four_rows(const uint8_t *const row[4], uint64_t column) {
     const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     int32_t word[4];

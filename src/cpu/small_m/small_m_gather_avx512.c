@@ -44,7 +44,8 @@ INLINE void gather_sixteen(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_
         store_four(word[i], to + i * 4 * BSMM_SMALL_M_LANES);
 }
 
-/* Loads the codes of `count` scale units of a row, 1 to 4, and repeats the last one up to four. */
+/* Loads the scale codes of a row for `count` (1 to 4) consecutive ranges of K, and repeats the last
+ * code up to four codes. */
 INLINE int32_t load_codes(const uint8_t *at, int count) {
     uint32_t v = 0;
     memcpy(&v, at, count == 3 ? 2 : (size_t)count);
@@ -61,8 +62,8 @@ INLINE __m128i load_four_rows(const uint8_t *const row[4], uint64_t column, int 
     return _mm_insert_epi32(v, load_codes(row[3] + column, count), 3);
 }
 
-/* Gathers the codes of `count` scale units, 1 to 4, and repeats those of the last one up to four
- * units. */
+/* Gathers the scale codes of 16 rows for `count` (1 to 4) consecutive ranges of K, and repeats the
+ * codes of the last range up to four ranges. */
 INLINE void gather_few(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_t column, int count,
                        uint8_t *to) {
     __m512i word = _mm512_castsi128_si512(load_four_rows(row, column, count));

@@ -77,7 +77,8 @@ BSMM_TINY_INLINE bool bsmm_tiny_load_codes(const bsmm_operand *o, int64_t row, i
     return true;
 }
 
-/* Returns the scale codes of the 16 rows for scale unit number `unit`. */
+/* Returns the scale codes of the 16 rows for the range number `unit` of K (16 or 32 elements with
+ * one scale per row). */
 BSMM_TINY_INLINE __m128i bsmm_tiny_codes_of(const bsmm_tiny_codes *c, int64_t unit) {
     if (c->columns)
         return _mm512_castsi512_si128(
@@ -93,8 +94,8 @@ typedef struct bsmm_tiny_rows {
     /* `offset` is the distance in bytes of each row from the first. Rows past the last row of B
      * have the distance 0. */
     int64_t offset[BSMM_SMALL_M_LANES];
-    /* In compact weights, `word_bytes` is the distance from one word of 4 bytes of the rows to the
-     * next. It is 0 in row-major weights. */
+    /* In compact weights, 16 rows are stored together in words of 4 bytes, and `word_bytes` is the
+     * distance from one word of a row to its next word. It is 0 in row-major weights. */
     int64_t word_bytes;
     __mmask16 there; /* `there` selects the rows that exist. */
 } bsmm_tiny_rows;
@@ -172,8 +173,8 @@ static inline int bsmm_tiny_width(const bsmm_product *p) {
     return (int)bsmm_round_up(p->a.m.rows, 4);
 }
 
-/* Returns true if the second-level scales of A and B are finite. Otherwise the results must be
- * summed in double. */
+/* Returns true if the second-level scales of A and B (one scale for each matrix) are finite.
+ * Otherwise the results must be summed in double. */
 static inline bool bsmm_tiny_has_usual_globals(const bsmm_product *p) {
     return (!p->a.m.global_scale || isfinite(bsmm_operand_global(&p->a))) &&
            (!p->b.m.global_scale || isfinite(bsmm_operand_global(&p->b)));

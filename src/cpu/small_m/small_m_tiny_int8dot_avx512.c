@@ -89,9 +89,9 @@ INLINE void load_a_scales(const bsmm_tiny_codes *codes, int64_t units, bool e4m3
     }
 }
 
-/* Adds the products of one scale unit, whose elements of B are in `byte`, to the accumulators. The
- * even and odd elements alternate in `byte`. `first` is the number of the unit's first word in a
- * row of A, and `count` is the number of words. */
+/* Adds the products of one scale unit (16 or 32 elements of K) to the accumulators. The unit's
+ * elements of B are in `byte`, in which even and odd elements alternate. `first` is the number of
+ * the unit's first word in a row of A, and `count` is the number of words. */
 INLINE void add_unit(const tile *a, const __m512i *byte, __m128i codes, int64_t step, int64_t unit,
                      int first, int count, int width, bool e4m3, __m512 *acc) {
     const __m512i exponents = _mm512_slli_epi32(_mm512_cvtepu8_epi32(codes), 23);
