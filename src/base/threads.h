@@ -32,7 +32,8 @@ typedef struct bsmm_items {
     _Alignas(64) _Atomic int64_t taken;
 } bsmm_items;
 
-/* Takes the next `count` work units for the calling worker and returns the number of the first. */
+/* Takes the next `count` work units (items) for the calling worker and returns the number of the
+ * first one. */
 static inline int64_t bsmm_items_take(bsmm_items *items, int64_t count) {
     return atomic_fetch_add_explicit(&items->taken, count, memory_order_relaxed);
 }

@@ -193,7 +193,8 @@ static bsmm_status check_addend_place(const bsmm_product *p, const bsmm_operand 
                      "d: its memory overlaps %s, which must then be d itself; must not", what);
 }
 
-/* Checks that D does not overlap an operand's second-level scale. */
+/* Checks that D does not overlap an operand's second-level scale, the one scale of the whole
+ * matrix. */
 static bsmm_status check_global(const bsmm_operand *d, const bsmm_operand *o, const char *what) {
     return check_apart(d, o->m.global_scale, sizeof *o->m.global_scale, what);
 }

@@ -25,17 +25,18 @@ static inline bool bsmm_has_parts(const bsmm_product *p) {
 }
 
 /* Describes the largest part, i.e. plain product, into which any run of the plan may divide the
- * product. The pointers of the part's operands are NULL. Portions (portions.h) are such parts too.
- * A product that is not divided is copied unchanged. */
+ * product. Ranges of D's rows (portions.h) are such parts too. The pointers of the part's operands
+ * are NULL. A product that is not divided is copied unchanged. */
 void bsmm_part_widest(const bsmm_product *product, bsmm_product *part);
 
-/* Chooses the kernels for the parts of a plan and computes the size of the workspace. `many` is the
- * plan's kernel. `state` is the state that this kernel filled when it accepted the largest part. */
+/* Chooses the kernels for the parts (plain products) of a plan and computes the size of the
+ * workspace. `many` is the plan's kernel. `state` is the state that this kernel filled when it
+ * accepted the largest part. */
 void bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many, const void *state,
                      bsmm_parts *parts);
 
-/* Runs all parts of a product. If the plan reads packed weights, `packed_b` points to them and
- * `packed` describes them. */
+/* Runs all parts (plain products) of a product. If the plan reads packed weights, `packed_b` points
+ * to them and `packed` describes them. */
 struct bsmm_packed;
 bsmm_status bsmm_parts_run(const bsmm_parts *parts, const struct bsmm_packed *packed,
                            const void *packed_b, const bsmm_product *product, void *workspace);

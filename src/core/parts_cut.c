@@ -63,8 +63,8 @@ static void step_global(bsmm_operand *o, bool each, int64_t index) {
     if (each && o->m.global_scale) o->m.global_scale += index;
 }
 
-/* Sets the inputs that the caller may give separately for each group: second-level scales, alpha,
- * bias and factors. */
+/* Sets the inputs that the caller may give separately for each group: second-level scales (one for
+ * a group's whole matrix), alpha, bias and factors. */
 static void take_values(const bsmm_groups *g, int64_t index, bsmm_part *part) {
     bsmm_product *p = &part->product;
     step_global(&p->a, g->flags & BSMM_GROUP_EACH_A_GLOBAL, index);

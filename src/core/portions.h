@@ -25,7 +25,7 @@ typedef struct bsmm_portions {
 /* Returns BSMM_PORTION_MOST_BYTES. Only tests link another definition of this function. */
 uint64_t bsmm_portion_most_bytes(void);
 
-/* Tells whether a product runs in portions. */
+/* Tells whether a product runs in portions, i.e. one range of D's rows after another. */
 static inline bool bsmm_has_portions(const bsmm_product *p) {
     return p->recipe && !p->backend->host_memory;
 }
@@ -34,14 +34,14 @@ static inline bool bsmm_has_portions(const bsmm_product *p) {
  * matrix without memory. It has at least as many rows as any other portion. */
 void bsmm_portion_first(const bsmm_product *product, bsmm_product *portion);
 
-/* Returns the reason why a kernel cannot run the portions of a product, or NULL if it can. All
- * portions but the last are like the first, so kernel->refuse is called only for the first and the
- * last one. It fills the kernel's state for the first portion. */
+/* Returns the reason why a kernel cannot run the portions (ranges of D's rows) of a product, or
+ * NULL if it can. All portions but the last are like the first, so kernel->refuse is called only
+ * for the first and the last one. It fills the kernel's state for the first portion. */
 const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *product,
                                  void *state, char *why, size_t size);
 
-/* Fills the kernel's state for the last portion of a plan, and computes the size of the workspace.
- * `state` is the state for the first portion. */
+/* Fills the kernel's state for the last portion of a plan (the last range of D's rows), and
+ * computes the size of the workspace. `state` is the state for the first portion. */
 bsmm_status bsmm_portions_make(const bsmm_kernel *kernel, const bsmm_product *product,
                                const void *state, void *last_state, uint64_t *workspace_bytes);
 

@@ -20,10 +20,10 @@ typedef struct bsmm_recode {
     /* Only quantize uses `flags`, the caller's bsmm_quantize_flags. */
     uint32_t flags;
     /* Only quantize uses `two_level`. It is true if the conversion must compute the second-level
-     * scale and store it in *dst.m.global_scale. */
+     * scale (one scale for the whole matrix) and store it in *dst.m.global_scale. */
     bool two_level;
-    /* Only quantize uses `given_level`. It is true if *dst.m.global_scale is an input, the
-     * second-level scale that the caller chose. */
+    /* Only quantize uses `given_level`. It is true if *dst.m.global_scale is an input: the
+     * second-level scale (one scale for the whole matrix) that the caller chose. */
     bool given_level;
     /* Only quantize uses `keeps_padding`. It is true if the conversion must not write the padding
      * of dst's scales, because dst is a part of a matrix. */

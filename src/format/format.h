@@ -179,12 +179,13 @@ uint64_t bsmm_operand_own_scales(bsmm_operand *o, const bsmm_operand *whole, uin
 
 /* The functions from here on are in decode.c. They decode values. */
 
-/* Decodes row r, columns [c0, c0 + n), to doubles: element * block scale * second-level scale. The
- * product of element and block scale is exact in double; it is NaN if either of the two is NaN. */
+/* Decodes row r, columns [c0, c0 + n), to doubles: element * block scale * second-level scale (the
+ * scale of the whole matrix). The product of element and block scale is exact in double; it is NaN
+ * if either of the two is NaN. */
 void bsmm_operand_decode_row(const bsmm_operand *o, int64_t r, int64_t c0, int64_t n, double *to);
 
 /* Multiplies n decoded elements of row r, which begin at column c, by their block scales and by the
- * second-level scale. */
+ * second-level scale (the scale of the whole matrix). */
 void bsmm_operand_scale_row(const bsmm_operand *o, int64_t r, int64_t c, int64_t n, double *to);
 
 #endif

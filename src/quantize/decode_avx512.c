@@ -182,7 +182,8 @@ enum { AHEAD = 4096 };
  * has a compiled loop of its own. */
 typedef struct shape {
     uint32_t bits, to_elem;
-    /* `exact` is true if the second-level scale is 1 and no product is rounded (job->is_exact). */
+    /* `exact` is true if the second-level scale (the scale of the whole matrix) is 1 and no product
+     * is rounded (job->is_exact). */
     bool exact;
 } shape;
 
@@ -229,8 +230,8 @@ INLINE __m512i bf16_of_codes(const vector_values *v, __m256i bytes) {
     return choose_bits(_mm512_set1_epi16(INT16_MIN), codes, magnitude);
 }
 
-/* Multiplies element values by the block scale and by the second-level scale. The result is either
- * exact or a float that is still to be rounded to bf16. */
+/* Multiplies element values by the block scale and by the second-level scale (the scale of the
+ * whole matrix). The result is either exact or a float that is still to be rounded to bf16. */
 INLINE __m512 pair_product(const shape s, bool scale_is_exact, const vector_values *v, __m512 x,
                            __m512 scale) {
     if (s.exact) return _mm512_mul_ps(x, scale);

@@ -21,9 +21,9 @@
 
 #include <string.h>
 
-/* Prefetches the values of a later chunk. The pipeline reads a strip of adjacent blocks twice,
- * first to find the largest magnitudes and then to encode, and the hardware prefetcher stops at the
- * second read. */
+/* Prefetches the values of a later chunk, i.e. of CHUNK values. The pipeline reads a strip of
+ * adjacent blocks twice, first to find the largest magnitudes and then to encode, and the hardware
+ * prefetcher stops at the second read. */
 INLINE void prefetch_chunk(const uint8_t *from, uint32_t elem, int64_t ahead) {
     for (int64_t i = 0; i < CHUNK * (elem == BSMM_ELEM_F32 ? 4 : 2) / 64; i++)
         _mm_prefetch((const char *)from + ahead + 64 * i, _MM_HINT_T0);

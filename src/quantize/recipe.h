@@ -91,8 +91,8 @@ typedef struct bsmm_recipe_run {
     const bsmm_tame_rule *tame;
 } bsmm_recipe_run;
 
-/* Prepares a recipe for a destination. The caller still has to set the second-level scale.
- * source_elem is the format of the values. */
+/* Prepares a recipe for a destination. The caller still has to set the second-level scale (the
+ * scale of the whole matrix). source_elem is the format of the values. */
 bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand *dst,
                                   uint32_t source_elem, uint32_t flags);
 

@@ -40,7 +40,7 @@ typedef struct bsmm_decode_job {
      * the scales are e4m3 or there are no block scales. */
     bool scale_is_exact;
     /* `is_exact` is true if element times block scale, and this product times the second-level
-     * scale, are exact in fp32 unless they overflow. */
+     * scale (the scale of the whole matrix), are exact in fp32 unless they overflow. */
     bool is_exact;
     bool streams; /* `streams` is true if stores bypass the caches. */
     float other;
