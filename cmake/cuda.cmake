@@ -38,7 +38,8 @@ set(cuda_names)
 file(GLOB cuda_files CONFIGURE_DEPENDS src/cuda/*/*.cu)
 add_gpu_sources(cuda "${cuda_files}")
 add_gpu_rows(cuda ${PROJECT_SOURCE_DIR}/src/cuda/sm90a/tiles.def cuda/sm90a/gemm_body.h sm90a/gemm cu)
-# The kernels for few rows share most of their source, so one pack for all of them is smaller.
+# A pack is one compressed file of compiled kernels. The kernels for few rows share most of their
+# source, so one pack for all of them is smaller.
 foreach(name small_m small_m_6bit small_m_64 mixed fp8_small_m)
   set(cuda_pack_sm90a/${name} sm90a/small_m)
   set(cuda_pack_sm100f/${name} sm100f/small_m)
@@ -79,7 +80,7 @@ function(compile_cuda_cubin source code image)
     DEPENDS ${source} ${keep_report} DEPFILE ${image}.d COMMENT "nvcc ${code}" VERBATIM)
 endfunction()
 
-# Compiles a source to one image.
+# Compiles a source to one image, i.e. a cubin or PTX.
 function(compile_cuda source code image)
   string(REPLACE ".sm_" ".compute_" ptx ${image})
   if(code MATCHES "^compute_")

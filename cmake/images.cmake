@@ -42,10 +42,10 @@ const bsmm_gpu_image bsmm_gpu_images[] = {\n${gpu_pack_rows}    {0},\n};\n")
   set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${gpu_pack_files}")
 endfunction()
 
-# The functions from here on list and compile the kernels of a family of GPUs.
-# FAMILY is a folder below src/, e.g. cuda. The variable FAMILY_names lists the kernels.
-# FAMILY_source_NAME is the source of the kernel NAME, and FAMILY_pack_NAME (e.g. "sm90a/gemm") is
-# the kernel's pack.
+# The functions from here on list and compile the kernels of a family of GPUs. FAMILY is a folder
+# below src/, e.g. cuda. The variable FAMILY_names lists the kernels. FAMILY_source_NAME is the
+# source of the kernel NAME, and FAMILY_pack_NAME (e.g. "sm90a/gemm") is its pack, i.e. the
+# compressed file that holds the compiled kernel.
 
 # Adds source files to a family's list. A kernel's name is the file's path below src/FAMILY without
 # the extension.

@@ -9,7 +9,7 @@ if(EXISTS ${shipped_images}/SOURCES AND NOT BSMM_IMAGES_FROM AND
   set(use_shipped_images ON)
 endif()
 
-# Stops if a file differs from the one that made the images.
+# Stops if a source file differs from the one from which the GPU images were compiled.
 function(check_shipped_images)
   file(STRINGS ${shipped_images}/SOURCES lines)
   foreach(line ${lines})

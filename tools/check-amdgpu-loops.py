@@ -29,7 +29,7 @@ STAGE_LOAD = re.compile(r"buffer_load_dwordx[34] .*\blds\b")
 
 
 def kernels(image):
-    """Yields (name, lines of disassembly) for each function of an image."""
+    """Yields (name, lines of disassembly) for each function of a code object."""
     text = subprocess.run(["llvm-objdump-22", "-d", "--no-show-raw-insn", str(image)], check=True, capture_output=True, text=True).stdout
     name, lines = None, []
     for line in text.splitlines():

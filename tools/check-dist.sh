@@ -23,7 +23,8 @@ configure() { # usage: configure FOLDER OPTION...
 says() { configure "${@:2}" >"$work/said" 2>&1 && grep -qF "$1" "$work/said" || { cat "$work/said"; return 1; }; }
 refuses() { ! configure "${@:2}" >"$work/said" 2>&1 && tr '\n' ' ' <"$work/said" | tr -s ' ' | grep -qF "$1" || { cat "$work/said"; return 1; }; }
 lacks() { ! grep -E "$1" "$2"; } # usage: lacks PATTERN FILE
-# Compiles the table of images alone and prints the name and code of each image.
+# Compiles the table of GPU images (compiled kernels) alone and prints the name and code of each
+# image.
 embedded() {
     env PATH="$work/bin" ninja -C "$work/build" CMakeFiles/bsmm_objects.dir/gpu_images.c.o >"$work/out" 2>&1 || { cat "$work/out"; return 1; }
     printf '%s\n' '#include "gpu/images.h"' '#include <stdio.h>' 'int main(void) {' \

@@ -19,7 +19,7 @@ unpacking_us() { # usage: unpacking_us PACK...
     seconds=$({ time zstd -q -t "${all[@]}"; } 2>&1)
     echo $((10#${seconds/./} * 1000 / 20))
 }
-# Checks the packs of one architecture.
+# Checks the packs (compressed files of GPU kernels) of one architecture.
 check_packs() { # usage: check_packs NAME PACK...
     local name=$1 bytes=0 us=0 slowest='' kind took
     shift

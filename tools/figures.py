@@ -77,8 +77,8 @@ def peak_chart(name):
 
 
 def peer_chart(picks):
-    """Draws a chart of our speed relative to that of the best peers. Each element of picks is
-    "MACHINE INDEX" and selects a row of docs/figures.json that has a peer."""
+    """Draws a chart of our speed relative to that of the best peers, i.e. other libraries. Each
+    element of picks is "MACHINE INDEX" and selects a row of docs/figures.json that has a peer."""
     rows = []
     for pick in picks:
         name, index = pick.split()

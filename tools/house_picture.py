@@ -54,7 +54,8 @@ def box(room, x, y, height):
 def draw():
     sees = load_rules()
     floors = floors_of(sees)
-    # An arrow to a room is omitted if other arrows already lead there.
+    # A room is a folder with include rules. An arrow to a room is omitted if other arrows already
+    # lead there.
     def reaches(room, seen=None):
         found = set()
         for step in sees[room]:

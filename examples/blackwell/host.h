@@ -17,8 +17,9 @@ typedef struct ladder_step {
     bool persistent; /* If true, the grid has at most one thread block for each SM. */
 } ladder_step;
 
-/* Runs the kernel `ladder` of the PTX file arguments[1], for a D of 256 x 512 results and four k
- * blocks. Returns the program's exit status, which is 0 if every result equals the reference's. */
+/* Runs the kernel function `ladder` of the PTX file arguments[1], for a D of 256 x 512 results and
+ * four k blocks. Returns the program's exit status, which is 0 if every result equals the
+ * reference's. */
 int ladder_run(const ladder_step *step, int count, char **arguments);
 
 #endif

@@ -85,7 +85,7 @@ bool engine_serve(const engine *e, uint16_t *hidden, int64_t rows);
 /* Captures one CUDA graph for each class. On devices other than NVIDIA GPUs the function does
  * nothing. */
 bool engine_capture(engine *e);
-/* Launches the graph of class number `index`. */
+/* Launches the graph of class number `index` of row counts. */
 bool engine_launch(const engine *e, int index);
 void engine_free_graphs(engine *e);
 
