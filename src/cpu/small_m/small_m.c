@@ -169,7 +169,7 @@ typedef struct strip {
      * columns. It lies past the last column if there is no next range. */
     int64_t next;
     const scratch *to;
-    /* Bit p is set if panel p must be packed: its scales are NaN or too far apart. */
+    /* Bit p is set if panel p must be packed: scales are NaN, negative or too far apart. */
     uint32_t packed;
 } strip;
 
@@ -320,7 +320,7 @@ static void multiply_packed(const product_run *x, const scratch *to, int64_t col
 }
 
 /* Gathers the scales of one panel (16 rows of B) and checks them. Returns false if the panel must
- * be packed, because its scales are NaN or too far apart. */
+ * be packed, because its scales are, for example, NaN, negative or too far apart. */
 static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, int64_t at,
                           int64_t p) {
     int64_t begin = p * x->m->scale_units * LANES;
@@ -346,8 +346,8 @@ static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, 
     return isfinite(global) && x->d->prepare(&s);
 }
 
-/* Sets to 0 the scales of a panel of B that must be packed, because they are NaN or too far apart.
- * The packed form of the panel is multiplied later. In the meantime the panel is also multiplied as
+/* Sets to 0 the scales of a panel of B that must be packed, because they are NaN, negative or too
+ * far apart. The packed panel is multiplied later. In the meantime the panel is also multiplied as
  * it is stored, together with its neighbours, and these results are discarded. Scales of 0 avoid
  * floating-point exceptions in them. */
 static void clear_scales(const product_run *x, const scratch *to, int64_t p) {

@@ -162,7 +162,8 @@ typedef struct bsmm_small_m_engine {
      * A. */
     uint64_t a_unit_bytes;
     /* `b_unit_bytes` is the number of bytes of a packed unit (a range of K) of 16 rows of B, for
-     * panels that must be packed because their scales are NaN or too far apart. */
+     * panels that must be packed because the function `prepare` or `multiply` cannot handle their
+     * scales or elements. */
     uint64_t b_unit_bytes;
     /* `scale_unit` is the number of elements of K that share a gathered scale. */
     int64_t scale_unit;
@@ -183,7 +184,7 @@ typedef struct bsmm_small_m_engine {
     void (*pack_b)(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel *to);
     /* Checks the gathered scales of a panel of 16 rows of B and converts them to the form that the
      * function `multiply` reads. Returns false if the panel must be packed instead, because scales
-     * are NaN or too far apart. */
+     * are, for example, NaN, negative or too far apart. */
     bool (*prepare)(const bsmm_small_m_scales *s);
     /* Multiplies one or a few panels of B over a range of K (a span) by a tile of A. Bit p of the
      * result is set if panel p contains elements that the function cannot decode. The panel must

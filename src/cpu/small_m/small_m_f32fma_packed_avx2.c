@@ -1,6 +1,6 @@
-/* Multiplies a tile of few rows of A by a packed panel of weights, by FMAs in the order of K. Only
- * panels whose scales or elements are Inf, NaN or too far apart are packed. Such panels are rare,
- * so this loop is simple and keeps only one row's accumulators in a register. */
+/* Multiplies a tile of few rows of A by a packed panel of weights, by FMAs in the order of K. A
+ * panel is packed only if elements are NaN, or if scales are NaN, negative or too far apart. Such
+ * panels are rare, so this loop is simple and keeps only one row's accumulators in a register. */
 #include "cpu/pack/pack_f32fma.h"
 #include "cpu/small_m/small_m_f32fma.h"
 

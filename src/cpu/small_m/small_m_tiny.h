@@ -5,8 +5,8 @@
  *
  * The results have the same bits as those of the other loops, because the products of a result are
  * added in the same order, and scales that are powers of two do not round. The function leaves a
- * product to the other loops if a scale or an element is NaN, Inf, or so large or small that fp32
- * sums might be wrong. */
+ * product to the other loops if a scale is negative, or if a scale or an element is NaN, Inf, or so
+ * large or small that fp32 sums might be wrong. */
 #ifndef BSMM_CPU_SMALL_M_TINY_H
 #define BSMM_CPU_SMALL_M_TINY_H
 
@@ -39,8 +39,9 @@ void bsmm_small_m_tiny_finish(const bsmm_product *p, const bsmm_tiny_panel *pane
 
 /* These functions compute a tiny product of the engines int8dot and bf16dot. `context` points to
  * the tables of the engine (bsmm_small_m_engine.make_context). They return false without a change
- * of D if a scale or an element is NaN, Inf, or so large or small that fp32 sums might be wrong.
- * The functions that end in `_takes` return true if the formats of a tiny product are supported. */
+ * of D if a scale is negative, or if a scale or an element is NaN, Inf, or so large or small that
+ * fp32 sums might be wrong. The functions that end in `_takes` return true if the formats of a tiny
+ * product are supported. */
 bool bsmm_small_m_tiny_int8dot(const bsmm_product *p, const void *context);
 bool bsmm_small_m_tiny_int8dot_takes(const bsmm_product *p);
 bool bsmm_small_m_tiny_bf16dot(const bsmm_product *p, const void *context);
