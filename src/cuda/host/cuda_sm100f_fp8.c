@@ -43,17 +43,19 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 
 /* Returns the kernel's error bound, relative to the sum of the magnitudes of all products. The
  * bound assumes that a tcgen05.mma truncates each term at worst 13 bits below the largest term, as
- * Hopper's FP8 tensor cores do (docs/NUMERICS.md). Four instructions sum 128 elements of K. An fp32
- * FMA multiplies each of these sums by a rounded product of scales and adds it to a total. */
+ * Hopper's FP8 tensor cores do (docs/NUMERICS.md). One instruction multiplies 32 elements of K, so
+ * four of them sum a group of 128 elements. An fp32 FMA multiplies the group's sum by a rounded
+ * product of scales and adds it to a total. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_SCALED_GROUP_K + 4) * 0x1p-24;
 }
 
-/* The functions from here on make a plan. */
+/* The functions from here on choose how the kernel computes a product. They run once, before the
+ * product is computed for the first time. */
 
-/* Returns the numbers of the element types in the descriptor of the instruction tcgen05.mma of kind
- * f8f6f4 (PTX ISA, "Instruction descriptor"). */
+/* Returns the bits of tcgen05.mma's instruction descriptor that give the element types of A and B,
+ * for the kind f8f6f4 (PTX ISA, "Instruction descriptor"). */
 static uint32_t types_of(const bsmm_product *p) {
     enum { E4M3 = 0, E5M2 = 1 };
     const uint32_t a = p->a.m.format.elem == BSMM_ELEM_E5M2 ? E5M2 : E4M3,
@@ -74,7 +76,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     BSMM_CUDA_RETURN_INSIDE(p->device, make_in_context(p, state));
 }
 
-/* The functions from here on run a plan. */
+/* The functions from here on queue the kernels of a product each time it is computed. */
 
 static bsmm_status run_in_context(const bsmm_product *p, const fp8_state *s, void *workspace) {
     bsmm_scaled_params params = s->sums.params;

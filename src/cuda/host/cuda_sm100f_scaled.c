@@ -12,8 +12,8 @@
 
 static const bsmm_scaled_tile tiles[] = {{2, 192}, {1, 192}, {1, 128}, {1, 64}};
 
-/* Holds the two kernels for one kind of formats (scaled_formats.h): one for single thread blocks
- * and one for pairs of thread blocks. */
+/* Holds the two kernels for one combination of element and scale types (bsmm_scaled_kind): one for
+ * single thread blocks and one for pairs of thread blocks. */
 typedef struct scaled_kernel {
     bsmm_cuda_function function[2];
     uint32_t threads;

@@ -5,7 +5,7 @@
  * read at the same time. */
 #include "cuda/host/scaled_operands.h"
 
-/* Holds the kernel for one kind of formats (scaled_formats.h). */
+/* Holds the kernel for one combination of element and scale types (bsmm_scaled_kind). */
 typedef struct small_m_kernel {
     bsmm_cuda_function function;
     uint32_t threads;
@@ -46,7 +46,7 @@ static double bound(const bsmm_product *p, const void *state) {
     return bsmm_scaled_bound(p);
 }
 
-/* Returns the number of the instruction's columns: 16, 32 or 64. */
+/* Returns the number of columns of one tcgen05.mma: 16, 32 or 64. Each row of A is one column. */
 static uint32_t columns_of(const bsmm_product *p) {
     uint32_t columns = 16;
     while (columns < p->d.m.rows)
@@ -54,8 +54,8 @@ static uint32_t columns_of(const bsmm_product *p) {
     return columns;
 }
 
-/* Returns the number of thread blocks that divide K among them. They are as many as the SMs allow
- * if each SM gets one thread block. A batch-invariant product has undivided sums. */
+/* Returns the number of thread blocks that split K among them (split-K). It is as large as possible
+ * while each SM gets at most one thread block. It is 1 for a batch-invariant product. */
 static uint32_t parts_of(const bsmm_product *p, uint32_t tiles, uint32_t k_blocks) {
     const bsmm_cuda_device *device = p->device;
     int64_t parts = device->multiprocessors / (int64_t)tiles;
@@ -131,8 +131,8 @@ const bsmm_kernel bsmm_kernel_cuda_sm100f_scaled_small_m = {
     .bound = bound,
     .make = make,
     .run = run,
-    .alignment = 32, /* The reason is that of cuda_sm100f_scaled. */
+    .alignment = 32, /* TMA spreads elements of 4 or 6 bits to bytes only from multiples of 32. */
     /* A batch-invariant product has one accumulator for each result, which adds products in
-     * ascending order of K, as that of cuda_sm100f_scaled. */
+     * ascending order of K. */
     .features = BSMM_FEATURE_INVARIANT,
 };

@@ -17,7 +17,8 @@ static const bsmm_cuda_function functions[2] = {
 };
 
 typedef struct wide_state {
-    bsmm_wide_operands operands; /* `operands` is the first member, as BSMM_WIDE_KERNEL requires. */
+    bsmm_wide_operands
+        operands; /* BSMM_WIDE_KERNEL requires that `operands` is the first member. */
     const bsmm_scaled_tile *tile;
     bsmm_cuda_ready_map d;
     bsmm_scaled_params params;

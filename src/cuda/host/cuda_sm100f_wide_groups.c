@@ -14,7 +14,8 @@ static const bsmm_cuda_function functions[2] = {
 };
 
 typedef struct groups_state {
-    bsmm_wide_operands operands; /* `operands` is the first member, as BSMM_WIDE_KERNEL requires. */
+    bsmm_wide_operands
+        operands; /* BSMM_WIDE_KERNEL requires that `operands` is the first member. */
     bsmm_group_sums sums;
 } groups_state;
 

@@ -1,13 +1,13 @@
 /* The kernel cuda_sm120f_scaled computes block-scaled products on the tensor cores of RTX 50 GPUs
  * and DGX Spark, which multiply elements and block scales as they are stored
- * (sm120f/scaled_body.h). scaled_formats.h lists the formats that the kernel takes. It reads scales
- * in the layout nv_128x4. If scales have another layout, each run first copies them to the
- * workspace in this layout. */
+ * (sm120f/scaled_body.h). scaled_formats.h lists the formats that the kernel takes. The kernel
+ * reads scales in the layout nv_128x4. If scales have another layout, each run first copies them to
+ * the workspace in this layout. */
 #include "cuda/host/scaled_formats.h"
 #include "cuda/sm120f/scaled_params.h"
 #include "gpu/params.h"
 
-/* Lists the kernel for each kind of formats (scaled_formats.h). */
+/* Lists the kernel for each combination of element and scale types (bsmm_scaled_kind). */
 static const bsmm_cuda_function functions[BSMM_SCALED_KINDS] = {
     [BSMM_SCALED_MXF4] = {"sm120f/scaled_mxf4", "scaled_mxf4", BSMM_SM120_SHARED(2)},
     [BSMM_SCALED_NVF4] = {"sm120f/scaled_nvf4", "scaled_nvf4", BSMM_SM120_SHARED(4)},
@@ -34,7 +34,8 @@ static size_t type_of(const bsmm_operand *o) {
     return i;
 }
 
-/* The functions from here on compute the state of a plan. */
+/* The definitions from here on belong to the plan of a product, i.e. to the choices that are made
+ * before it is computed for the first time. */
 
 typedef struct sm120_state {
     bsmm_scaled_kind kind;
@@ -78,7 +79,8 @@ static double bound(const bsmm_product *p, const void *state) {
     return 2.1 * ((double)p->a.m.cols + 64) * 0x1p-24;
 }
 
-/* The functions from here on make a plan. */
+/* The functions from here on choose how the kernel computes a product. They run once, before the
+ * product is computed for the first time. */
 
 static bsmm_sm120_side side_of(const bsmm_operand *o, bsmm_scaled_kind kind) {
     const bool packed = bsmm_scaled_formats[kind].packed;
@@ -135,7 +137,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     BSMM_CUDA_RETURN_INSIDE(p->device, make_in_context(p, state));
 }
 
-/* The functions from here on run a plan. */
+/* The functions from here on queue the kernels of a product each time it is computed. */
 
 static bsmm_status run_in_context(const bsmm_product *p, const sm120_state *s, void *workspace) {
     bsmm_sm120_params params = s->params;

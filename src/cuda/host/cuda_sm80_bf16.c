@@ -1,4 +1,4 @@
-/* The kernel cuda_sm80_bf16, called the generic GEMM: it takes operands of any format and
+/* The kernel cuda_sm80_bf16 is called the generic GEMM. It takes operands of any format and
  * multiplies them on the bf16 tensor cores of any GPU since compute capability 8.0 (device code:
  * sm80/bf16.cu). It computes products that no faster kernel supports. gpu/bf16_product.h says how
  * bf16 numbers represent values. */

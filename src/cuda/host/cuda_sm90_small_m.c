@@ -17,7 +17,8 @@
 
 enum {
     WALKERS_4BIT = 2,
-    /* These are limits of bands of A's rows: the number of bands, and the rows of all bands. */
+    /* MOST_BANDS is the largest number of bands into which the rows of A are divided.
+     * MOST_ROWS_IN_BANDS is the largest number of rows of A that are divided into bands. */
     MOST_BANDS = 4,
     MOST_ROWS_IN_BANDS = 128
 };
@@ -27,26 +28,30 @@ enum {
  * bytes. */
 typedef struct cut {
     uint32_t splits, k_warps, walkers;
-    uint32_t steps_each; /* A thread block computes at most this number of steps of K. */
+    uint32_t steps_each; /* `steps_each` is the largest number of steps of K (128 elements each)
+                          * that one thread block computes. */
     uint32_t rows;       /* `rows` is the number of rows of B that a thread block computes. */
     uint32_t tiles_log2; /* `tiles_log2` is the log2 of the number of tiles of 8 columns. */
     /* Each column in shared memory is one row of A or one bf16 part of a row. */
     uint32_t columns;
-    /* This is `columns`, rounded up so that an fp32 scale for each fills a multiple of 16 bytes. */
+    /* `scale_columns` is `columns` rounded up to a multiple of 4, so that the fp32 scales of all
+     * columns take a multiple of 16 bytes. */
     uint32_t scale_columns;
-    /* This is the number of bytes of B's scales per row and step (128 elements along K) in shared
-     * memory. 0 means that one fp32 scale applies to all of K. */
+    /* `step_scales` is the number of bytes of B's scales in shared memory per row and step (128
+     * elements along K). 0 means that one fp32 scale applies to all of K. */
     uint32_t step_scales;
-    /* The ring buffer in shared memory holds A for this number of steps, for each warp along K. 0
-     * means that there is no ring buffer, because shared memory holds all of A that the thread
-     * block needs. */
+    /* `a_slots` is the number of steps (128 elements along K) for which the ring buffer of A has
+     * room. Each warp that has its own part of K has such a ring buffer in shared memory. 0 means
+     * that there is no ring buffer, because shared memory holds all of A that the thread block
+     * needs. */
     uint32_t a_slots;
     bool grouped, row_scaled;
-    /* If `own` is true, each thread block converts A to bf16, else the kernel small_m_prepare. */
+    /* If `own` is true, each thread block converts A to bf16 itself. Otherwise the kernel
+     * small_m_prepare converts A before. */
     bool own;
     uint32_t scales_at, a_scales_at, ring_at, barriers_at, flags_at;
     uint32_t chunk_bytes, scale_stride, shared;
-    double time; /* This is the predicted time in us, without that of reading A. */
+    double time; /* `time` is the predicted time in us, without the time to read A. */
 } cut;
 
 /* Computes the layout of a thread block's shared memory: A, B's scales, A's fp32 scales, the ring
@@ -87,9 +92,9 @@ static bool place_a(bool own, cut *c) {
     return slots >= 2;
 }
 
-/* Returns true if each thread block should convert A itself. A thread converts at most OWN_CHUNKS
- * chunks of 8 elements, which is enough for one or two rows of A. For more rows, a separate kernel
- * that converts A once is faster than conversions in all thread blocks. */
+/* Returns true if each thread block should convert A itself. A thread converts at most
+ * BSMM_SMALL_M_OWN_CHUNKS chunks of 8 elements, which is enough for one or two rows of A. For more
+ * rows, a separate kernel that converts A once is faster than conversions in all thread blocks. */
 static bool can_make_own(const bsmm_product *p, const bsmm_small_m_weights *w, const cut *c) {
     uint64_t chunks = (uint64_t)c->steps_each * (BSMM_SMALL_M_K / 8)
                       << bsmm_small_m_log2_up((uint32_t)p->a.m.rows);
@@ -126,10 +131,10 @@ static bool has_steps(const bsmm_product *p, uint32_t lanes, uint32_t splits) {
     return splits == 1 || lanes <= bsmm_small_m_count_steps(p);
 }
 
-/* Returns the predicted time in which the thread blocks read A, converted to bf16. The time is
- * taken as 0 for up to BSMM_SMALL_M_COLUMNS columns of A, where it does not influence the best
- * shape of a thread block. With more columns, thread blocks that compute many rows of B are faster,
- * because fewer thread blocks then read A. */
+/* Returns the predicted time in which the thread blocks read A, converted to bf16. For up to
+ * BSMM_SMALL_M_COLUMNS columns of A the function returns 0, because this time then does not change
+ * which shape of thread block is fastest. With more columns, thread blocks that compute many rows
+ * of B are faster, because fewer thread blocks then read A. */
 static double time_of_a(const bsmm_product *p, const bsmm_small_m_speed *speed, uint32_t splits,
                         int64_t rows) {
     const int64_t columns = rows * bsmm_small_m_count_parts(&p->a);
@@ -170,24 +175,24 @@ static bool find_cut(const bsmm_product *p, const bsmm_small_m_weights *w, cut *
 
 typedef struct made {
     const bsmm_small_m_weights *w;
-    /* If A has more rows than the kernels take, they run once for each of `bands` bands of A's
-     * rows. A band has `rows` rows. The last band begins early enough to have as many rows as the
-     * others, so some rows of D may be computed twice, with the same bits. */
+    /* If A has more rows than the kernels take, the kernels run once for each of `bands` bands of
+     * A's rows. A band has `rows` rows. The last band begins early enough to have as many rows as
+     * the other bands, so some rows of D may be computed twice, with the same bits. */
     uint32_t bands;
     int64_t rows;
     cut c;
     bsmm_small_m_params params;
     bsmm_cuda_ready prepare, multiply;
-    /* These are sizes in bytes of A converted to bf16, of the flags that say which rows of A are
-     * nonzero, and of the whole workspace. The workspace is used only if a separate kernel converts
-     * A. */
+    /* `image_bytes` is the size in bytes of A converted to bf16. `flag_bytes` is the size of the
+     * flags that say which rows of A are nonzero. `workspace_bytes` is the size of the workspace,
+     * which is used only if a separate kernel converts A. */
     uint64_t image_bytes, flag_bytes, workspace_bytes;
 } made;
 
 BSMM_CHECK_STATE(made);
 
-/* Returns the four kernels for this kind of scales, for up to 8, 16, 32 and 64 columns. A column is
- * one row of A or one bf16 part of a row. */
+/* Returns four kernels, for up to 8, 16, 32 and 64 columns, that support the product's scales. A
+ * column is one row of A or one bf16 part of a row. */
 static const bsmm_cuda_function *find_kernels(const bsmm_product *p,
                                               const bsmm_small_m_weights *w) {
     const bsmm_cuda_function(*functions)[4] = w->functions[bsmm_small_m_generation(p)];
@@ -195,9 +200,9 @@ static const bsmm_cuda_function *find_kernels(const bsmm_product *p,
 }
 
 /* Returns the largest number of columns of A for which this kernel is used. With more columns,
- * kernels for many rows are faster. If A and B are FP8 with fp32 scales, the kernel for the FP8
- * tensor cores is faster already for fewer columns. If A has elements of less than 8 bits, sums are
- * often 0, and this kernel must recompute such sums in double. */
+ * kernels for many rows are faster. The limit is lower if A and B are FP8 with fp32 scales, because
+ * the kernel for the FP8 tensor cores is then faster. It is also lower if A has elements of less
+ * than 8 bits. Sums are then often 0, and this kernel must recompute many of them in double. */
 static uint32_t most_columns(const bsmm_product *p, const bsmm_small_m_weights *w) {
     const uint32_t elem = p->a.m.format.elem;
     const bool fp8 = bsmm_cuda_is_fp8(elem) && bsmm_cuda_has_groups(&p->a);
@@ -246,7 +251,7 @@ static const char *find_bands(const bsmm_product *p, const bsmm_small_m_weights 
     return NULL;
 }
 
-/* Returns the product of one band of A's rows. */
+/* Returns a description of the GEMM that computes band number `band` of A's rows. */
 static bsmm_product band_of(const bsmm_product *p, const made *m, uint32_t band) {
     bsmm_product part = *p;
     const int64_t row = bsmm_min_i64(band * m->rows, p->a.m.rows - m->rows);
@@ -306,9 +311,9 @@ static void measure(const bsmm_product *p, made *m) {
                          (uint64_t)bsmm_small_m_count_steps(p) * m->c.scale_columns * sizeof(float);
 }
 
-/* Halves the bands of more than 32 columns if that is predicted to be faster. K is split as for 32
- * columns, but shared memory may have room for more columns only if clusters have more thread
- * blocks. Such clusters may then not all run at once. */
+/* Halves the bands of more than 32 columns if the predicted time of all halves is less. A band with
+ * more columns needs more shared memory. It may then fit only if a cluster has more thread blocks,
+ * of which fewer clusters may run at once. */
 static void halve_bands(const bsmm_product *p, made *m) {
     if (m->c.columns <= BSMM_SMALL_M_COLUMNS || !has_bands(p)) return;
     made half = *m;

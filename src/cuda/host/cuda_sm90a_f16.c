@@ -20,8 +20,8 @@ static const bsmm_wgmma_plan in_parts = {
     .when = BSMM_WHEN_ELSE_PARTS,
 };
 
-/* Every f16 number is a multiple of 2^LEAST and below 2^MOST. 2^TOP is the largest e8m0 scale whose
- * products with elements f16 can hold. */
+/* Every f16 number is a multiple of 2^LEAST and below 2^MOST. Packing multiplies values by a power
+ * of two so that f16 holds them for scales of up to 2^TOP. */
 enum { LEAST = -24, MOST = 16, TOP = 3 };
 
 /* Returns the power of two by which packing multiplies the values of an operand with e8m0 scales. A
@@ -30,9 +30,9 @@ static int shift_of(const bsmm_operand *o) {
     return MOST - TOP - bsmm_narrow_codec_of(o->m.format.elem).high;
 }
 
-/* Returns true if f16 can hold all values of an operand. fp32 scales are left out, because the
- * kernel multiplies sums by them. For an operand with e8m0 scales, returns true if f16 can hold the
- * values for a useful range of scales. */
+/* Returns true if f16 can hold all values of an operand. fp32 scales do not count, because the
+ * kernel multiplies sums by them. For e8m0 scales, the function returns true if f16 can hold the
+ * largest element times a scale of 2^TOP. */
 static bool is_half(const bsmm_operand *o) {
     const bsmm_format *f = &o->m.format;
     if (f->elem == BSMM_ELEM_F16) return f->scale == BSMM_SCALE_NONE;
@@ -69,7 +69,8 @@ static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
     return plan;
 }
 
-/* Refuses an operand that is not stored as the tensor cores read f16 (is_stored). */
+/* Returns the reason why the tensor cores cannot read an f16 operand as it is stored. The caller
+ * has found that they cannot (is_stored). */
 static const char *refuse_place(const bsmm_operand *o, char name, char *why, size_t size) {
     if (o->m.format.elem != BSMM_ELEM_F16 || o->m.format.scale != BSMM_SCALE_NONE)
         return bsmm_gpu_refuse_format(o, name, "the kernel takes f16 without scales", why, size);

@@ -39,8 +39,8 @@ static bool takes(const bsmm_product *p, const bsmm_operand *o) {
 }
 
 /* MOST_ROOM is the largest number of binades by which the largest element of a scale block may lie
- * below the largest number of the block's 8-bit format. No 8-bit format has a larger range of
- * nonzero magnitudes. */
+ * below the largest number of the block's 8-bit format. It is an upper bound: the nonzero
+ * magnitudes of every 8-bit format span at most 32 binades. */
 enum { MOST_ROOM = 32 };
 
 /* Chooses the formats to which the kernel packs A and B, and the fallback that runs if packing

@@ -30,8 +30,8 @@ static const bsmm_cuda_function functions[][3] = {
 typedef struct cut {
     uint32_t splits, columns;
     bool by_row; /* `by_row` is true if scales may change from row to row of B. */
-    /* This is the number of bytes of B's scales per row and step (128 elements along K) in shared
-     * memory. 0 means that one scale applies to all of K. */
+    /* `scale_step` is the number of bytes of B's scales in shared memory per row and step (128
+     * elements along K). 0 means that one scale applies to all of K. */
     uint32_t scale_step;
     uint32_t scale_stride, scales_at, a_scales_at, barriers_at, flags_at, shared;
 } cut;
@@ -49,10 +49,10 @@ static uint32_t choose_splits(const bsmm_product *p) {
 }
 
 /* Computes the layout of B's scales in shared memory and returns their size in bytes. A line of
- * scales serves 16 rows of B, or one row if scales change from row to row (by_row). It has one fp32
- * number for each step of K (128 elements), or a single one for all of K. With by_row, the stride
- * between lines is an odd multiple of 16 bytes, so that the scales of 8 rows lie in different
- * banks. */
+ * scales serves 16 rows of B, or one row if scales change from row to row (by_row). A line has one
+ * fp32 number for each step of K (128 elements), or a single one for all of K. With by_row, the
+ * stride between lines is an odd multiple of 16 bytes, so that the scales of 8 rows lie in
+ * different banks. */
 static uint32_t place_scales(const bsmm_product *p, uint32_t steps, cut *c) {
     c->by_row = !bsmm_small_m_has_tile_floats(&p->b);
     c->scale_step = c->by_row && bsmm_small_m_has_row_floats(&p->b) ? 0 : sizeof(float);
@@ -124,9 +124,9 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
                                        "FP8 tensor cores round sums, so without compute FAST the "
                                        "kernel takes only f32 scales",
                                        why, size);
-    /* Check with the largest number of rows of A, so that the answer does not depend on M. The
-     * limit on the number of steps of K is far above the capacity of shared memory. It keeps the
-     * 32-bit arithmetic of find_cut from overflowing. */
+    /* The test uses the largest number of rows of A, so that the answer does not depend on M. The
+     * limit on the number of steps of K is far above the capacity of shared memory. This limit
+     * keeps the 32-bit arithmetic of find_cut from overflowing. */
     if (p->a.m.cols / BSMM_SMALL_M_K > BSMM_SMALL_M_MOST_SHARED ||
         find_cut(p, MOST_ROWS).shared > BSMM_SMALL_M_MOST_SHARED)
         return bsmm_reason(why, size, "K is %lld; it must fit in shared memory",

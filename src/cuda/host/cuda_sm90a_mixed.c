@@ -1,6 +1,6 @@
 /* The kernel cuda_sm90a_mixed multiplies A by weights B as checkpoints store them (device code:
- * sm90a/mixed.cu). It is for more rows of A than cuda_sm90_small_m takes, and for fewer rows than
- * those for which it pays to convert all of B to bf16 first.
+ * sm90a/mixed.cu). It takes more rows of A than cuda_sm90_small_m. With very many rows, a kernel
+ * that first converts all of B to bf16 is faster.
  *
  * A is converted to bf16. A column is one row of A converted to bf16. An f16 row makes two columns,
  * because its values are split into two bf16 numbers. A thread block multiplies a tile of 96 or 128
@@ -15,9 +15,10 @@
 enum { COLUMN_CHOICES = 2 };
 static const uint32_t columns_of[COLUMN_CHOICES] = {96, 128};
 
-/* Describes a format of B and the kernels for it, for tiles of 96 and, unless its name is NULL, of
- * 128 columns. step[i] is the measured time in us of a thread block of kernel number i for one step
- * of 128 elements along K, on an H200 whose SMs all work. */
+/* Describes a format of B and the kernels for it. functions[i] is the kernel for tiles of
+ * columns_of[i] columns, and its name is NULL if there is no such kernel. step[i] is the measured
+ * time in us in which a thread block of functions[i] computes one step of 128 elements along K, on
+ * an H200 whose SMs all work. */
 typedef struct weights {
     bsmm_format format;
     double step[COLUMN_CHOICES];
@@ -61,11 +62,12 @@ static uint32_t bits_of(const weights *w) {
 
 /* Describes how a GEMM is divided among thread blocks. */
 typedef struct cut {
-    uint32_t choice; /* `choice` is an index in columns_of. */
-    /* `groups` groups of warpgroups in each of `splits` thread blocks of a cluster split K. */
+    uint32_t choice; /* `choice` is the index of the tile's width in columns_of. */
+    /* K is split among `splits` thread blocks of a cluster. Each thread block splits its part of K
+     * among `groups` groups of warpgroups. */
     uint32_t groups, splits;
-    uint32_t tiles; /* `tiles` is the number of tiles of A's columns. */
-    double time;    /* This is the predicted time in us. */
+    uint32_t tiles; /* The columns of A (its rows as bf16) are divided into `tiles` tiles. */
+    double time;    /* `time` is the predicted time in us. */
 } cut;
 
 typedef struct made {
@@ -73,8 +75,9 @@ typedef struct made {
     cut c;
     bsmm_small_m_params params;
     bsmm_cuda_ready prepare, multiply;
-    /* These are the sizes in bytes of A's image, i.e. A converted to bf16, and of the smallest
-     * magnitudes of its rows. */
+    /* `image_bytes` is the size in bytes of A converted to bf16 (A's image). `least_bytes` is the
+     * size in bytes of an array with the smallest nonzero magnitudes of A's rows, from which the
+     * epilogue concludes whether a product may have underflowed. */
     uint64_t image_bytes, least_bytes;
 } made;
 
@@ -110,9 +113,9 @@ static bool folds(const bsmm_product *p) {
            (narrow || p->compute == BSMM_COMPUTE_FAST);
 }
 
-/* Predicts the time in us of a kernel that first converts all of B to bf16 or FP8: a fixed time,
- * the bytes of B that are read and written, and the operations. The constants for bf16 are fitted
- * to the same measurements. Those for FP8 are not measured but follow from them. */
+/* Predicts the time in us of a kernel that first converts all of B to bf16 or FP8. It is the sum of
+ * a fixed time, the time to read and write B, and the time to multiply. The constants for bf16 are
+ * fitted to times measured on an H200. Those for FP8 are not measured but derived from them. */
 static double predict_packed(const bsmm_product *p, const weights *w) {
     const double count = (double)p->b.m.rows * (double)p->b.m.cols;
     const double bytes = (folds(p) ? 1 : 2) + bits_of(w) / 8.0, rate = folds(p) ? 1200e6 : 750e6;
@@ -146,8 +149,9 @@ static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
     return NULL;
 }
 
-/* Refuses few rows of A, for which cuda_sm90_small_m is faster. That kernel takes fewer rows if A
- * has elements of less than 8 bits. */
+/* Returns the reason why the kernel refuses an A with few rows, for which cuda_sm90_small_m is
+ * faster, or NULL if A has enough rows. cuda_sm90_small_m takes fewer rows if A has elements of
+ * less than 8 bits. */
 static const char *refuse_few(const bsmm_operand *a, char *why, size_t size) {
     const bool narrow = bsmm_elem_row(a->m.format.elem)->bits < 8;
     const int64_t columns = narrow ? BSMM_SMALL_M_COLUMNS : BSMM_SMALL_M_MOST_COLUMNS;

@@ -17,18 +17,19 @@ typedef struct bsmm_group_sums {
 const char *bsmm_group_sums_begin(const bsmm_product *p, bsmm_group_sums *s, char *why,
                                   size_t size);
 
-/* Returns the number of rows of B that one TMA copy reads. It reads BSMM_SCALED_TILE_M rows of
- * A. */
+/* Returns the number of rows of B that one TMA copy reads. A copy of A always reads
+ * BSMM_SCALED_TILE_M rows. */
 uint32_t bsmm_group_sums_b_rows(const bsmm_group_sums *s);
 
 /* Returns the part of tcgen05.mma's instruction descriptor (PTX ISA, "Instruction descriptor") that
  * encodes fp32 sums and the extents of the tile. */
 uint32_t bsmm_group_sums_form(const bsmm_group_sums *s);
 
-/* Sets the kernel's parameters, except for those that are set in each run, the instruction
- * descriptor and the parts of elements. A k block has `block_k` elements of K. A sum multiplies
- * `pairs` pairs of parts. Then loads the kernel: functions[0] has one thread block per tile, and
- * functions[1] has a pair of them. */
+/* Sets the kernel's parameters and loads the kernel. functions[0] has one thread block per tile,
+ * and functions[1] has a pair of thread blocks per tile. A k block has `block_k` elements of K. If
+ * elements are sums of several bf16 numbers (parts), `pairs` is the number of parts of A times the
+ * number of parts of B. Otherwise `pairs` is 1. The caller sets the instruction descriptor and the
+ * numbers of parts. Each run sets the pointers. */
 bsmm_status bsmm_group_sums_make(const bsmm_product *p, int64_t block_k, int64_t pairs,
                                  const bsmm_cuda_function functions[2], bsmm_group_sums *s);
 

@@ -9,13 +9,13 @@
 /* Returns a reason to refuse a product that applies to every CUDA kernel, or NULL if there is none.
  * There are three reasons: the kernel's module is not in this build, the module has no image for
  * the device, or the device code does not support an element format. Modules in "sm90a/" run on
- * compute capability 9.0 only, and those in "sm80/" run from 8.0 on. The function `refuse` of each
- * kernel calls this function first. */
+ * compute capability 9.0 only, and modules in "sm80/" run from 8.0 on. The function `refuse` of
+ * each kernel calls this function first. */
 const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_function *function,
                              char *why, size_t size);
 
-/* BSMM_CUDA_FP8_RULE refuses operands that are not FP8 with groups of 128 columns
- * (bsmm_cuda_has_groups). */
+/* BSMM_CUDA_FP8_RULE is the reason with which a kernel refuses operands that are not FP8 with
+ * groups of 128 columns (bsmm_cuda_has_groups). */
 #define BSMM_CUDA_FP8_RULE                                                                         \
     "the kernel takes e4m3 and e5m2 with f32 scales of multiples of 128 columns"
 

@@ -1,4 +1,5 @@
-/* Loads the packing kernels (gpu/pack.h) when a plan is made, and queues them in runs. */
+/* These functions load the packing kernels (gpu/pack.h) when a plan is made, and queue them when
+ * the plan runs. */
 #include "cuda/host/pack_plan.h"
 
 enum { THREADS = 256 };
@@ -34,7 +35,7 @@ bsmm_status bsmm_pack_half_load(const bsmm_cuda_device *device, bsmm_pack_half_l
     return load(device, &function, grid, THREADS, &launch->ready);
 }
 
-/* The functions from here on run a plan. */
+/* The functions from here on queue packing kernels each time a product is computed. */
 
 bsmm_status bsmm_pack_clear(const bsmm_cuda_device *device, const bsmm_cuda_ready *clear, void *to,
                             uint32_t bytes, void *stream) {

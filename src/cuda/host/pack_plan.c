@@ -22,10 +22,11 @@ bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route
     return at;
 }
 
-/* Limits how an element format is packed to e4m3. Packing multiplies elements by powers of two 2^s.
- * e4m3 holds every element times 2^s exactly if s is at least fold - window and at most fold. For
- * e2m1, s may therefore be -8 to 6 (tests/unit/test_cuda_pack.c enumerates the exact cases).
- * Products of 8-bit elements are rounded instead, and their `window` limits the rounding error. */
+/* Limits the exponents s of the powers of two 2^s by which packing to e4m3 multiplies elements. For
+ * elements of 4 and 6 bits, e4m3 holds every element times 2^s exactly if s is at least fold -
+ * window and at most fold. For e2m1, for example, s may be -8 to 6 (tests/unit/test_cuda_pack.c
+ * enumerates the exact cases). For elements of 8 bits the result is rounded, and `window` limits
+ * the rounding error. */
 static const struct {
     uint8_t fold, window; /* `window` is 0 if no kernel packs the format to 8 bits. */
 } folds[BSMM_ELEM_COUNT] = {[BSMM_ELEM_E2M1] = {6, 14},
@@ -45,11 +46,10 @@ static bool takes_format(const bsmm_format *f, bsmm_pack_route route) {
     return bsmm_elem_is_narrow(f->elem) || f->scale == BSMM_SCALE_NONE;
 }
 
-/* Returns a number of elements along K. The length of a scale block must be a multiple of it.
- * Packing turns an fp32 scale into the scale of a group, i.e. of 128 elements along K, so a block
- * must consist of whole groups. Packing multiplies scales of other types into the elements. The
- * kernels require that such a block is a multiple of 16 elements for packing to bf16, and of 32
- * elements for packing to 8 bits. */
+/* Returns the number of elements along K of which the length of every scale block must be a
+ * multiple. For fp32 scales it is 128, because a packed operand has one fp32 scale for each 128
+ * elements. Scales of other types are multiplied into the elements by kernels that work on 16
+ * elements at once (packing to bf16) or on 32 (packing to 8 bits). */
 static uint32_t block_multiple(uint32_t scale, bsmm_pack_route route) {
     if (scale == BSMM_SCALE_NONE) return 1;
     return scale == BSMM_SCALE_F32 ? BSMM_PACK_GROUP : route == BSMM_PACK_BF16 ? 16 : 32;
@@ -161,8 +161,9 @@ static uint32_t item_codes(bsmm_pack_route route) {
 }
 
 /* Chooses a kernel that packs an operand to bf16. Some kernels for row-major operands are
- * specialized for one type of scales. They require that blocks of e8m0 scales have a multiple of 32
- * elements (16 for e4m3 scales), and that elements are not in a fnuz format. */
+ * specialized for one type of scales. The specialized kernels require that blocks of e8m0 scales
+ * have a multiple of 32 elements (16 for e4m3 scales), and that elements are not in a fnuz
+ * format. */
 static const bsmm_cuda_function *bf16_kernel_of(const bsmm_operand *o, uint32_t half,
                                                 bool columns) {
     const bsmm_format *f = &o->m.format;
@@ -198,9 +199,9 @@ static uint64_t line_bytes_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Kernels can load the scales of four blocks as one 32-bit word if a block has a certain number of
- * elements along K. Returns this number for the format's type of scale, or 0 if kernels cannot load
- * scales of this type in this way. */
+/* If a scale block has a certain length along K, a thread can load the scales of four blocks as one
+ * 32-bit word. Returns this length in elements for the format's type of scales, or 0 if scales of
+ * this type cannot be loaded in this way. */
 static uint32_t word_block(const bsmm_format *f) {
     return f->scale == BSMM_SCALE_E8M0 ? 32 : f->scale == BSMM_SCALE_E4M3 ? 16 : 0;
 }

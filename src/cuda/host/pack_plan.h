@@ -1,6 +1,6 @@
-/* Declares the host code of packing (gpu/pack.h). It determines the layout of a packed operand, the
- * kernel that packs it, and the kernel's parameters. Only the functions of pack.c access a device.
- */
+/* Declares the host code of packing (gpu/pack.h). These functions determine the layout of a packed
+ * operand, the kernel that packs it, and the kernel's parameters. Only the functions of pack.c
+ * access a device. */
 #ifndef BSMM_CUDA_HOST_PACK_PLAN_H
 #define BSMM_CUDA_HOST_PACK_PLAN_H
 
@@ -11,8 +11,8 @@
 
 /* Describes the layout of a packed operand (gpu/pack.h). A group scale is the fp32 scale of 128
  * columns of one row. `group_scales` and `elements` are offsets in bytes, and `bytes` is the whole
- * size. element_pitch is the stride of rows in bytes. group_pitch is the distance in floats between
- * the scales of one group of 128 columns and those of the next. */
+ * size. element_pitch is the stride of rows in bytes. group_pitch is the distance in floats from
+ * the scales of one group of 128 columns to the scales of the next group. */
 typedef struct bsmm_pack_layout {
     uint64_t group_scales, elements, bytes;
     uint64_t element_pitch, group_pitch;
@@ -35,7 +35,7 @@ typedef struct bsmm_pack_launch {
     const bsmm_cuda_function *function;
     uint32_t grid[2], block;
     bsmm_pack_job job;
-    /* `ready` is the launch of the packing kernel, and `clear` is that of the kernel that clears
+    /* `ready` is the launch of the packing kernel. `clear` is the launch of the kernel that clears
      * the header of the packed operand. bsmm_pack_load sets both. */
     bsmm_cuda_ready ready, clear;
     bsmm_pack_layout at; /* `at` is the layout of the packed operand in device memory. */
@@ -47,8 +47,9 @@ typedef struct bsmm_pack_launch {
      * cleared. Those kernels do not write this kernel's inputs, so this kernel need not wait until
      * the previous kernel has ended. */
     bool overlaps;
-    /* If not NULL, the packing kernel sets this word in device memory to 0 and leaves the header
-     * alone. Only kernels with fp32 scales can do so (bsmm_pack_f16_clears). */
+    /* If `cleared` is not NULL, the packing kernel sets the word in device memory at this address
+     * to 0 and does not write the header. Only kernels with fp32 scales can do so
+     * (bsmm_pack_f16_clears). */
     uint32_t *cleared;
 } bsmm_pack_launch;
 
@@ -65,8 +66,8 @@ bsmm_pack_launch bsmm_pack_launch_of(const bsmm_operand *o, bsmm_pack_route rout
 void bsmm_pack_bind(const bsmm_operand *o, void *packed, bsmm_pack_launch *launch);
 
 /* Returns the parameters with which the thread blocks of a GEMM kernel pack an operand to bf16
- * themselves, without group scales. They do so if the 8-bit format to which the operand was packed
- * before cannot hold its values (sm80/gate.h). */
+ * themselves, without group scales (fp32 scales of 128 elements). They do so if the 8-bit format to
+ * which the operand was packed before cannot hold its values (sm80/gate.h). */
 bsmm_pack_plain bsmm_pack_plain_of(const bsmm_operand *o, void *packed);
 void bsmm_pack_plain_bind(const bsmm_operand *o, void *packed, bsmm_pack_plain *plain);
 
@@ -79,20 +80,22 @@ typedef struct bsmm_pack_scales_launch {
 } bsmm_pack_scales_launch;
 
 /* Returns the launch that copies fp32 scales of an operand to a layout that the GEMM kernel reads.
- * It is used if the GEMM kernel reads the operand's elements where the caller stores them. If
- * by_row is true, the launch writes to[k / 128][row], and pads rows to a multiple of 4 by zeros.
- * Otherwise it writes to[row / 128][k / 128], for scales of 128 rows. */
+ * The launch is needed if the GEMM kernel reads the operand's elements where the caller stores
+ * them. If by_row is true, the launch writes to[k / 128][row], and pads rows to a multiple of 4 by
+ * zeros. Otherwise it writes to[row / 128][k / 128], for scales of 128 rows. */
 bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool by_row, float *to);
 
 /* Returns true if one launch can pack the operand to f16 (bsmm_pack_f16_launch_of). */
 bool bsmm_pack_has_f16(const bsmm_operand *o);
 
-/* Returns true if bsmm_pack_launch.cleared works with the launch that packs the operand to f16. */
+/* Returns true if the kernel that packs the operand to f16 can set the word
+ * bsmm_pack_launch.cleared to 0. */
 bool bsmm_pack_f16_clears(const bsmm_operand *o);
 
-/* Returns the launch that packs an operand to f16, multiplied by 2^shift. Layout and header are
- * those of route BF16. If bsmm_pack_is_half rejects the header, the packed elements are wrong. The
- * pointers of the launch are set when it is run (bsmm_pack_bind). bsmm_pack_has_f16 must hold. */
+/* Returns the launch that packs an operand to f16, multiplied by 2^shift. The packed operand has
+ * the same layout and header as one that is packed to bf16. If bsmm_pack_is_half returns false for
+ * the header, the packed elements are wrong. The pointers of the launch are set when it is run
+ * (bsmm_pack_bind). Call this function only if bsmm_pack_has_f16 returns true. */
 bsmm_pack_launch bsmm_pack_f16_launch_of(const bsmm_operand *o, bool with_scales, uint32_t shift);
 
 typedef struct bsmm_pack_half_launch {

@@ -72,8 +72,8 @@ static bool is_tiled(const bsmm_format *f) {
            bsmm_recode_bits(f->elem) == 8;
 }
 
-/* Returns true if the fast kernels for row-major matrices support the format. They support formats
- * without scales, and scale blocks of one row and 16, 32, ... 512 elements. */
+/* Returns true if the fast kernels for row-major matrices support the format. These kernels support
+ * formats without scales, and scale blocks of one row and 16, 32, ... 512 elements. */
 static bool is_by_rows(const bsmm_format *f) {
     uint32_t width = f->block_cols;
     if (!f->scale) return true;
@@ -100,7 +100,8 @@ static uint32_t hardware_of(uint32_t elem, const bsmm_coder *k) {
     return elem == BSMM_ELEM_E4M3 ? 3 : elem == BSMM_ELEM_E5M2 ? 2 : 0;
 }
 
-/* Returns true if the fast paths for elements of 6 bits make the recipe's codes. */
+/* Returns true if the fast paths for elements of 6 bits produce the same bits as the general path
+ * does for this recipe (the rules for quantizing). */
 static bool takes_six(const bsmm_quantize_job *q) {
     return is_plain(&q->coder) && !q->coder.down && q->steps.step == BSMM_STEP_MULTIPLY &&
            !q->steps.skips_nan;

@@ -1,5 +1,5 @@
-/* All CUDA kernels share these functions (kernel.h). Some of the functions find a reason to refuse
- * a product. The others test properties of the product's operands. */
+/* All CUDA kernels share these functions (kernel.h). Some functions find a reason to refuse a
+ * product, and other functions test properties of the product's operands. */
 #include "cuda/host/kernel.h"
 #include "gpu/pack.h"
 #include "gpu/params.h"

@@ -17,7 +17,7 @@ typedef struct bit {
     uint64_t steps[2];
 } bit;
 
-/* Describes the scales of the source (side 0) or of the destination (side 1). */
+/* Describes the scales in the source or in the destination. */
 typedef struct side {
     const void *scales;
     const bsmm_axis_map *maps[2]; /* `maps` holds the maps of rows and of columns to offsets. */
@@ -27,9 +27,9 @@ typedef struct side {
     bool pads;
 } side;
 
-/* Finds by how much the number of a scale in memory grows if bit `number` of its row or column is
- * set. Returns false if this amount depends on other bits, because the extent of a digit is no
- * power of two. */
+/* Sets *step to the distance, in scales, by which a scale moves in memory if bit `number` of its
+ * row or column is set. Returns false if the distance depends on other bits of the row or column.
+ * This is so if a tile of the layout has a side that is not a power of two. */
 static bool find_step(const bsmm_axis_map *map, uint32_t number, uint64_t *step) {
     for (uint32_t i = 0; i + 1 < map->count; i++) {
         const bsmm_axis_digit *d = &map->digits[i];
@@ -45,8 +45,9 @@ static bool find_step(const bsmm_axis_map *map, uint32_t number, uint64_t *step)
     return true;
 }
 
-/* Lists the bits of the number of a byte in a region. Returns false if, in a layout, a bit does not
- * have a step of its own. */
+/* Fills `bits` with descriptions of the bits of a byte's number in a region of 2^rows_log2 x
+ * 2^cols_log2 scales. Returns false if the distance by which a bit moves a byte in memory depends
+ * on other bits. */
 static bool list_bits(const side sides[2], uint32_t size, uint32_t rows_log2, uint32_t cols_log2,
                       bit *bits) {
     const uint32_t counts[] = {[ROW] = rows_log2, [COL] = cols_log2, [BYTE] = size == 4 ? 2 : 0};
@@ -63,8 +64,8 @@ static bool list_bits(const side sides[2], uint32_t size, uint32_t rows_log2, ui
     return true;
 }
 
-/* Sorts the bits of a region by their steps in the source (`way` 0) or in the destination (`way`
- * 1). */
+/* Sorts the bits by their steps in the source (`way` is 0) or in the destination (`way` is 1),
+ * smallest first. */
 static void sort_bits(const bit *bits, int way, const bit **sorted) {
     for (int i = 0; i < BSMM_REGION_BITS; i++) {
         int at = i;
@@ -74,8 +75,9 @@ static void sort_bits(const bit *bits, int way, const bit **sorted) {
     }
 }
 
-/* Returns true if `bytes` divides the address of the scales and every step of at least `bytes`
- * bytes. */
+/* Returns true if a thread can load or store `bytes` bytes at once. This requires that the address
+ * of the scales is a multiple of `bytes`, and so is every stride of the layout that is not
+ * smaller. */
 static bool is_aligned(const side *s, uint32_t size, uint64_t bytes) {
     uint64_t all = (uintptr_t)s->scales;
     for (int axis = ROW; axis <= COL; axis++)
@@ -86,9 +88,9 @@ static bool is_aligned(const side *s, uint32_t size, uint64_t bytes) {
     return all % bytes == 0;
 }
 
-/* Returns true if a group of scales consists of scales only or of padding only, or if a store may
- * also write the padding. The group is all scales that differ in bit `b` and in lower bits of the
- * same axis. */
+/* Returns true if a thread may store all scales of a group at once. The members of a group differ
+ * only in bit `b` and lower bits of their row (or column). The store is allowed if no group
+ * contains both scales and padding, or if threads may overwrite the padding. */
 static bool is_whole(const side *s, const bit *b) {
     if (b->axis == BYTE) return true;
     const uint64_t group = 2ull << b->number;
@@ -116,8 +118,8 @@ static uint32_t place_of(uint32_t number) {
     return number ^ ((number >> 7 ^ number >> 10) & 7) << 4;
 }
 
-/* Returns how the position of a byte moves if bit `b` of its number is set, in the order of the
- * source or the destination (`way`). */
+/* Describes what setting bit `b` of a byte's number changes: the byte's offset in the source (`way`
+ * is 0) or the destination (`way` is 1), its place in shared memory, and its row and column. */
 static bsmm_region_spot spot_of(const bit *b, int way, const bit *const *by_store) {
     uint32_t number = 0;
     while (by_store[number] != b)
@@ -151,8 +153,8 @@ static bsmm_region_walk walk_of(const bit *const *sorted, int way, uint32_t log2
 
 /* Returns log2 of the largest number of columns that a region may have. This number is 128 or 64 if
  * regions of this width reach past the matrix by at most an eighth of its columns. Otherwise it is
- * 32, or the smallest power of two that is not less than the columns of the matrix, if that is
- * smaller. */
+ * 32 or, if the matrix has fewer columns, the smallest power of two that is not less than their
+ * number. */
 static uint32_t cols_log2_of(uint64_t cols) {
     uint32_t log2 = 7;
     while (log2 > 5 && bsmm_round_up((int64_t)cols, 1 << log2) * 8 > (int64_t)cols * 9)

@@ -22,8 +22,8 @@ typedef struct bsmm_scaled_format {
     /* `scale` is the type of the scales, and `block` is the number of elements of K that share a
      * scale. */
     uint32_t scale, block;
-    /* `scale_tiles` is the number of scale tiles (4 scales along K) that 128 bytes of a row in
-     * shared memory need. Four instructions multiply these 128 bytes. */
+    /* `scale_tiles` is the number of scale tiles for 128 bytes of a row in shared memory. A scale
+     * tile has 4 scales along K. */
     uint32_t scale_tiles;
     /* `packed` is true if elements are e2m1 and shared memory holds them without gaps. */
     bool packed;
@@ -54,9 +54,9 @@ typedef struct bsmm_scaled_scales {
     bsmm_cuda_ready_relayout copy;
 } bsmm_scaled_scales;
 
-/* Decides how the kernel reads an operand's scales. It reads them where the caller stores them if
- * they have the layout nv_128x4 and their number per row is a multiple of `multiple`. Fails if
- * sizes overflow. */
+/* Decides how the kernel reads an operand's scales. The kernel reads them where the caller stores
+ * them if the scales have the layout nv_128x4 and the number of scales in a row is a multiple of
+ * `multiple`. Fails if sizes overflow. */
 bsmm_status bsmm_scaled_scales_begin(const bsmm_operand *o, uint32_t multiple,
                                      bsmm_scaled_scales *s);
 

@@ -1,7 +1,7 @@
 /* The sm_100f kernels for block-scaled products (cuda_sm100f_scaled, cuda_sm100f_scaled_small_m)
- * share this file. It loads elements and scales by TMA, from where the caller stores them or from
- * copies in the workspace. In arrays of two, entry 0 belongs to the product's A, and entry 1
- * belongs to its B. */
+ * share these functions. The functions prepare loads of elements and scales by TMA, from where the
+ * caller stores them or from copies in the workspace. In arrays of two, entry 0 belongs to the
+ * product's A, and entry 1 belongs to its B. */
 #ifndef BSMM_CUDA_HOST_SCALED_OPERANDS_H
 #define BSMM_CUDA_HOST_SCALED_OPERANDS_H
 
@@ -49,8 +49,7 @@ uint32_t bsmm_scaled_form_of(const bsmm_scaled_operands *operands, const bsmm_op
                              const bsmm_operand *second, uint32_t rows, uint32_t cols);
 
 /* Sets the parameters that do not depend on the order of the operands: the epilogue, how D is
- * stored, and the sizes along K. `a_rows` and `b_rows` are the same as in
- * bsmm_scaled_operands_make. */
+ * stored, and the sizes along K. One TMA copy reads `a_rows` rows of A or `b_rows` rows of B. */
 void bsmm_scaled_params_set(const bsmm_product *p, const bsmm_scaled_operands *operands,
                             uint32_t a_rows, uint32_t b_rows, bsmm_scaled_params *params);
 

@@ -14,7 +14,8 @@ static int64_t count_of(const bsmm_product *p, const bsmm_scaled_tile *tile) {
     return tiles_m(p, tile) * tiles_n(p, tile);
 }
 
-/* Returns the number of groups of thread blocks that the device runs at once. */
+/* Returns the number of groups of thread blocks that the device runs at once. The thread blocks of
+ * a group, one or two, compute a tile together. */
 static int64_t groups_of(const bsmm_product *p, const bsmm_scaled_tile *tile) {
     const bsmm_cuda_device *device = p->device;
     return device->multiprocessors / (int)tile->ctas;
@@ -109,7 +110,8 @@ bsmm_scaled_store bsmm_scaled_store_of(const bsmm_product *p) {
     return BSMM_SCALED_STORE_ANY;
 }
 
-/* A warp stores 32 rows by 32 columns at a time. The swizzle spans a row of the staging buffer. */
+/* A warp stores 32 rows by 32 columns of D at a time. A row of its staging buffer has 32, 64 or 128
+ * bytes, and TMA's swizzle has the same width. */
 void bsmm_scaled_result_map(const bsmm_product *p, uint32_t store, bsmm_cuda_ready_map *map) {
     static const struct {
         uint32_t bytes;

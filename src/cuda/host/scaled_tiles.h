@@ -1,5 +1,5 @@
 /* The sm_100f kernels of scaled_body.h for many rows of A (cuda_sm100f_scaled, cuda_sm100f_wide)
- * share this file. It chooses the size of a tile of D, and says how D is stored. */
+ * share these functions. The functions choose the size of a tile of D, and say how D is stored. */
 #ifndef BSMM_CUDA_HOST_SCALED_TILES_H
 #define BSMM_CUDA_HOST_SCALED_TILES_H
 
@@ -28,7 +28,7 @@ const char *bsmm_scaled_tile_refuse(const bsmm_product *p, char *why, size_t siz
 void bsmm_scaled_tile_set(const bsmm_product *p, const bsmm_scaled_tile *tile,
                           bsmm_scaled_params *params);
 
-/* Loads the kernel of a tile size. */
+/* Loads the kernel that computes tiles of this size. */
 bsmm_status bsmm_scaled_tile_make(const bsmm_product *p, const bsmm_scaled_tile *tile,
                                   const bsmm_cuda_function *function, uint32_t threads,
                                   bsmm_cuda_ready *ready);

@@ -3,7 +3,8 @@
  * versions of them (tests/support/cuda.c). */
 #include "cuda/host/small_m_product.h"
 
-/* With at least this number of weights, bands were faster than decoding B on an H200 for nearly all
+/* B is large if it has at least this number of elements. For a large B, running a small-M kernel
+ * once for each band of A's rows was faster on an H200 than decoding B first, for nearly all
  * measured products (docs/notes/hopper-small-m.md, "More than 64 rows"). */
 enum { LARGE_8BIT = 1 << 24, LARGE_NARROW = 1 << 25 };
 

@@ -78,12 +78,12 @@ uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count) {
     return most;
 }
 
-/* Lists the speeds of thread blocks by their shape, as {k_warps, rows, fixed, step}. They are
- * fitted to measured times for one row of A on an H200. The speeds for 4-bit weights are fitted to
- * the GEMMs in tests/golden/data/small_m_cuts.txt. With these speeds, the chosen division of each
- * of those GEMMs takes at most 1.12 times as long as the best division. The speeds for 8-bit
- * weights with 64 rows of B are fitted to GEMMs with K = 8192. The speeds with 128 rows of B are
- * not measured but scaled from those of 4-bit weights. */
+/* Lists the speeds of thread blocks by their shape, as {k_warps, rows, fixed, step}, with `fixed`
+ * and `step` in microseconds. They are fitted to measured times for one row of A on an H200. The
+ * speeds for 4-bit weights are fitted to the GEMMs in tests/golden/data/small_m_cuts.txt. With
+ * these speeds, the chosen division of each of those GEMMs takes at most 1.12 times as long as the
+ * best division. The speeds for 8-bit weights with 64 rows of B are fitted to GEMMs with K = 8192.
+ * The speeds with 128 rows of B are not measured but scaled from those of 4-bit weights. */
 const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS] = {
     [BSMM_SMALL_M_4BIT] = {{8, 64, 5.6, 0.80}, {4, 128, 6.5, 0.93}, {2, 256, 7.5, 0.98}},
     [BSMM_SMALL_M_8BIT] = {{4, 64, 4.4, 0.96}, {2, 128, 5.8, 1.22}},
@@ -109,7 +109,8 @@ static double count_waves(const bsmm_product *p, const bsmm_small_m_speed *speed
 
 double bsmm_small_m_predict_a(const bsmm_product *p, const bsmm_small_m_speed *speed,
                               uint32_t splits) {
-    /* An SM of an H200 reads about 42 KB in a microsecond from L2 if all SMs read. */
+    /* An SM of an H200 reads about 42e3 bytes per microsecond from L2 if all SMs read. `step` is
+     * the time in microseconds to read the bf16 elements of A for one step of K. */
     const double step = BSMM_SMALL_M_MOST_COLUMNS * BSMM_SMALL_M_K * 2 / 42e3;
     const uint32_t steps = bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), splits);
     return count_waves(p, speed, splits) * step * (double)steps;

@@ -6,17 +6,18 @@
 #include "cuda/host/kernel.h"
 #include "cuda/sm90a/small_m_params.h"
 
-/* Returns true if the operand has fp32 scales and each step of K (BSMM_SMALL_M_K elements of a row)
- * lies in one scale block. */
-/* This rule refuses operands without steady floats (bsmm_small_m_has_steady_floats). */
+/* BSMM_SMALL_M_FLOATS_RULE is the reason with which a kernel refuses an operand whose fp32 scales
+ * change within BSMM_SMALL_M_K elements of a row (bsmm_small_m_has_steady_floats). */
 #define BSMM_SMALL_M_FLOATS_RULE                                                                   \
     "the kernel takes f32 scales of multiples of 128 columns or all of K"
 
-/* Returns NULL if the operand's K and ld are multiples of `unit`, which has `bytes` bytes.
- * Otherwise writes the reason to `why` and returns it. */
+/* Returns NULL if the operand's K and ld are multiples of `unit` elements, which take `bytes`
+ * bytes. Otherwise writes the reason to `why` and returns it. */
 const char *bsmm_small_m_refuse_units(const bsmm_operand *o, char name, uint32_t unit,
                                       uint32_t bytes, char *why, size_t size);
 
+/* Returns true if the operand has fp32 scales and each step of K (BSMM_SMALL_M_K elements of a row)
+ * lies in one scale block. */
 bool bsmm_small_m_has_steady_floats(const bsmm_operand *o);
 
 /* Returns true if the operand has fp32 scales and each tile of 16 rows by BSMM_SMALL_M_K elements
@@ -33,15 +34,16 @@ uint32_t bsmm_small_m_count_parts(const bsmm_operand *a);
 bsmm_small_m_source bsmm_small_m_find_source(const bsmm_operand *a);
 
 enum {
-    /* At most this number of thread blocks split K. They form a cluster, and 8 is the largest
-     * portable cluster size. */
+    /* BSMM_SMALL_M_MOST_SPLITS is the largest number of thread blocks that split K. They form a
+     * cluster, and 8 is the largest portable cluster size. */
     BSMM_SMALL_M_MOST_SPLITS = 8,
     /* BSMM_SMALL_M_MOST_SHARED is the largest shared memory of a thread block on sm_90, in
      * bytes. */
     BSMM_SMALL_M_MOST_SHARED = 227 * 1024,
 };
 
-/* Returns the number of scales of a row of an operand if they are adjacent bytes, else 0. */
+/* Returns the number of scales of a row if each scale has one byte and the scales of a row are
+ * adjacent in memory. Otherwise returns 0. */
 uint32_t bsmm_small_m_count_code_scales(const bsmm_operand *o);
 
 /* Returns the number of steps of BSMM_SMALL_M_K elements along K, rounded up. */
@@ -111,8 +113,9 @@ void bsmm_small_m_params_bind(const bsmm_product *p, bsmm_small_m_params *params
  * of B. `bits` is the number of bits of an element of B. */
 bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits);
 
-/* Returns true if the kernel cuda_sm90a_mixed should compute a product. The arguments are predicted
- * times in us: of this kernel, and of a kernel that first converts all of B to bf16. */
+/* Returns true if the kernel cuda_sm90a_mixed should compute a product. `mixed` is the predicted
+ * time in us of this kernel. `packed` is the predicted time in us of a kernel that first converts
+ * all of B to bf16. */
 bool bsmm_small_m_prefers_mixed(double mixed, double packed);
 
 #endif

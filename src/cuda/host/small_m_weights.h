@@ -5,9 +5,10 @@
 
 #include "cuda/host/kernel.h"
 
-/* Lists the generations of GPUs that have kernels. Those for Hopper use wgmma for more than 16
- * columns. Blackwell has no wgmma, so its kernels use mma.sync. The registers of a thread then
- * suffice for at most 32 columns, or 16 of 4-bit weights with fp32 scales. */
+/* Lists the generations of GPUs that have small-M kernels, i.e. kernels for few rows of A. A column
+ * is one row of A or one bf16 part of a row. Hopper's kernels for more than 16 columns use wgmma.
+ * Blackwell has no wgmma, so its kernels use mma.sync, which leaves registers for at most 32
+ * columns (16 with 4-bit weights and fp32 scales). */
 enum { BSMM_SMALL_M_HOPPER, BSMM_SMALL_M_BLACKWELL, BSMM_SMALL_M_GENERATIONS };
 
 /* Describes a format of B and the kernels for it. functions[g][i][j] is the kernel for generation g
@@ -20,7 +21,8 @@ typedef struct bsmm_small_m_weights {
      * 128 columns, or all of K. A scale block may have any multiple of 16 rows, or any number of
      * rows if `by_row` is set. */
     bsmm_format format;
-    uint32_t step_scales; /* A row of B has this many bytes of scales in 128 elements of K. */
+    uint32_t step_scales; /* `step_scales` is the number of bytes of scales of a row of B in 128
+                             elements of K. */
     /* If `by_row` is true, shared memory holds one fp32 scale per row of B, else per 16 rows. */
     bool by_row;
     bsmm_cuda_function functions[BSMM_SMALL_M_GENERATIONS][2][4];
@@ -29,15 +31,17 @@ typedef struct bsmm_small_m_weights {
 /* Returns the entry for the format of B, or NULL if no kernel takes it. */
 const bsmm_small_m_weights *bsmm_small_m_find_weights(const bsmm_operand *b);
 
-/* Returns an entry of the table. Every entry has kernels for the same generations of GPUs. */
+/* Returns some entry of the table. It is used for a B that no entry supports, to find out whether
+ * the device has small-M kernels at all. Every entry has kernels for the same generations of
+ * GPUs. */
 const bsmm_small_m_weights *bsmm_small_m_any_weights(void);
 
 /* Returns the number of bits of a weight. */
 uint32_t bsmm_small_m_bits(const bsmm_small_m_weights *w);
 
-/* Returns the generation whose kernels the device runs. A device of another generation has no image
- * of the kernels for BSMM_SMALL_M_HOPPER, which is the reason that bsmm_cuda_refuse then returns.
- */
+/* Returns the generation of kernels for the device. Devices without kernels get
+ * BSMM_SMALL_M_HOPPER, and bsmm_cuda_refuse then reports that these kernels do not run on the
+ * device. */
 int bsmm_small_m_generation(const bsmm_product *p);
 
 /* Returns true if A or B has fp32 scales that change along K. The kernels then compute a separate

@@ -28,7 +28,8 @@ void bsmm_tma_rows_begin(const bsmm_operand *o, bool packed, bsmm_tma_rows *s) {
     s->bytes = s->stored ? 0 : (uint64_t)bsmm_round_up(o->m.rows * (int64_t)s->pitch, 256);
 }
 
-/* TMA counts the bytes of elements of 4 or 6 bits before it spreads each of them to one byte. */
+/* TMA counts the bytes of 4-bit and 6-bit elements as they are in global memory, before it spreads
+ * each element to one byte. */
 uint32_t bsmm_tma_rows_bytes(const bsmm_operand *o, const bsmm_tma_rows *s) {
     return s->spread ? BSMM_SCALED_ROW_BYTES * (uint32_t)bits_of(o) / 8 : BSMM_SCALED_ROW_BYTES;
 }

@@ -74,11 +74,11 @@ static const double
     /* MEMORY_BYTES_OF_CYCLE is the number of bytes that device memory moves in a cycle of the
      * SMs. */
     MEMORY_BYTES_OF_CYCLE = 3700,
-    /* OVERLAP is the part of the shorter of computing and reading that does not overlap with the
-     * longer. */
+    /* The predicted time is the longer one of two times, computing and reading memory, plus OVERLAP
+     * times the shorter one. */
     OVERLAP = 0.125,
-    /* COPY_CYCLES_OF_ROW is the number of cycles to issue the copy of 128 bytes of a row.
-     * COPY_CYCLES_PAST_END is that number for a row past the end of A. */
+    /* COPY_CYCLES_OF_ROW is the number of cycles that an SM takes to issue the TMA copy of 128
+     * bytes of a row. COPY_CYCLES_PAST_END is this number for a row past the end of A. */
     COPY_CYCLES_OF_ROW = 1.8, COPY_CYCLES_PAST_END = 5.3,
     /* ALL_CUT is the fraction by which computing takes longer if all tiles are split along K. */
     ALL_CUT = 0.22,
@@ -89,7 +89,7 @@ static const double
      * passes on. */
     CYCLES_OF_RESULT = 0.1;
 
-/* Returns the cycles in which device memory moves A, B and D. */
+/* Returns the number of cycles that device memory needs to move A, B and D. */
 static double memory_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     const double rows = (double)p->d.m.rows, cols = (double)p->d.m.cols;
     return ((rows + cols) * (double)k_blocks(p, t) * GEMM_K_BYTES + rows * cols * 2) /
@@ -107,7 +107,8 @@ static double block_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
                 rows / t->cluster_n + t->tile_n * COPY_CYCLES_OF_ROW / t->cluster_m);
 }
 
-/* Returns the total time of computing and of reading memory, which mostly overlap. */
+/* Returns the predicted number of cycles for computing (`computing` cycles) and reading memory
+ * (`reading` cycles), which mostly overlap. */
 static double together(double computing, double reading) {
     return fmax(computing, reading) + OVERLAP * fmin(computing, reading);
 }

@@ -39,15 +39,16 @@ typedef struct bsmm_wgmma_form {
     uint32_t shift;
 } bsmm_wgmma_form;
 
-/* Holds the device pointers of one operand of a GEMM kernel. They are aligned to 16 bytes. */
+/* Holds the device pointers of one operand of a GEMM kernel. All pointers are aligned to 16
+ * bytes. */
 typedef struct bsmm_wgmma_side {
     /* `elements` holds the operand's elements in device memory, row by row, with K contiguous. */
     const void *elements;
     /* `rows` points to the fp32 scales of all rows for the first 128 columns of K. The scales for
-     * the next 128 columns follow, and so on. It is NULL if the operand has no row scales. */
+     * the next 128 columns follow, and so on. `rows` is NULL if the operand has no row scales. */
     const float *rows;
     /* `blocks` holds the fp32 scales of B's 128 x 128 blocks. Only products of the kind
-     * BSMM_WGMMA_BLOCK have it. */
+     * BSMM_WGMMA_BLOCK use it. */
     const float *blocks;
 } bsmm_wgmma_side;
 
@@ -107,8 +108,8 @@ typedef struct bsmm_wgmma_split {
     double least_cycles;
     /* `fixed_cycles` is the number of cycles per tile in addition to its k blocks. */
     double fixed_cycles;
-    /* `part_cycles` is the number of cycles in which an SM stores, or adds, the accumulators of one
-     * part of K. */
+    /* `part_cycles` is the number of cycles that an SM needs to store the accumulators of one part
+     * of K, or to add them. */
     double part_cycles;
 } bsmm_wgmma_split;
 

@@ -34,7 +34,7 @@ struct bsmm_wgmma_plan {
     const bsmm_wgmma_plan *otherwise;
     /* `slack` is the number of binades by which the largest element of a scale block may lie below
      * the largest value that the block's scale allows. bsmm_pack_pair_plain uses it to test whether
-     * bf16 holds the operands' values. It matters only if `otherwise` is not NULL. */
+     * bf16 holds the operands' values. `slack` matters only if `otherwise` is not NULL. */
     uint32_t slack;
     /* `shift` is the exponent of the power of two by which packing multiplies the values of B. Only
      * f16 elements use it. */
@@ -46,7 +46,8 @@ struct bsmm_wgmma_plan {
 extern const bsmm_wgmma_plan bsmm_wgmma_plan_bf16;
 
 /* Describes one attempt to compute the GEMM, i.e. one launch of a GEMM kernel and of the packing
- * kernels before it. It has the tile shape, the sources of A and B, and the size of its memory. */
+ * kernels before it. The struct has the tile shape, the sources of A and B, and the size of the
+ * attempt's memory. */
 typedef struct bsmm_wgmma_attempt {
     const bsmm_wgmma_tile *tile;
     bsmm_wgmma_source a, b;

@@ -58,7 +58,7 @@ static bool packs_scales(const bsmm_wgmma_source *s) {
     return s->scaled && !s->stored_scales && (s->stored || !s->by_row);
 }
 
-/* Sets the address offset of the scales that the GEMM kernel reads. They lie where the caller
+/* Sets the address offset of the scales that the GEMM kernel reads. The scales lie where the caller
  * stores them, or where a separate kernel copies them, or next to the packed elements, where the
  * packing kernel writes them. */
 static void set_scales(const bsmm_operand *o, const bsmm_pack_layout *at, bsmm_wgmma_source *s) {
@@ -117,9 +117,9 @@ bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, const bsmm_wgmma_w
     return s;
 }
 
-/* Returns true if one launch packs the operand to f16. An operand with e8m0 scales that is packed
- * in advance takes two launches, because the packed operand must be bf16 if f16 does not hold its
- * values. In other cases the GEMM kernel packs it to bf16 (run_half in wgmma_kernel.c). */
+/* Returns true if a single launch packs the operand to f16. An operand with e8m0 scales that is
+ * packed in advance takes two launches. The first one packs it to bf16, and the second one converts
+ * it to f16 only if f16 holds its values, so that otherwise the bf16 elements remain. */
 bool bsmm_wgmma_is_f16_at_once(const bsmm_product *p, const bsmm_operand *o,
                                const bsmm_wgmma_source *s) {
     if (!s->half || s->stored || !bsmm_pack_has_f16(o)) return false;

@@ -31,15 +31,15 @@ typedef struct bsmm_wgmma_source {
 
 /* Tells how the GEMM kernel shall get an operand. The plan decides this. */
 typedef struct bsmm_wgmma_wish {
-    /* `kind` is the kind of block scales. With BSMM_WGMMA_BLOCK, B's scales are 128 x 128 and A's
-     * are 1 x 128. */
+    /* `kind` says which block scales the GEMM kernel applies. With BSMM_WGMMA_BLOCK, A has scales
+     * of 1 x 128 and B has scales of 128 x 128. */
     bsmm_wgmma_kind kind;
     bsmm_pack_route route;
     uint32_t elem;     /* `elem` is the element type that the tensor cores multiply. */
     uint32_t shift;    /* Only f16 uses `shift`. Packing multiplies all values by 2^shift. */
     bool is_b, scaled; /* `scaled` is true if the GEMM kernel applies scales of the operand. */
-    /* `settles` is true if the GEMM kernel finds results that may be wrong by their accumulators,
-     * and computes only these results again. It then needs no header that tells the range of the
+    /* `settles` is true if the GEMM kernel tests its accumulators, and computes again only the
+     * results that may be wrong. The kernel then needs no header that tells the range of the
      * operand's values. */
     bool settles;
 } bsmm_wgmma_wish;
@@ -52,16 +52,17 @@ typedef struct bsmm_wgmma_packer {
     /* `elements` is the launch that packs the elements. It is used if the GEMM kernel does not read
      * them where the caller stores them. */
     bsmm_pack_launch elements;
-    /* This launch then converts the packed elements from bf16 to f16. It is used if `halves` is
-     * set, i.e. if `elements` does not pack to f16 itself. */
+    /* `half` is the launch that converts the packed elements from bf16 to f16. It runs after
+     * `elements` if `halves` is set, i.e. if `elements` packs to bf16 first. */
     bsmm_pack_half_launch half;
     /* `scales` is the launch that copies the block scales. It is used if `packs_scales` is set. */
     bsmm_pack_scales_launch scales;
     bool packs_scales, halves;
 } bsmm_wgmma_packer;
 
-/* Returns true if bsmm_wgmma_fill packs the operand to f16 by one launch. If f16 does not hold its
- * values, the packed elements are then wrong. Otherwise they stay bf16 in this case. */
+/* Returns true if bsmm_wgmma_fill packs the operand to f16 by a single launch. The packed elements
+ * are then wrong if f16 does not hold their values. If the function returns false, such elements
+ * remain bf16. */
 bool bsmm_wgmma_is_f16_at_once(const bsmm_product *p, const bsmm_operand *o,
                                const bsmm_wgmma_source *source);
 
@@ -78,8 +79,8 @@ typedef struct bsmm_wgmma_packing {
     /* `overlaps` is true if the caller has queued only packing kernels since it cleared the header.
      * The next packing kernel may then overlap with them. */
     bool overlaps;
-    /* If not NULL, packing sets this word in device memory to 0 and leaves the header alone
-     * (bsmm_pack_launch.cleared). */
+    /* If `cleared` is not NULL, packing sets the word in device memory at this address to 0 and
+     * does not write the header (bsmm_pack_launch.cleared). */
     uint32_t *cleared;
 } bsmm_wgmma_packing;
 

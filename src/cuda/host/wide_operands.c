@@ -37,9 +37,10 @@ static bsmm_pack_route route_of(const bsmm_operand *o, uint32_t elem) {
                                                : BSMM_PACK_BF16;
 }
 
-/* Returns true if packing to bf16 is exact for any values of the operand. Elements with e8m0 scales
- * may lie outside bf16's normal range, and so may elements of 16 and 32 bits, or their parts. An
- * fp32 scale of Inf must be multiplied into the elements. */
+/* Returns true if packing to bf16 is exact whatever the operand's values are. It may be inexact for
+ * e8m0 scales and for elements of 16 and 32 bits, because their values may lie outside the range of
+ * normal bf16 numbers. It may also be inexact for fp32 scales, because a scale of Inf must be
+ * multiplied into the elements. */
 static bool is_always_exact(const bsmm_operand *o, const bsmm_wgmma_source *source) {
     const uint32_t scale = o->m.format.scale;
     return source->stored || (bsmm_elem_is_narrow(o->m.format.elem) &&
@@ -65,7 +66,8 @@ const char *bsmm_wide_begin(const bsmm_product *p, bsmm_wide_operands *s, char *
     }
     s->may_refuse =
         !is_always_exact(&p->a, &s->sources[0]) || !is_always_exact(&p->b, &s->sources[1]);
-    /* If bf16 does not hold one row of A, the generic GEMM computes all rows. */
+    /* If bf16 does not hold the values of one row of A, the generic GEMM computes all rows, and
+     * adds in another order. The bits of a row's results would thus depend on the other rows. */
     if (p->invariant && !is_always_exact(&p->a, &s->sources[0]))
         return "flags has BATCH_INVARIANT; one row of A may change the order of sums of all rows";
     return NULL;
@@ -102,7 +104,8 @@ static uint8_t *mutable(const void *pointer) {
     return both.to;
 }
 
-/* The functions from here on make a plan. */
+/* The functions from here on choose how the kernel computes a product. They run once, before the
+ * product is computed for the first time. */
 
 uint32_t bsmm_wide_form_of(const bsmm_wide_operands *s, uint32_t rows, uint32_t cols) {
     enum { F32 = 1, F16 = 0, BF16 = 1 };
@@ -138,9 +141,9 @@ bsmm_status bsmm_wide_make(const bsmm_product *p, uint32_t a_rows, uint32_t b_ro
     return s->may_refuse ? bsmm_cuda_generic_make(p, true, &s->generic) : BSMM_OK;
 }
 
-/* The functions from here on run a plan. */
+/* The functions from here on queue the kernels of a product each time it is computed. */
 
-/* Queues the kernels that pack one operand to `room`, and sets its parameters. */
+/* Queues the kernels that pack one operand to `room`, and sets the operand's kernel parameters. */
 static bsmm_status bind_side(const bsmm_product *p, const bsmm_wide_operands *s, int side, head *h,
                              uint8_t *room, bsmm_scaled_params *params) {
     const bsmm_operand *o = bsmm_cuda_side(p, side);

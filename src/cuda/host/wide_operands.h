@@ -27,12 +27,13 @@ typedef struct bsmm_wide_operands {
     bsmm_cuda_generic generic;
 } bsmm_wide_operands;
 
-/* Decides how the kernel gets A and B, and returns NULL. Returns the reason why the kernel cannot
- * multiply them otherwise. */
+/* Decides how the kernel gets A and B, and returns NULL. If the kernel cannot multiply them,
+ * returns the reason. */
 const char *bsmm_wide_begin(const bsmm_product *p, bsmm_wide_operands *operands, char *why,
                             size_t size);
 
-/* Returns the number of pairs of a part of A and a part of B. */
+/* Returns the number of pairs of parts. An element is the sum of one to three bf16 numbers (parts),
+ * or it is one part. Each part of an element of A is multiplied by each part of an element of B. */
 int64_t bsmm_wide_pairs(const bsmm_wide_operands *operands);
 
 /* Returns the descriptor of the instruction tcgen05.mma of kind f16 (PTX ISA, "Instruction
@@ -41,7 +42,7 @@ uint32_t bsmm_wide_form_of(const bsmm_wide_operands *operands, uint32_t rows, ui
 
 /* Loads the kernels that pack A and B, and makes the tensor maps with which TMA reads `a_rows` rows
  * of A or `b_rows` rows of B, 128 bytes of each. The device's context must be current for this
- * function and for the next two. */
+ * function, bsmm_wide_bind and bsmm_wide_run_otherwise. */
 bsmm_status bsmm_wide_make(const bsmm_product *p, uint32_t a_rows, uint32_t b_rows,
                            bsmm_wide_operands *operands);
 
@@ -63,9 +64,10 @@ uint64_t bsmm_wide_packed_b_bytes(const bsmm_product *p, const void *state);
 void bsmm_wide_name_panels(const bsmm_product *p, const void *state, char *name, size_t size);
 bsmm_status bsmm_wide_pack_b(const bsmm_product *p, const void *state, void *packed);
 
-/* The two kernels have these members of bsmm_kernel in common. TMA requires addresses that are
- * multiples of 16. Every tile adds products in ascending order of K, and bsmm_wide_begin sees to it
- * that no result depends on other rows of A. */
+/* BSMM_WIDE_KERNEL sets the members of bsmm_kernel that cuda_sm100f_wide and
+ * cuda_sm100f_wide_groups have in common. TMA requires addresses that are multiples of 16. Every
+ * tile adds products in ascending order of K, and bsmm_wide_begin sees to it that no result depends
+ * on other rows of A. */
 #define BSMM_WIDE_KERNEL                                                                           \
     .device = "cuda", .workspace_bytes = bsmm_wide_workspace_bytes,                                \
     .packed_b_bytes = bsmm_wide_packed_b_bytes, .name_panels = bsmm_wide_name_panels,              \
