@@ -115,8 +115,8 @@ enum {
                               : ROW_BYTES,
     STEP_K = BLOCK_K / STEPS,
     STEP_SCALES = SCALED_BLOCK ? STEP_K / SCALED_BLOCK : 0,
-    /* A k block has this extent in the tensor maps of A and B, which count bytes, or elements of 16
-     * bits. */
+    /* BLOCK_WIDTH is the extent of a k block along K in the tensor maps of A and B. It counts
+     * bytes, or elements if these have 16 bits. */
     BLOCK_WIDTH = WIDE ? BLOCK_K : ROW_BYTES,
     SCALE_TILE = BSMM_SCALED_SCALE_TILE,
     SCALE_ROWS = BSMM_SCALED_SCALE_ROWS,
@@ -130,9 +130,9 @@ enum {
     STAGING = SCALED_SMALL_M ? 0 : FINISH_WARPS * BSMM_SCALED_STAGING / 4,
     A_BYTES = TILE_M * ROW_BYTES,
     B_BYTES = TILE_N / CTAS * ROW_BYTES,
-    /* A tile of D needs up to 192 rows of B, which begin at a multiple of 64. These rows lie in at
-     * most two blocks of 128 rows. The layout nv_128x4 stores the scales of such a block together.
-     */
+    /* B_ROW_BLOCKS is the largest number of blocks of 128 rows that contain a tile's rows of B. In
+     * the layout nv_128x4, such a block stores its scales together. A tile has up to 192 rows of B
+     * and begins at a multiple of 64, so it lies in at most two blocks. */
     B_ROW_BLOCKS = SCALED_SMALL_M ? 1 : 2,
     SCALE_PARTS = SCALED_BLOCK ? 1 + B_ROW_BLOCKS : 0,
     PART_BYTES = SCALE_TILES * SCALE_TILE,
@@ -141,16 +141,18 @@ enum {
     THREADS = SCALED_SIGNED   ? BSMM_SCALED_THREADS_SIGNED
               : SCALED_GROUPS ? BSMM_SCALED_THREADS_GROUPS
                               : BSMM_SCALED_THREADS,
-    /* In kernels for fp32 scales, these are the registers per thread after setmaxnreg has moved
-     * registers to the warps that promote. A thread begins with 168. */
+    /* FINISH_REGISTERS and FEED_REGISTERS are registers per thread in kernels for fp32 scales. A
+     * thread begins with 168, and setmaxnreg then moves registers to the warps that multiply sums
+     * by scales (FINISH). */
     FINISH_REGISTERS = 232,
     FEED_REGISTERS = 40,
     LOAD_WARP = FINISH_WARPS,
     MULTIPLY_WARP,
     SIGN_WARP,
-    /* Tensor memory has 512 columns. Two accumulators come first, then two sets of scales. The
-     * scales of 128 rows by 4 scale blocks along K take four columns. With half of the columns, two
-     * thread blocks of a kernel for few rows of A fit on one SM. */
+    /* COLUMNS is the number of columns of tensor memory that a thread block allocates: all 512, or
+     * half of them in kernels for few rows of A, so that two thread blocks fit on one SM. Two
+     * accumulators come first, then two sets of scales. The scales of 128 rows by 4 scale blocks
+     * along K take four columns. */
     COLUMNS = SCALED_SMALL_M ? 256 : 512,
     SCALES_AT = 2 * TILE_N,
     A_SCALE_COLUMNS = 4 * SCALE_TILES,
@@ -174,18 +176,19 @@ static_assert(STAGES + 2 < SIGN_TILES, "tiles whose signs are known");
 typedef struct shared {
     uint64_t full[STAGES], empty[STAGES], scaled[STAGES], done[2], available[2];
     uint32_t columns; /* `columns` is the address of the allocated columns of tensor memory. */
-    /* Tells for each of the most recent tiles whether a scale of the tile is negative (nonzero). */
+    /* negative[n % SIGN_TILES] is nonzero if the thread block's tile number n has a negative scale.
+     * The array has entries for the most recent tiles only. */
     uint32_t negative[SIGN_TILES];
-    /* Tells for each row of B in the tile whether all of its elements are 0. Each warp that stores
-     * D keeps what it has found out so far (ZERO_UNKNOWN, ZERO_YES or ZERO_NO). */
+    /* zero_columns[w][j] tells whether all elements of row j of B in the tile are 0: ZERO_UNKNOWN,
+     * ZERO_YES or ZERO_NO. Each warp w that stores D keeps what it has found out so far. */
     uint8_t zero_columns[FINISH_WARPS][TILE_N];
-    /* Tells for each row of A in the tile whether all of its elements are 0 (ZERO_UNKNOWN, ZERO_YES
-     * or ZERO_NO). The warps that store D keep it for their 32 rows. */
+    /* zero_rows[i] tells whether all elements of row i of A in the tile are 0: ZERO_UNKNOWN,
+     * ZERO_YES or ZERO_NO. Each warp that stores D keeps this for its 32 rows. */
     uint8_t zero_rows[FINISH_WARPS * 32];
     bsmm_gpu_epilogue_factors factors[FINISH_WARPS];
 #if SCALED_GROUPS
-    /* Holds the factors of the tile's columns for the sums in each of the two accumulators. Four of
-     * them are loaded at once. */
+    /* column_factors[i] holds the fp32 scales of the tile's columns, by which the sums in
+     * accumulator i are multiplied. It is aligned because a thread loads four scales at once. */
     alignas(16) float column_factors[2][TILE_N];
 #endif
 } shared;
@@ -206,8 +209,8 @@ static __device__ __forceinline__ uint32_t b_of(uint32_t base, uint32_t stage) {
 static __device__ __forceinline__ uint32_t staging_of(uint32_t base) {
     return base + STAGES * (A_BYTES + B_BYTES);
 }
-/* A stage holds the scales of A, then those of B's first 128 rows, then those of B's next 128
- * rows. */
+/* A stage holds the scales of A's rows, then the scales of B's first 128 rows, then the scales of
+ * B's next 128 rows. */
 static __device__ __forceinline__ uint32_t scales_of(uint32_t base, uint32_t stage) {
     return base + STAGES * (A_BYTES + B_BYTES) + STAGING + stage * SCALE_BYTES;
 }
@@ -245,7 +248,8 @@ static __device__ __forceinline__ uint32_t blocks_of_tile(const bsmm_scaled_para
     return SCALED_SMALL_M ? p->parts : CTAS;
 }
 
-/* Visits the tiles of D that this thread block's group computes. */
+/* Loops over the tiles of D that this thread block's group computes. A group is one thread block or
+ * a pair of them. */
 #define FOR_TILES(p, tile)                                                                         \
     for (uint32_t tile = blockIdx.x / blocks_of_tile(p); tile < (p)->tiles;                        \
          tile += gridDim.x / blocks_of_tile(p))
@@ -279,14 +283,15 @@ static __device__ __forceinline__ corner tile_at(const bsmm_scaled_params *p, ui
     return (corner){(at.m * CTAS + rank) * TILE_M, at.n * p->tile_n};
 }
 
-/* Says where the elements of a k block lie. `a` and `b` are multiples of BLOCK_WIDTH in the rows of
- * A and B, and `k` is a multiple of BLOCK_K elements of K. */
+/* Says where the elements of a k block lie. `a` and `b` count in units of BLOCK_WIDTH along the
+ * rows of A and B, and `k` counts in units of BLOCK_K elements of K. */
 typedef struct place {
     uint32_t a, b, k;
 } place;
 
-/* Returns the place of a k block. If elements have several parts, the rows hold for each BLOCK_K
- * elements of K first their first parts, then their second parts, and so on. */
+/* Returns the place of a k block. If an element is the sum of several bf16 parts, a packed row
+ * holds the first parts of BLOCK_K elements of K, then their second parts, then their third parts,
+ * before the next BLOCK_K elements. */
 static __device__ __forceinline__ place place_of(const bsmm_scaled_params *p, uint32_t block) {
     if (!WIDE || p->b_parts * p->a_parts == 1) return (place){block, block, block};
     const uint32_t pairs = p->a_parts * p->b_parts, unit = block / pairs, pair = block % pairs;
@@ -295,7 +300,7 @@ static __device__ __forceinline__ place place_of(const bsmm_scaled_params *p, ui
 }
 
 /* Returns the number of scale tiles along K in a k block. A scale tile has 4 scales along K. The
- * last k block may have fewer scale tiles than the others. */
+ * last k block may have fewer scale tiles than the k blocks before it. */
 static __device__ __forceinline__ uint32_t scale_tiles_of(const bsmm_scaled_params *p,
                                                           uint32_t block) {
     return min((uint32_t)SCALE_TILES, p->scale_tiles - block * SCALE_TILES);
@@ -308,8 +313,8 @@ static __device__ __forceinline__ uint32_t scale_rows_of(corner at, uint32_t i) 
 }
 
 /* Loads the scales of a k block. A copy always has SCALE_TILES scale tiles. In the last k block,
- * the copy may also bring scale tiles past the end of K. They belong to other rows, and no product
- * reads them. */
+ * the copy may also bring scale tiles past the end of K. Those scale tiles belong to other rows,
+ * and no product reads them. */
 static __device__ __forceinline__ void load_scales(const bsmm_scaled_params *p, uint32_t to,
                                                    corner at, uint32_t block, uint32_t barrier) {
     const uint32_t rows = SCALE_TILE / BSMM_SCALED_SCALE_BOX;
@@ -367,9 +372,10 @@ static __device__ __forceinline__ void copy_scales(uint32_t to, uint32_t from, u
 }
 
 /* Issues the tcgen05.mma instructions of a k block. Instruction number `step` needs scales that
- * begin at scale number `first` of the k block. They lie in the columns of scale tile first / 4,
- * from byte first % 4 of each 32-bit word on. `shift` is 0, or 2 if the tile's rows of B begin in
- * the middle of a block of 128 rows, because their scales then begin two columns later. */
+ * begin at scale number `first` of the k block. These scales lie in the columns of scale tile first
+ * / 4, from byte first % 4 of each 32-bit word on. `shift` is 0, or 2 if the tile's rows of B begin
+ * in the middle of a block of 128 rows, because the scales of these rows then begin two columns
+ * later. */
 static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uint32_t d,
                                                 uint32_t scales, uint32_t a, uint32_t b,
                                                 uint32_t shift, uint32_t left, uint32_t adds) {
@@ -390,8 +396,8 @@ static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uin
 static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *p, uint32_t base,
                                                       shared *told) {
     const k_range range = k_range_of(p);
-    /* `count` and `sums` are the numbers of k blocks and of accumulators that were filled before.
-     */
+    /* `count` is the number of k blocks, and `sums` is the number of accumulators, that the thread
+     * has filled so far. */
     uint32_t count = 0, sums = 0;
     FOR_TILES(p, tile) {
         const uint32_t shift = tile_at(p, tile).col % SCALE_ROWS / 32;
@@ -424,8 +430,10 @@ static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *
 #    include "cuda/sm100f/scaled_finish.h"
 #endif
 
-/* Returns true if packing has kept the values of A and of B exactly. A header is NULL if its
- * operand is not packed, or if packing it is always exact. Packing leaves out fp32 scales. */
+/* Returns true if packing has kept the values of A and of B exactly, as the headers of the packed
+ * operands tell. A header is NULL if its operand is not packed, or if packing it is always exact.
+ * If A or B has fp32 scales, packing has not multiplied them into the elements, and scales other
+ * than 1 are therefore allowed. */
 static __device__ __forceinline__ bool is_exact(const bsmm_scaled_params *p) {
     uint32_t bad = 0;
     for (int i = 0; i < 2; i++)
@@ -473,8 +481,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #if SCALED_SMALL_M
     join_parts(p, base, &told);
 #endif
-    /* No thread block may end while the other thread block of its pair can still signal its
-     * barriers. */
+    /* The two thread blocks of a pair signal each other's barriers. A thread block must not end
+     * before the last of these signals has arrived. */
     group_sync();
     if (warp == MULTIPLY_WARP) group_dealloc(told.columns, COLUMNS);
 }

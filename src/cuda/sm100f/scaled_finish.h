@@ -64,8 +64,8 @@ static __device__ __forceinline__ void stage_code(uint32_t store, uint8_t *to, u
         *place = (uint8_t)code;
 }
 
-/* Rounds a lane's 32 results to elements of D, and writes them to a staging buffer. `store` is a
- * constant. */
+/* Rounds a lane's 32 results to elements of D, and writes them to a staging buffer. Callers pass a
+ * constant for `store`, so the compiler removes the branches. */
 static __device__ __forceinline__ void stage_as(uint32_t store, uint8_t *to, uint32_t lane,
                                                 const float *total) {
     const uint32_t bytes = bytes_of(store);
@@ -113,8 +113,8 @@ static __device__ __forceinline__ void stage_all(const finish *f, float *total, 
         stage_as(BSMM_SCALED_STORE_E5M2, to, f->lane, total);
 }
 
-/* Recomputes some of a lane's 32 results in double: those whose bit is set in `doubts`. Writes them
- * to the staging buffer `to`, or to D. Bit i belongs to column `col` + i of D. `row` is the lane's
+/* Recomputes in double those of a lane's 32 results whose bit is set in `doubts`. Writes them to
+ * the staging buffer `to`, or to D. Bit i belongs to column `col` + i of D. `row` is the lane's
  * row. The mask `zeros` says which accumulators are 0. */
 static __device__ __noinline__ void settle(const bsmm_scaled_params *p, shared *told,
                                            uint32_t doubts, uint32_t zeros, uint32_t row,

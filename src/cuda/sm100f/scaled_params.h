@@ -30,9 +30,10 @@ enum {
      * which looks for negative scales. */
     BSMM_SCALED_THREADS = 192,
     BSMM_SCALED_THREADS_SIGNED = 224,
-    /* In kernels for fp32 scales, warps 0 to 7 promote and store D, warp 8 loads, and warp 9 issues
-     * tcgen05.mma. Warps 10 and 11 do nothing. They complete the group of four warps whose
-     * registers the promoting warps get. */
+    /* In kernels for fp32 scales, warps 0 to 7 multiply sums by scales and store D, warp 8 loads,
+     * and warp 9 issues tcgen05.mma. Warps 10 and 11 do nothing. They exist because setmaxnreg,
+     * which moves registers from warps 8 to 11 to the other warps, works on groups of four
+     * warps. */
     BSMM_SCALED_THREADS_GROUPS = 384,
     /* Each fp32 scale covers a multiple of this number of elements of K. */
     BSMM_SCALED_GROUP_K = 128,
@@ -66,8 +67,8 @@ enum {
      BSMM_SCALED_STAGES(scale_tiles, ctas) * BSMM_SCALED_STAGE_BYTES(scale_tiles, ctas))
 
 /* These are the number of stages and the bytes of dynamic shared memory of a kernel for fp32
- * scales. It has twice as many warps that store D, hence twice the staging, and 5120 bytes of
- * static shared memory. */
+ * scales. Such a kernel has twice as many warps that store D, hence twice the staging, and 5120
+ * bytes of static shared memory. */
 #define BSMM_SCALED_GROUPS_FIXED (1024 + 2 * BSMM_SCALED_STAGING)
 #define BSMM_SCALED_GROUPS_STAGES(ctas)                                                            \
     ((227 * 1024 - 5120 - BSMM_SCALED_GROUPS_FIXED) / BSMM_SCALED_STAGE_BYTES(0, ctas))
@@ -87,8 +88,8 @@ enum {
 
 /* A bsmm_scaled_store says how a kernel stores D. */
 typedef enum bsmm_scaled_store {
-    BSMM_SCALED_STORE_ANY = 0, /* Threads store one element at a time. */
-    BSMM_SCALED_STORE_F32 = 1, /* TMA stores D through the tensor map d. */
+    BSMM_SCALED_STORE_ANY = 0, /* BSMM_SCALED_STORE_ANY: threads store one element at a time. */
+    BSMM_SCALED_STORE_F32 = 1, /* From BSMM_SCALED_STORE_F32 on, TMA stores D. */
     BSMM_SCALED_STORE_BF16 = 2,
     BSMM_SCALED_STORE_F16 = 3,
     BSMM_SCALED_STORE_E4M3 = 4,
@@ -100,7 +101,8 @@ typedef struct bsmm_scaled_params {
     /* `scales` holds the tensor maps of the block scales of A and B. The scales have the layout
      * nv_128x4, which TMA reads as rows of BSMM_SCALED_SCALE_BOX bytes. */
     CUtensorMap scales[2];
-    /* Describes A and B as the caller stores them, for results that are recomputed in double. */
+    /* `sides` describes A and B as the caller stores them, for results that are recomputed in
+     * double. */
     bsmm_gpu_operand sides[2];
     bsmm_gpu_epilogue epilogue;
     uint32_t m, n, k;
@@ -126,10 +128,10 @@ typedef struct bsmm_scaled_params {
     /* Only kernels for few rows of A use `parts`, the number of thread blocks that divide the K of
      * each tile among them. They are one cluster. */
     uint32_t parts;
-    /* Only kernels without block scales use these parameters. They are the numbers of bf16 numbers
-     * whose sum is an element of A and of B, the headers of packed operands (or NULL), and a flag
-     * that the kernel sets if the headers say that packing was not exact.
-     */
+    /* Only kernels without block scales use these parameters. An element of A is the sum of a_parts
+     * bf16 numbers, and an element of B is the sum of b_parts. The headers belong to packed
+     * operands (NULL if the operand is not packed). The kernel sets the flag if the headers say
+     * that packing was not exact. */
     uint32_t a_parts, b_parts;
     const bsmm_pack_header *headers[2];
     uint32_t *refused;

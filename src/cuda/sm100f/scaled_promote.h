@@ -18,17 +18,18 @@
 
 enum {
     MOST_TOTALS = TILE_N / 2, /* MOST_TOTALS is the largest number of columns per thread. */
-    PROMOTE_BARRIER = 1, /* PROMOTE_BARRIER is the named barrier that the promoting warps share. */
+    PROMOTE_BARRIER = 1, /* PROMOTE_BARRIER is the named barrier of the warps that scale sums. */
 };
 
-/* Yields the factors of a row of A or of B, one for each sum, in ascending order of K. Scales are
- * loaded two sums ahead, so that their latency is hidden. */
+/* Provides the scales of a row of A or of B, one for each sum (128 elements of K), in ascending
+ * order of K. Scales are loaded two sums ahead, so that their latency is hidden. */
 typedef struct factor_row {
     const bsmm_gpu_operand *operand;
     uint32_t sums;  /* `sums` is the number of sums of a tile, or 0 if the operand has no scales. */
     float most;     /* `most` is the largest magnitude of a factor. */
     uint64_t row;   /* `row` is the offset of the row's scales. */
-    uint64_t place; /* Lane i holds the offset inside a row for sum 32 n + i. */
+    uint64_t place; /* `place` is, in lane i, the offset inside the row of the scale for sum 32 n +
+                     * i, where n is the same in all lanes. */
     float next[2];  /* `next` has the scales of the next two sums. */
 } factor_row;
 
@@ -54,12 +55,13 @@ static __device__ __forceinline__ factor_row factor_row_of(const bsmm_scaled_par
     return f;
 }
 
-/* Returns the factor of sum number `sum`, and loads that of sum + 2. Returns NaN if the scale's
- * magnitude is not 0 and lies outside 2^-46 to 2^46, and results with a factor of NaN are
- * recomputed in double. Inside this range, the product of two scales and a nonzero sum of FP8
- * products is a normal fp32 number, so that no term is lost. Sums of bf16 products have a wider
- * range, so that small totals are recomputed too (is_doubtful). If A and B both have scales and are
- * bf16, the range is 2^-23 to 2^23, so that a product of two scales is at most 2^46. */
+/* Returns the scale of sum number `sum`, and starts to load the scale of sum + 2. If the scale's
+ * magnitude is not 0 and lies outside 2^-46 to 2^46, the function returns NaN instead. Results with
+ * a factor of NaN are recomputed in double. Inside this range, the product of two scales and a
+ * nonzero sum of FP8 products is a normal fp32 number, so that no term is lost. Sums of bf16
+ * products have a wider range, so small totals are recomputed too (is_doubtful). If A and B both
+ * have scales and are bf16, the range is 2^-23 to 2^23, so that a product of two scales is at most
+ * 2^46. */
 static __device__ __forceinline__ float next_factor(factor_row *f, uint32_t sum) {
     const float scale = f->next[0], magnitude = fabsf(scale);
     const bool tame = scale == 0 || (magnitude >= 1 / f->most && magnitude <= f->most);
@@ -68,9 +70,10 @@ static __device__ __forceinline__ float next_factor(factor_row *f, uint32_t sum)
     return tame ? scale : __uint_as_float(0x7fc00000u);
 }
 
-/* Adds CHUNK sums to totals. `factors` has those of B's rows. If they are all the same, `factors`
- * is NULL and `factor` is the product of the factors of A and of B. Otherwise `factor` is that of
- * A. Loops load first and multiply then, because a load takes longer than a product. */
+/* Multiplies CHUNK sums by scales and adds them to `totals`. `factor` is the scale of A's row, and
+ * `factors` holds the scales of B's rows. If all of B's rows have the same scale, `factors` is
+ * NULL, and `factor` is the product of both scales. The loops load all scales before they multiply,
+ * so that the latencies of the loads overlap. */
 static __device__ __forceinline__ void add_sums(const uint32_t *bits, float factor,
                                                 const float *factors, float *totals) {
     if (!factors) {
@@ -94,14 +97,15 @@ static __device__ __forceinline__ void add_sums(const uint32_t *bits, float fact
         totals[i] = fmaf(__uint_as_float(bits[i]), products[i], totals[i]);
 }
 
-/* Says which part of a tile of D a thread promotes: `width` columns from column `col` of the tile
- * on. */
+/* Says for which part of a tile of D a thread multiplies sums by scales: `width` columns from
+ * column `col` of the tile on. */
 typedef struct strip {
     uint32_t col, width;
 } strip;
 
-/* Promotes an accumulator of tensor memory at address `from`. Then tells the multiplying thread
- * that it may overwrite the accumulator. */
+/* Promotes the sums in tensor memory at address `from`, i.e. multiplies them by scales and adds
+ * them to `totals`. As soon as all sums are in registers, the function lets the thread that issues
+ * tcgen05.mma overwrite the accumulator. */
 static __device__ __forceinline__ void promote_sum(uint32_t from, const uint64_t *available,
                                                    uint32_t width, float factor,
                                                    const float *factors, float *totals) {
@@ -120,7 +124,8 @@ static __device__ __forceinline__ void promote_sum(uint32_t from, const uint64_t
     }
 }
 
-/* Computes the totals of a tile. `count` is the number of sums before. */
+/* Computes the totals of a tile. *count is the number of sums that the thread block has computed
+ * for earlier tiles. */
 static __device__ __forceinline__ void promote_tile(const bsmm_scaled_params *p, corner at,
                                                     strip part, shared *told, uint32_t *count,
                                                     float *totals) {
@@ -164,7 +169,8 @@ static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p,
         float totals[MOST_TOTALS];
         promote_tile(p, at, part, told, &count, totals);
         finish_begin(&f, at, false);
-        /* Registers cannot be indexed, so each turn moves the next totals to the first ones. */
+        /* Registers cannot be indexed by a variable. Each iteration therefore stores the first
+         * CHUNK totals and then moves the rest to the front. */
 #pragma unroll 1
         for (uint32_t col = at.col + part.col; col < at.col + part.col + width; col += CHUNK) {
             uint32_t bits[CHUNK];

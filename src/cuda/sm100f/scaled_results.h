@@ -7,7 +7,7 @@
 #include "cuda/ptx/convert.h"
 #include "cuda/sm100f/zero_row.h"
 
-/* Returns the number of bytes of an element of D, unless the store is BSMM_SCALED_STORE_ANY. */
+/* Returns the number of bytes of an element of D. `store` must not be BSMM_SCALED_STORE_ANY. */
 static __device__ __forceinline__ uint32_t bytes_of(uint32_t store) {
     return store == BSMM_SCALED_STORE_F32 ? 4 : store <= BSMM_SCALED_STORE_F16 ? 2 : 1;
 }
@@ -23,9 +23,11 @@ static __device__ __forceinline__ uint32_t pack_pair(uint32_t store, float low, 
 
 enum { ZERO_UNKNOWN, ZERO_YES, ZERO_NO };
 
-/* LEAST has the bits of the smallest magnitude that is surely accurate, 2^-118. In kernels for fp32
- * scales, a sum of bf16 products may have lost terms of up to 2^-149, and factors are at most 2^46,
- * so it is 2^-72. No factor there makes a sum of FP8 products so small that terms are lost. */
+/* LEAST has the fp32 bits of the smallest magnitude of an accumulator that is surely accurate.
+ * Without fp32 scales it is 2^-118. In kernels for fp32 scales of 16-bit elements it is 2^-72,
+ * because a sum of products may have lost terms of up to 2^-149, and a factor of up to 2^46 then
+ * multiplies this error. With 8-bit elements it is 0, because no factor makes a sum of FP8 products
+ * so small that terms are lost. */
 enum { LEAST = SCALED_GROUPS == 8 ? 0 : SCALED_GROUPS == 16 ? 0x1b800000 : 0x04800000 };
 
 /* Returns true if an accumulator of this magnitude may be wrong. An accumulator is accurate if it

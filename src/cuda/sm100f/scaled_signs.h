@@ -25,8 +25,8 @@ static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p
     return rows > first ? rows - first : 0;
 }
 
-/* Looks for negative scales in the stages of this thread block. After each stage, it tells the
- * multiplying thread that the stage's scales have arrived. */
+/* Looks for negative scales in the stages of this thread block. After each stage, the warp tells
+ * the multiplying thread that it has read the stage's scales. */
 static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
                                                   const uint8_t *scales, shared *told) {
     const k_range range = k_range_of(p);

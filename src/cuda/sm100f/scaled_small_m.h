@@ -68,9 +68,9 @@ static __device__ __forceinline__ void store_one(const finish *f, uint32_t row, 
         ((uint8_t *)e->d)[at] = (uint8_t)pack_pair(f->p->store, total, 0);
 }
 
-/* Recomputes some of a lane's results in double, those whose bit is set in `doubts`, and stores
- * them. Bit i belongs to row `first` + i * step of D. `col` is the lane's column. The mask `zeros`
- * says which accumulators are 0. */
+/* Recomputes in double those of a lane's results whose bit is set in `doubts`, and stores them. Bit
+ * i belongs to row `first` + i * step of D. `col` is the lane's column. The mask `zeros` says which
+ * accumulators are 0. */
 static __device__ __noinline__ void settle(const bsmm_scaled_params *p, shared *told,
                                            uint32_t doubts, uint32_t zeros, uint32_t first,
                                            uint32_t step, uint32_t col) {
@@ -126,7 +126,7 @@ static __device__ __forceinline__ uint32_t partial_at(uint32_t row, uint32_t col
 }
 
 /* Stores the results of this thread block's tiles. If several thread blocks divide K among them,
- * the function writes the sums to shared memory instead. A stage's elements lie there until all
+ * the function writes the sums to shared memory instead, where they overwrite the stages after all
  * products have completed. */
 static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *memory,
                                                     shared *told) {
@@ -177,7 +177,7 @@ static __device__ __forceinline__ bool is_any_negative(const bsmm_scaled_params 
 /* Loads this lane's sums of the rows `row`, `row` + parts and so on from PARTS thread blocks, from
  * `part` on, and adds them to `total` in ascending order of the thread blocks. All loads begin
  * before the first addition, because each takes a few hundred cycles. Past the last row or the last
- * thread block they load a sum again, which is not added. */
+ * thread block, a lane loads some sum again, which is not added. */
 static __device__ __forceinline__ void add_parts(const bsmm_scaled_params *p, uint32_t partials,
                                                  uint32_t row, uint32_t part, float *total) {
     float sums[PARTS][ROWS];
@@ -209,9 +209,9 @@ static __device__ __forceinline__ void finish_parts(const bsmm_scaled_params *p,
     }
 }
 
-/* If the thread blocks of a cluster have parts of K, waits for all of them and stores their rows of
- * the tile. All threads call this function. No thread block may end while another one reads its
- * sums. */
+/* If a cluster of thread blocks has split K, waits until all of them have written their sums, and
+ * stores this thread block's rows of the tile. All threads call this function. No thread block may
+ * end while another one reads its sums. */
 static __device__ __forceinline__ void join_parts(const bsmm_scaled_params *p, uint32_t partials,
                                                   shared *told) {
     if (p->parts == 1) return;

@@ -3,5 +3,5 @@
 #include "cuda/sm90a/small_m_params.h"
 #define SMALL_M_ONLY_MMA
 #undef BSMM_SMALL_M_WGMMA_COLUMNS
-#define BSMM_SMALL_M_WGMMA_COLUMNS 128 /* more columns than any kernel has */
+#define BSMM_SMALL_M_WGMMA_COLUMNS 128 /* Kernels with fewer columns (all) do not use wgmma. */
 #include "cuda/sm90a/small_m_6bit.cu"

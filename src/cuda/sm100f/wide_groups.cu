@@ -1,4 +1,4 @@
-/* Defines the kernel for bf16 or f16 elements, of which those of A or B have fp32 scales. */
+/* Defines the kernel for bf16 or f16 elements where A, B or both have fp32 scales. */
 #define SCALED_NAME    wide_groups
 #define SCALED_KIND    "f16"
 #define SCALED_BLOCK   0

@@ -59,10 +59,10 @@ enum {
 static_assert(ROWS == THREADS, "a thread loads the scales of one row");
 static_assert(TILE * TILE * 4 <= 2 * STAGE_BYTES, "accumulators");
 
-/* Holds what the threads of a block find out about the operands of a tile while they load it. It
- * lies in shared memory. */
+/* Holds what the threads of a block find out about the operands of a tile while they load it. The
+ * struct lies in shared memory. */
 typedef struct findings {
-    /* `nonzero` has one entry for each row of A and B. It is nonzero if the row has a nonzero
+    /* `nonzero` has one entry for each row of A and B. An entry is nonzero if its row has a nonzero
      * element. */
     uint32_t nonzero[ROWS];
     uint32_t negative; /* `negative` is nonzero if a scale is negative. */

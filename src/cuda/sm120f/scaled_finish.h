@@ -27,8 +27,8 @@ static __device__ __forceinline__ void keep_sums(float (*sums)[COL_TILES][4], fl
     __syncwarp();
 }
 
-/* Stores the results of a warp. Its first row and column, counted from the corner `at` of the tile,
- * are `row` and `col`. Each lane stores one column. */
+/* Stores the results of a warp. The warp's first row and column, counted from the corner `at` of
+ * the tile, are `row` and `col`. Each lane stores one column. */
 static __device__ __noinline__ void finish(const bsmm_sm120_params *p, corner at, uint32_t row,
                                            uint32_t col, const float *strip,
                                            const findings *found) {

@@ -17,8 +17,8 @@ typedef struct block_part {
 
 /* The functions from here on load elements and scales to registers. */
 
-/* Loads a unit (up to 16 bytes of a row) byte by byte. Used if the unit is not aligned or the row
- * ends inside it. Bits after the row's last element become 0. */
+/* Loads a unit (up to 16 bytes of a row) byte by byte, for units that are not aligned or in which
+ * the row ends. Bits after the row's last element become 0. */
 static __device__ __noinline__ uint4 load_ragged(const uint8_t *from, uint32_t bytes,
                                                  uint32_t bits) {
     uint32_t words[4] = {0, 0, 0, 0};
@@ -57,8 +57,8 @@ static __device__ __forceinline__ void load_unit(const bsmm_sm120_side *s, uint3
 }
 
 /* Loads word number `word` of the scales of a row. A word holds four scales. If the row's scales
- * end inside the word, the rest of the word is padding. It may hold anything, even NaN, so it is
- * replaced by 0. */
+ * end inside the word, the rest of the word is padding. Padding may hold anything, even NaN, so the
+ * function replaces it by 0. */
 static __device__ __forceinline__ uint32_t load_scales(const bsmm_sm120_params *p,
                                                        const bsmm_sm120_side *s, uint32_t row,
                                                        uint32_t word) {
