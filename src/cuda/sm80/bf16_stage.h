@@ -9,7 +9,8 @@
 #include "cuda/sm80/bf16_params.h"
 #include "gpu/bf16_values.h"
 
-/* A plane holds one bf16 part of each value of a tile. This is its size in bytes. */
+/* BF16_PLANE is the size in bytes of a plane. A plane holds one bf16 part of each value of a
+ * tile. */
 enum { BF16_PLANE = BSMM_BF16_TILE * BSMM_BF16_K * 2 };
 
 /* Decodes eight values along K and stores 16 bytes in each plane, i.e. one bf16 part of each value.

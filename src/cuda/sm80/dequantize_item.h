@@ -146,7 +146,7 @@ static __device__ __forceinline__ void exact_bf16_of_e2m1(uint32_t codes, float 
     uint32_t factor = (__float_as_uint(scale) >> 16) * 0x00010001u, pairs[4];
     bsmm_e2m1_pairs(codes, pairs);
     for (int i = 0; i < 4; i++)
-        pairs[i] = twice_scaled(pairs[i], 0x7e807e80u /* 2^126 in both bf16 halves */, factor);
+        pairs[i] = twice_scaled(pairs[i], 0x7e807e80u /* 0x7e80 is 2^126 in bf16. */, factor);
     for (int i = 0; i < 2; i++) {
         out[i] = __byte_perm(pairs[2 * i], pairs[2 * i + 1], 0x5410);
         out[2 + i] = __byte_perm(pairs[2 * i], pairs[2 * i + 1], 0x7632);

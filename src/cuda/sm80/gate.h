@@ -37,15 +37,17 @@ typedef enum bsmm_cuda_when {
     /* BSMM_WHEN_FITS: the kernel runs (its gate is open) if the packed elements times their group
      * scales are exactly the values of A and B. A group is 128 elements of a row. */
     BSMM_WHEN_FITS = 1,
-    BSMM_WHEN_PLAIN = 2, /* The kernel runs if BSMM_WHEN_FITS holds and all group scales are 1. */
+    BSMM_WHEN_PLAIN = 2, /* BSMM_WHEN_PLAIN: the kernel runs (its gate is open) if BSMM_WHEN_FITS
+                          * holds and all group scales are 1. */
     /* BSMM_WHEN_ELSE_PLAIN: the kernel runs (its gate is open) if BSMM_WHEN_FITS does not hold but
      * bf16 holds the values of A and B. The previous kernel has then packed A and B to bf16. */
     BSMM_WHEN_ELSE_PLAIN = 3,
     /* BSMM_WHEN_HALF: the kernel runs (its gate is open) if f16 holds the values of B, so that
      * packing has converted them to f16. Only kernels for f16 have this condition. */
     BSMM_WHEN_HALF = 4,
-    /* The kernel runs (its gate is open) if BSMM_WHEN_HALF does not hold, but BSMM_WHEN_PLAIN does.
-     * The previous kernel has then split A into two bf16 parts, and B is bf16. */
+    /* BSMM_WHEN_ELSE_PARTS: the kernel runs (its gate is open) if BSMM_WHEN_HALF does not hold, but
+     * BSMM_WHEN_PLAIN does. The previous kernel has then split A into two bf16 parts, and B is
+     * bf16. */
     BSMM_WHEN_ELSE_PARTS = 5
 } bsmm_cuda_when;
 

@@ -8,7 +8,8 @@
 
 enum { AGAIN_CODES = 8 };
 
-/* Loads 8 elements of 4, 6 or 8 bits, of which the first n exist. The others become 0. */
+/* Loads 8 elements of 4, 6 or 8 bits, of which the first n exist. The remaining elements become
+ * 0. */
 static __device__ __forceinline__ uint64_t again_load(const uint8_t *from, uint32_t bits,
                                                       uint32_t n) {
     uint64_t codes = 0;

@@ -4,8 +4,8 @@
  * Neighboring lanes whose elements lie in the same scale blocks share the work of loading and
  * testing scales. Rare values take the slow path in gpu/pack_lane.h.
  *
- * Packing to f16 multiplies all values by 2^fold. f16 may not hold the products. The header says so
- * (bsmm_pack_is_half), and the packed elements are then wrong. */
+ * Packing to f16 multiplies all values by 2^fold. If f16 does not hold a product, the packed
+ * element is wrong, and the header says so (bsmm_pack_is_half). */
 #ifndef BSMM_CUDA_SM80_PACK_BF16_H
 #define BSMM_CUDA_SM80_PACK_BF16_H
 
@@ -163,7 +163,7 @@ bf16_store_scale(const bsmm_pack_job *job, const pack_place *p, uint32_t row, fl
 }
 
 /* Loads the fp32 scale of this lane's row in the group of 128 elements that contains the lane's
- * elements. Its result is not used if the row does not exist or if the operand has no scales. */
+ * elements. The result is not used if the row does not exist or if the operand has no scales. */
 static __device__ __forceinline__ uint32_t group_scale_code(const bsmm_pack_job *job,
                                                             const pack_place *p, uint32_t row) {
     if (job->scale != 3 || row >= job->rows) return 0;

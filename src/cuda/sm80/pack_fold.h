@@ -56,11 +56,11 @@ static __device__ __forceinline__ uint32_t fold_how(fold_kind kind, uint32_t ste
     return exponents << 2 & counts | nans & 0x7e7e7e7eu;
 }
 
-/* Chooses the scale of a group, i.e. of 128 elements of 4 or 6 bits in one row. `codes` are the
- * block scales of the group, and `first` are those of the row's first group. Bit i of `lanes` is
- * set if lane i has a nonzero element. `there` is false for a row past the end of the operand.
- * Returns the four bytes of fold_how, which tell how to convert the elements of each scale block.
- */
+/* Chooses the scale of a group, i.e. of 128 elements of 4 or 6 bits in one row. `codes` holds the
+ * block scales of the group, and `first` holds the block scales of the row's first group. Bit i of
+ * `lanes` is set if lane i has a nonzero element. `there` is false for a row past the end of the
+ * operand. Returns the four bytes of fold_how, which tell how to convert the elements of each scale
+ * block. */
 static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, fold_kind kind,
                                                       uint32_t codes, uint32_t first,
                                                       uint32_t lanes, bool there, item_reach *reach,
@@ -146,7 +146,7 @@ static __device__ __forceinline__ void emit_fold6(fold_kind kind, uint32_t facto
 
 /* Describes where in the packed operand a thread stores the next 16 bytes that it packs. */
 typedef struct fold_target {
-    uint8_t *to; /* `to` is the address of the next 16 bytes. */
+    uint8_t *to; /* `to` is the address to which the thread stores the next 16 bytes. */
     uint64_t step;
     uint32_t row, rows_apart, rows;
 } fold_target;
@@ -185,9 +185,9 @@ static __device__ __forceinline__ bool fold_any(const bsmm_pack_job *job, fold_k
 
 /* Packs a thread's 16 elements of 4 or 6 bits in each of `items` rows. Elements of 6 bits are
  * packed as in memory if `packed` is set, and otherwise one per byte. `group` holds the four block
- * scales of this lane's row for the group of 128 elements, one per byte. `first` holds those for
- * the row's first 128 elements. `table` holds the results of fold_entry, which only elements of 4
- * bits need. */
+ * scales of this lane's row for the group of 128 elements, one per byte. `first` holds the block
+ * scales of the row's first 128 elements. `table` holds the results of fold_entry, which only
+ * elements of 4 bits need. */
 static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold_kind kind,
                                                   bool packed, int items, const uint4 *table,
                                                   uint32_t group, uint32_t first,

@@ -10,7 +10,7 @@
 #include "cuda/sm80/pack_load.h"
 
 /* Returns true if one of a thread's 8 or 16 elements of a row is nonzero. Elements of 4 bits are
- * packed, and others are one per byte. */
+ * packed. Elements of 6 and 8 bits take one byte each. */
 static __device__ __forceinline__ bool item_any(const bsmm_pack_job *job, int bits, int words,
                                                 const uint32_t *codes) {
     uint32_t any = 0;

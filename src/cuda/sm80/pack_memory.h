@@ -47,8 +47,8 @@ static __device__ __forceinline__ void spread6(int count, const uint32_t *raw, u
     }
 }
 
-/* Converts loaded bytes to the form in which the kernels process elements: elements of 4 bits stay
- * packed, and all others become one element per byte. */
+/* Converts loaded bytes to the form in which the kernels process elements. Elements of 4 bits stay
+ * packed. Elements of 6 and 8 bits become one per byte. */
 static __device__ __forceinline__ void item_codes(int bits, int count, const uint32_t *raw,
                                                   uint32_t *codes) {
     int words = bits == 4 ? count / 8 : count / 4;
@@ -155,9 +155,9 @@ static __device__ __forceinline__ void extend(bsmm_lane_group *all, const bsmm_l
 }
 
 /* Updates the header of the packed operand with the range of values that a thread block has packed.
- * All threads of the block call the function, and one of them updates the header. This thread reads
- * the header first and issues atomic operations only if they would change the header. If the header
- * that it reads is stale, the only cost is an unnecessary atomic operation. */
+ * All threads of the block call the function, and one of them updates the header. The updating
+ * thread reads the header first and issues atomic operations only if they would change the header.
+ * If the header that it reads is stale, the only cost is an unnecessary atomic operation. */
 static __device__ __forceinline__ void tell_header(bsmm_pack_header *header,
                                                    const bsmm_lane_group *all) {
     __shared__ uint4 warps[PACK_THREADS / PACK_WARP];

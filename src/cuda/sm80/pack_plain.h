@@ -48,8 +48,9 @@ static __device__ __forceinline__ void plain_define(const bsmm_gpu_operand *o, u
 }
 
 /* Packs one part of a row-major operand with elements of 4 or 6 bits to bf16. Callers pass a
- * constant for `bits`. bf16 may not hold a scale of NaN, or the scale of a block without nonzero
- * elements. That does no harm, because 0 stays 0 and NaN stays NaN. */
+ * constant for `bits`. A scale of NaN becomes NaN in bf16, so the elements of its block become NaN.
+ * A scale that is too small for a normal bf16 number occurs only in blocks of zeros, which stay 0
+ * with any finite scale. */
 static __device__ __forceinline__ void plain_rows(const int bits, const bsmm_pack_plain *p,
                                                   const bsmm_gpu_operand *o, uint32_t part) {
     const int words = bits == 4 ? 1 : 2;

@@ -69,8 +69,8 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
 #    pragma unroll
         for (int i = 0; i < ITEMS; i++)
             amax[i] = max(amax[i], __shfl_xor_sync(0xffffffffu, amax[i], apart));
-    /* Up to 4 adjacent threads have values in the same scale block. They divide the rows among
-     * them, and each thread computes the scales of its rows. */
+    /* Up to 4 adjacent threads have values in the same scale block. These threads divide the rows
+     * among them, and each thread computes the scales of its rows. */
     uint32_t share = min(job.block_lanes, ITEMS), lane = thread & (share - 1);
     uint64_t column = job.scale ? bsmm_axis_at(&job.col_map, min(k, job.cols - 1)) : 0;
     bool stores = job.scale && (k & (job.block_cols - 1)) / 16 < share &&

@@ -279,7 +279,8 @@ static __device__ __forceinline__ bool is_quick(const bsmm_quantize_job *job, ui
                                                 float factor) {
     bool tame = is_tame(amax, factor);
     if (quick == BSMM_QUICK_E4M3_DIVIDE) return tame & divides_well(amax, factor);
-    /* The quotient of the smallest value must not underflow to 0. */
+    /* The quotient of the smallest nonzero value and `factor` must not underflow to 0, so the
+     * factor must not be too large. */
     if (quick == BSMM_QUICK_E2M1_PLUS_DIVIDE)
         return tame & divides_well(amax, factor) & (factor <= (elem == BSMM_LANE_F32 ? 1 : 256));
     if (quick == BSMM_QUICK_E2M1_MULTIPLY || quick >= BSMM_QUICK_E2M3)
@@ -362,7 +363,7 @@ typedef struct item_place {
 /* Stores 12 bytes of each of four adjacent threads, i.e. 48 consecutive bytes, which begin at a
  * multiple of 16. Each of the first three threads stores 16 bytes at once. If each thread stored
  * its own three words of 4 bytes, each store would write a part of every 32-byte sector. All
- * threads of the warp must call this function. Those with `valid` false store nothing. */
+ * threads of the warp must call this function. Threads with `valid` false store nothing. */
 static __device__ __forceinline__ void store_by_four(bool valid, uint8_t *to,
                                                      const uint32_t *codes) {
     const uint32_t part = threadIdx.x % 4;

@@ -59,7 +59,7 @@ static __device__ __forceinline__ void make_level(const bsmm_quantize_job *job, 
                                                   quantize_level *level) {
     bsmm_tensor_step t = job->tensor;
     if (job->amax) t = bsmm_lane_tensor(&job->tensor, &job->steps, __ldg(job->amax));
-    /* This is the e4m3 code of the scale 1 + thread / 8. */
+    /* `code` is the e4m3 code of the scale 1 + thread / 8. */
     uint32_t code = (7u << 3) + thread;
     float by = t.multiplier, factor = 1;
     if (job->steps.block == BSMM_BLOCK_E4M3_TORCHAO) factor = bsmm_e4m3_torchao_factor(code, &t);

@@ -3,7 +3,7 @@
  *
  * The scale matrix is divided into regions of 2^n x 2^m scales, 8192 bytes each. In the supported
  * layouts, each bit of a row or column number within a region adds its own step to the offset of a
- * scale. The number of a byte within a region therefore has 13 bits: those of its row, of its
+ * scale. The number of a byte within a region therefore has 13 bits: the bits of its row, of its
  * column and, if a scale has four bytes, of the byte within the scale. The host sorts these bits by
  * their step in the source and by their step in the destination. */
 #ifndef BSMM_CUDA_SM80_RELAYOUT_PARAMS_H
@@ -18,8 +18,8 @@ enum {
     BSMM_REGION_MOST_STEPS = 1 << (BSMM_REGION_BITS - BSMM_REGION_THREAD_BITS)
 };
 
-/* Holds the amounts by which the position of a byte of a region moves if one bit, or several bits,
- * of the byte's number are set. */
+/* Tells how far a byte of a region moves in memory and in the scale matrix if one bit, or several
+ * bits, of the byte's number are set. */
 typedef struct bsmm_region_spot {
     /* `step` is added to the address in the source or in the destination, in bytes. */
     uint64_t step;
@@ -31,22 +31,23 @@ typedef struct bsmm_region_spot {
  * each step, a thread copies 2^log2 consecutive bytes. */
 typedef struct bsmm_region_walk {
     uint32_t log2; /* `log2` is 0, 2 or 4. */
-    /* `of_bits` holds the movement for each bit of a thread's number. */
+    /* of_bits[i] tells how far a thread's bytes move if bit i of the thread's number is set. */
     bsmm_region_spot of_bits[BSMM_REGION_THREAD_BITS];
-    /* `of_steps` holds the movement for each step. */
+    /* of_steps[i] tells how far a thread's bytes move from step 0 to step i. */
     bsmm_region_spot of_steps[BSMM_REGION_MOST_STEPS];
 } bsmm_region_walk;
 
 typedef struct bsmm_relayout_regions {
     bsmm_relayout_job job;
     bsmm_region_walk load, store;
-    /* places[i] is the movement in shared memory for bit i of the number of a byte in the source's
-     * order. place_log2 is log2 of the consecutive bytes that a thread writes to shared memory at
-     * once: 0, 2 or 4. */
+    /* A thread loads up to 16 consecutive bytes of the source. places[i] is the amount by which a
+     * byte moves in shared memory (by exclusive OR) if bit i of its number among these bytes is
+     * set. The thread writes 2^place_log2 bytes to shared memory at once: 1, 4 or 16. */
     uint32_t places[4], place_log2;
     /* `rows_log2` and `cols_log2` are the log2 of the extents of a region, in scales. */
     uint32_t rows_log2, cols_log2;
-    /* `across` is the number of regions in a row of regions, and `count` is that of all regions. */
+    /* `across` is the number of regions in a row of regions, and `count` is the number of all
+     * regions. */
     uint32_t across, count;
 } bsmm_relayout_regions;
 
