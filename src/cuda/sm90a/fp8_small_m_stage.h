@@ -16,16 +16,17 @@
  * copy before it. */
 enum { FP8_SMALL_M_MOST_PASSES = BSMM_FP8_SMALL_M_ROWS / 16 };
 typedef struct fp8_small_m_copies {
-    /* The thread copies from these addresses in global memory in the next step of K. */
+    /* `from` holds the addresses in global memory from which the thread copies in the next step of
+     * K. */
     const uint8_t *from[FP8_SMALL_M_MOST_PASSES];
-    /* This is the destination of the first copy, in bytes from the matrix's first row in a stage.
-     */
+    /* `to` is the destination of the first copy, in bytes from the matrix's first row in a
+     * stage. */
     uint32_t to;
-    /* This is the number of bytes from the source addresses to the end of the matrix's rows. If it
-     * is 0 or less, the next step of K (128 elements) lies past the end. */
+    /* `left` is the number of bytes from the source addresses to the end of the matrix's rows. If
+     * it is 0 or less, the next step of K (128 elements) lies past the end. */
     int32_t left;
-    /* This is the number of matrix rows from the thread's first row on. Copies of later rows write
-     * zeros. */
+    /* `rows` is the number of matrix rows from the thread's first row on. Copies of later rows
+     * write zeros. */
     int32_t rows;
 } fp8_small_m_copies;
 

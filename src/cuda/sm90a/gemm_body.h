@@ -100,8 +100,8 @@ typedef struct ring {
      * tiles, of its scales and of its barriers. */
     uint32_t tiles, scales, barriers;
     uint32_t phases;
-    /* Only kernels with GEMM_SHORT use `next`. The next work unit (a range of k blocks of a tile)
-     * begins with this stage. */
+    /* `next` is the stage with which the next work unit (a range of k blocks of a tile) begins.
+     * Only kernels with GEMM_SHORT use it. */
     uint32_t next;
 } ring;
 
@@ -198,8 +198,8 @@ typedef struct work {
 } work;
 
 /* A consumer warpgroup sends one of these messages to its writer thread together with a staging
- * buffer. They tell the writer thread to do nothing, to store the buffer to D, to set the flag that
- * says that accumulators for the next cluster are complete, or to end. */
+ * buffer. The message tells the writer thread to do nothing, to store the buffer to D, to set the
+ * flag that says that accumulators for the next cluster are complete, or to end. */
 enum { CHUNK_NOTHING, CHUNK_STORE, CHUNK_HANDED, CHUNK_END };
 typedef struct chunk {
     uint32_t what;
@@ -211,12 +211,13 @@ typedef struct chunk {
     uint32_t to_memory;
 } chunk;
 
-/* Holds the static shared memory of a thread block. The producer warp writes work unit number i (a
- * tile of D and a range of its k blocks) to pieces[i % 2] before the work unit's first stage is
- * full. By then all consumers have released a stage of work unit i - 1, so none of them still reads
- * work unit i - 2 there. With GEMM_SHORT a work unit may begin with any stage s, and the producer
- * writes it to pieces[s]. All consumers have then released stage s after they read the previous
- * work unit there. */
+/* Holds the static shared memory of a thread block. The producer warp announces work unit number i
+ * (a tile of D and a range of its k blocks) in pieces[i % 2], before the work unit's first stage is
+ * full. A consumer reads this entry before it releases a stage of the work unit. When the producer
+ * overwrites the entry of work unit i - 2, all consumers have already released a stage of work unit
+ * i - 1, so none still reads the old entry. With GEMM_SHORT a work unit may begin with any stage s,
+ * and the producer announces it in pieces[s]. All consumers have then released stage s after they
+ * read the old entry. */
 typedef struct shared {
     /* `ready` is an mbarrier that completes when the members after `pieces` are set. */
     uint64_t ready;
@@ -314,9 +315,9 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
 #    include "cuda/sm80/pack_again.h"
 #    include "cuda/sm80/pack_parts.h"
 
-/* Prepares the operands of the kernel that is queued next, which multiplies bf16, because f16 does
- * not hold the values of B. Splits A into two bf16 parts. Packs B to bf16, unless B was packed in
- * advance: then it is bf16 already. */
+/* Prepares the operands of the kernel that is queued next, which multiplies bf16. It is needed if
+ * f16 does not hold the values of B. The function splits A into two bf16 parts. It packs B to bf16,
+ * unless B was packed in advance and is bf16 already. */
 static __device__ __forceinline__ void prepare_parts(const bsmm_wgmma_params *p) {
     split_halves(&p->plain[0].job);
     if (p->plain[1].job.elements) pack_again(&p->plain[1]);

@@ -20,10 +20,9 @@
  * contain the same code but never run it: two kernels that differ in one word compress to the size
  * of one. */
 #define HALVES (GEMM_WIDE && GEMM_SCALES == GEMM_UNSCALED)
-/* EVENS is 1 for kernels of the kind POW2, which require that the product of any scale of A and any
- * scale of B is a normal fp32 number. If each row has one scale for all of K, such a kernel adds
- * the sums of k blocks unscaled and multiplies only the total by the scales, because that takes
- * fewer instructions per k block. */
+/* EVENS is 1 for kernels of the kind POW2, whose scales are powers of two. If each row has one
+ * scale for all of K, such a kernel adds the sums of k blocks without scaling them, and multiplies
+ * only the total by the scales. That takes fewer instructions per k block. */
 #define EVENS          JOINED(EVENS_OF_, GEMM_KIND)
 #define EVENS_OF_BF16  0
 #define EVENS_OF_BLOCK 0
@@ -36,7 +35,7 @@ enum {
      * these kernels test it. */
     CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !EVENS,
     /* AGAIN is 1 if the kernel tests whether products of a scale of A and a scale of B lie outside
-     * the safe range, and recomputes such results in double. */
+     * the range from 2^-104 to 2^64, and recomputes such results in double. */
     AGAIN = GEMM_SCALES == GEMM_ROW_BLOCK || CAREFUL,
 
     TILE_M = GEMM_TILE_M(SUBTILES, CONSUMERS),
@@ -46,8 +45,8 @@ enum {
      * tile). */
     ACCUMULATORS = TILE_N / 2,
     /* BLOCK_THREADS is the number of threads of a thread block. Kernels of the kind POW2 have idle
-     * warps besides those that load, multiply and store. The idle warps help in the fallback, in
-     * which a thread block packs A and B to bf16 or computes D from the stored operands. */
+     * warps besides the warps that load, multiply and store. The idle warps help in the fallback,
+     * in which a thread block packs A and B to bf16 or computes D from the stored operands. */
     BLOCK_THREADS = EVENS ? 512 : 128 * (1 + CONSUMERS),
 
     K_BYTES = GEMM_K_BYTES,

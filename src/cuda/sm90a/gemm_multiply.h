@@ -9,9 +9,9 @@
 typedef struct factors {
     float row[2], col[2];
     uint32_t cols;
-    /* `moderate` is true if each product of a scale of A and a scale of B is certain to lie in the
-     * safe range (is_safe), for all scales that this warp needs. Only kernels that test products of
-     * scales (CAREFUL) use it. */
+    /* `moderate` is true if each product of a scale of A and a scale of B is certain to lie between
+     * 2^-104 and 2^64 (is_safe), for all scales that this warp needs. Only kernels that test
+     * products of scales (CAREFUL) use it. */
     bool moderate;
 } factors;
 
@@ -22,13 +22,13 @@ typedef struct consumer {
     /* `a` and `b` are the wgmma descriptors of the operand tiles in stage 0: `a` of this
      * warpgroup's first 64 rows of A, and `b` of B's tile. */
     uint64_t a, b;
-    /* The scale of this thread's first row of A begins at this offset in bytes in a stage's scales.
-     */
+    /* `row_scales` is the offset in bytes, in a stage's scales, of the scale of this thread's first
+     * row of A. */
     uint32_t row_scales;
     /* In a cluster, this lane notifies the "empty" mbarrier at this address when its warp has read
-     * a stage. 0: it notifies none. */
+     * a stage. 0 means that the lane notifies none. */
     uint32_t empty;
-    /* TMA stores D from this warpgroup's staging buffers, which begin at this address. */
+    /* `staging` is the address of this warpgroup's staging buffers, from which TMA stores D. */
     uint32_t staging;
     uint32_t chunks; /* Bit i of `chunks` is the parity of the current phase of staging buffer i. */
     /* `even` is true if each row of A and of B has one scale for all of K. Only kernels of the kind
@@ -39,8 +39,9 @@ typedef struct consumer {
      * lie in two such blocks. */
     int32_t split;
     /* Bit 2 s + i of `unsafe` is set if the thread's row i (0 or 1) of subtile s needs a product of
-     * a scale of A and a scale of B that lies outside the safe range (is_safe). A subtile is 64
-     * rows of the tile. Only kernels that test products of scales (CAREFUL) use this mask. */
+     * a scale of A and a scale of B that lies outside the range from 2^-104 to 2^64 (is_safe). A
+     * subtile is 64 rows of the tile. Only kernels that test products of scales (CAREFUL) use this
+     * mask. */
     uint32_t unsafe;
     /* `least` and `most` are the smallest and the largest product so far of a scale of A and a
      * scale of B, as fp32 bits. They are used only if B has one scale per 128 x 128 block
@@ -67,7 +68,7 @@ static __device__ __forceinline__ void release(uint32_t stage, const consumer *c
 }
 
 /* Returns true if the scale is 0, or if its magnitude is at least 2^-52 and below 2^32. The product
- * of any two such scales lies in the safe range (is_safe). */
+ * of any two such scales is 0 or lies between 2^-104 and 2^64 (is_safe). */
 static __device__ __forceinline__ bool is_moderate(float scale) {
     const uint32_t lowest = (127 - 52) << 23, highest = (127 + 32) << 23;
     return (__float_as_uint(scale) & 0x7fffffff) - lowest < highest - lowest || scale == 0;

@@ -25,8 +25,8 @@ typedef enum bsmm_wgmma_store {
     /* Threads store one element at a time through the general epilogue (gpu/epilogue.h), which
      * supports every format and layout of D. */
     BSMM_WGMMA_STORE_ANY = 0,
-    BSMM_WGMMA_STORE_F32 = 1, /* Threads store rows of fp32 from registers. */
-    /* TMA stores D through the tensor map d. */
+    BSMM_WGMMA_STORE_F32 = 1, /* BSMM_WGMMA_STORE_F32: threads store rows of fp32 from registers. */
+    /* BSMM_WGMMA_STORE_E4M3 and later values: TMA stores D through the tensor map d. */
     BSMM_WGMMA_STORE_E4M3 = 2,
     BSMM_WGMMA_STORE_E5M2 = 3,
     BSMM_WGMMA_STORE_BF16 = 4,
@@ -49,9 +49,9 @@ typedef struct bsmm_wgmma_params {
      * means that the operand has no scales. If B has none, A has none. `col_factors` is aligned to
      * 8 bytes, and its length is padded to a multiple of 4. */
     const float *row_factors, *col_factors;
-    /* Describes A, B and the epilogue of D as the caller gave them. The kernel reads A and B
-     * through it to recompute results in double, or if its fast path does not support the operands'
-     * values. */
+    /* Describes A, B and the epilogue of D as the caller gave them. With this description the
+     * kernel reads A and B to recompute results in double, or if its fast path does not support the
+     * operands' values. */
     bsmm_bf16_job whole;
     bsmm_cuda_gate gate;
     /* These are the parameters for packing A and B to bf16. A kernel of the kind POW2 packs A and B
@@ -60,14 +60,15 @@ typedef struct bsmm_wgmma_params {
      * plain[0] and packs B by plain[1], unless plain[1].job.elements is NULL. Other kernels ignore
      * this field. */
     bsmm_pack_plain plain[2];
-    /* If `overflowed` is not NULL, the kernel writes 1 here when an accumulator is not finite or
-     * may have lost terms to underflow. */
+    /* If `overflowed` is not NULL, the kernel writes 1 to this address when an accumulator is not
+     * finite or may have lost terms to underflow. */
     uint32_t *overflowed;
-    /* A thread block stores its accumulators here if its tile is split along K and another cluster
-     * continues the tile. The thread block at the same position in that cluster loads them. */
+    /* A thread block stores its accumulators in `handed` if its tile is split along K and another
+     * cluster continues the tile. The thread block at the same position in that cluster loads
+     * them. */
     float *handed;
-    /* Each thread block and warpgroup has one flag. The flag equals `ticket` when the accumulators
-     * in `handed` are complete. */
+    /* `handed_flag` holds one flag for each warpgroup of each thread block. The flag equals
+     * `ticket` when the warpgroup's accumulators in `handed` are complete. */
     uint64_t *handed_flag;
     uint64_t ticket;
     /* `m` and `n` are the extents of D. A k block is a range of 128 bytes along K. If A or B is
@@ -94,8 +95,9 @@ typedef struct bsmm_wgmma_params {
     /* `splits` is the number of parts into which the k blocks of every tile are split if there are
      * too few tiles for the SMs (gemm_schedule.h). Otherwise it is 1. */
     int32_t splits;
-    /* `share` is the number of k blocks that each cluster computes of the tiles that are split
-     * along K. The first longer_shares clusters compute one k block more. */
+    /* The tiles that are split along K are divided among the clusters. `share` is the number of
+     * their k blocks that each cluster computes. The first longer_shares clusters compute one k
+     * block more. */
     int32_t share, longer_shares;
     /* `by_k`, `by_group` and `by_band` are divisors for gemm_divide: by_k is k_blocks, by_group is
      * group_m, and by_band is group_m * tiles_n. */

@@ -22,9 +22,10 @@ typedef struct progress {
     uint32_t last, tested;
 } progress;
 
-/* Multiplies one stage (the operand tiles of one k block) of a GEMM without block scales, and gives
- * the stage before it back to the producer. This stage's wgmma instructions are queued before the
- * function waits for those of the previous stage, so that the tensor cores are never idle. */
+/* Multiplies one stage (the operand tiles of one k block) of a GEMM without block scales. The
+ * function queues the stage's wgmma instructions first. Then it waits for the wgmma instructions of
+ * the previous stage, and lets the producer refill the previous stage. The tensor cores are thus
+ * never idle. */
 static __device__ __forceinline__ int unscaled_stage(consumer *c, float (*total)[ACCUMULATORS],
                                                      progress *now, uint32_t stage) {
     if (now->left-- == 0) return 0;
@@ -92,9 +93,10 @@ static __device__ __forceinline__ void end_even(consumer *c, float (*total)[ACCU
     release(now->last, c);
 }
 
-/* Multiplies and promotes one stage. With GEMM_EARLY, wgmma instructions of a stage start one
- * iteration in advance: those of this stage already run, and the function starts those of the next
- * stage at its end. Without GEMM_EARLY the function both starts and finishes this stage. */
+/* Multiplies one stage, i.e. one k block, and adds its scaled sums to the totals. With GEMM_EARLY,
+ * a stage's wgmma instructions start one iteration in advance: this stage's instructions already
+ * run, and the function starts the next stage's instructions at its end. Without GEMM_EARLY the
+ * function both starts and finishes this stage. */
 static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULATORS], float *sum,
                                             factors *f, progress *now, uint32_t stage, bool even) {
     if (!GEMM_EARLY) {

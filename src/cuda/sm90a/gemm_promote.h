@@ -16,8 +16,8 @@ static __device__ __forceinline__ bool is_safe(float a, float b) {
            a == 0 || b == 0;
 }
 
-/* Returns true if all products of scales that watch_factors has recorded lie in the safe range
- * [LOWEST_SAFE, HIGHEST_SAFE). */
+/* Returns true if all products of scales that watch_factors has recorded lie in the range
+ * [LOWEST_SAFE, HIGHEST_SAFE), i.e. from 2^-104 to 2^64. */
 static __device__ __forceinline__ bool are_factors_safe(const consumer *c) {
     return c->least >= LOWEST_SAFE && c->most < HIGHEST_SAFE;
 }
@@ -49,10 +49,10 @@ static __device__ __forceinline__ void promote_by_blocks(consumer *c, float *tot
     }
 }
 
-/* Promotes the sums of a subtile (64 rows of the tile), i.e. multiplies them by the scales of A and
- * B and adds them to the fp32 totals. Each iteration promotes four sums, in two rows and two
- * columns. If `checked` is set, the function also tests whether every product of a scale of A and a
- * scale of B lies in the safe range. */
+/* Multiplies the sums of a subtile (64 rows of the tile) by the scales of A and B and adds them to
+ * the fp32 totals. Each iteration does this for four sums, in two rows and two columns. If
+ * `checked` is set, the function also tests whether every product of a scale of A and a scale of B
+ * lies between 2^-104 and 2^64. */
 static __device__ __forceinline__ void promote_by_rows(consumer *c, uint32_t subtile, float *total,
                                                        const float *sum, const factors *f,
                                                        bool checked) {

@@ -4,7 +4,7 @@
  * includes this file. */
 
 /* Multiplies accumulators by the epilogue's factor, which is the product of alpha and the global
- * scales of A and B. Used before a store that needs neither C nor bias. The kernel tests only once,
+ * scales of A and B. It serves stores that need neither C nor bias. The kernel tests only once,
  * when it begins, whether the factor is 1 (`plain`). A comparison in fp64 here would stall, because
  * fp64 instructions share a pipe with the tensor cores. */
 static __device__ __forceinline__ void scale_total(const shared *told, float *total) {
@@ -49,9 +49,10 @@ static __device__ __forceinline__ uint32_t pack_e5m2(float low, float high) {
     return bsmm_ptx_cvt_e5m2x2(high, low) ^ (isnan(low) ? 1u : 0) ^ (isnan(high) ? 0x100u : 0);
 }
 
-/* Writes a thread's results for 16 columns of D to a staging buffer, in D's 8-bit format. They are
- * four results of one row and four of the row 8 rows below. Products with the epilogue's factor are
- * rounded to odd before they are rounded to 8 bits, which gives the same codes as one rounding. */
+/* Writes a thread's results for 16 columns of D to a staging buffer, in D's 8-bit format. The
+ * results are four of one row and four of the row 8 rows below. Products with the epilogue's factor
+ * are rounded to odd before they are rounded to 8 bits, which gives the same codes as one
+ * rounding. */
 static __device__ __noinline__ void stage_unit(const bsmm_wgmma_params *p, const shared *told,
                                                uint32_t to, float a, float b, float c, float d,
                                                float e, float f, float g, float h) {
@@ -105,11 +106,11 @@ static __device__ __forceinline__ void give_chunk(consumer *c, shared *told, uin
     c->chunks ^= 1u << place;
 }
 
-/* Sends the writer thread the message `what`, without results. Messages travel with the warpgroup's
- * staging buffers, which are used in a fixed order. This function passes all staging buffers, so
- * that the next results go to the first buffer again: the last one with `what`, and the others with
- * the message CHUNK_NOTHING. CHUNK_END goes with the first buffer and ends the function, because no
- * results follow it. */
+/* Sends the writer thread the message `what`, without results. A message always travels with a
+ * staging buffer, and the buffers are used in a fixed order. The function therefore sends
+ * CHUNK_NOTHING with all buffers except the last one, and `what` with the last one, so that the
+ * next results go to the first buffer again. After CHUNK_END no results follow, so it goes with the
+ * first buffer. */
 static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint32_t what) {
     const uint32_t last = what == CHUNK_END ? 0 : PLACES - 1;
     corner nowhere = {0, 0};
@@ -162,10 +163,10 @@ static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, i
     return p->handed + at + threadIdx.x % 128;
 }
 
-/* Returns a word that tells the next cluster whether the products of scales so far were safe. The
- * word travels with the accumulators. It is the bit mask `unsafe`. If B has one scale per 128 x 128
- * block (GEMM_ROW_BLOCK), the word is instead 1 if a product of scales was outside the safe range.
- */
+/* Returns a word that is stored with the accumulators for the next cluster. It is nonzero if a
+ * product of two scales was outside the range from 2^-104 to 2^64 so far. In general it is the bit
+ * mask `unsafe`, which tells the rows with such a product. If B has one scale per 128 x 128 block
+ * (GEMM_ROW_BLOCK), it is 1 or 0. */
 static __device__ __forceinline__ uint32_t word_of(const consumer *c) {
     if (GEMM_SCALES != GEMM_ROW_BLOCK) return c->unsafe;
     return !are_factors_safe(c);
@@ -212,7 +213,8 @@ static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACC
 /* Writes the results of a subtile (64 rows of a tile of D) to staging buffers and passes them to
  * the writer thread. TMA leaves out rows and columns past the edges of D. A separate writer thread
  * issues the TMA stores, because a TMA store may stall its thread for a thousand cycles while loads
- * are in flight. `codes` is true if D has 8 bits. The function then calls stage_unit. */
+ * are in flight. `codes` is true if D's elements have 8 bits. The function then calls
+ * stage_unit. */
 static __device__ __forceinline__ void store_by_map(consumer *c, shared *told, const float *total,
                                                     corner at, bool to_memory, bool codes) {
 #pragma unroll
@@ -287,10 +289,10 @@ typedef struct rows_again {
 } rows_again;
 
 /* Returns a bit mask of the rows of D in which a product of a scale of A and a scale of B lies
- * outside the safe range (is_safe). The function is used if B has one scale per 128 x 128 block
- * (GEMM_ROW_BLOCK). The warp's 16 rows of D begin at `row`. The scales of B are those of the
- * 128-column block that contains column `col`. Each lane tests different k blocks, for all 16 rows.
- */
+ * outside the range from 2^-104 to 2^64 (is_safe). The function is used if B has one scale per 128
+ * x 128 block (GEMM_ROW_BLOCK). The warp's 16 rows of D begin at `row`. The scales of B are the
+ * scales of the 128-column block that contains column `col`. Each lane tests different k blocks,
+ * for all 16 rows. */
 static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, int32_t row,
                                                     int32_t col) {
     if (row >= p->m || col >= p->n) return 0;

@@ -11,7 +11,8 @@
 #define GEMM_ROW_BLOCK 1
 #define GEMM_ROW_ROW   2
 
-/* Each of these macros gives the block scales of one kind of kernel in tiles.def. */
+/* GEMM_SCALES_OF_... gives the block scales of a kernel in tiles.def by its kind (BF16, BLOCK, ROW
+ * or POW2). */
 #define GEMM_SCALES_OF_BF16  GEMM_UNSCALED
 #define GEMM_SCALES_OF_BLOCK GEMM_ROW_BLOCK
 #define GEMM_SCALES_OF_ROW   GEMM_ROW_ROW

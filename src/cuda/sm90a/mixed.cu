@@ -106,8 +106,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
 #define MIXED_COLUMNS 128
 #include "cuda/sm90a/mixed_body.h"
 
-/* With 6-bit weights, kernels for 128 columns are only 6% faster per column, and the images of
- * sm_90a have no room for them. */
+/* There is no kernel for 128 columns with 6-bit weights. It would be only 6% faster per column and
+ * would make the library larger. */
 #define MIXED_NAME    mixed_mxfp6_e2m3_96
 #define MIXED_FORMAT  SMALL_M_MXFP6_E2M3
 #define MIXED_COLUMNS 96
@@ -128,7 +128,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
 #define MIXED_COLUMNS 128
 #include "cuda/sm90a/mixed_body.h"
 
-/* With 128 columns, the kernel for fp32 scales along K would need more than 128 registers. */
+/* There is no kernel for 128 columns with fp32 scales along K. It would need more than 128
+ * registers per thread. */
 #define MIXED_NAME    mixed_fp8_groups_96
 #define MIXED_FORMAT  SMALL_M_FP8_F32
 #define MIXED_COLUMNS 96

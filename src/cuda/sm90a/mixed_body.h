@@ -7,7 +7,7 @@
  * the bf16 rows whose sum is an f16 or f32 row of A */
 
 #define TILES (MIXED_COLUMNS / 8)
-/* B has fp32 scales that change along K. */
+/* GROUPED is 1 if B has fp32 scales that change along K. */
 #define GROUPED (MIXED_FORMAT == SMALL_M_FP8_F32)
 
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)

@@ -8,12 +8,12 @@
 #include "cuda/sm90a/mixed_stage.h"
 #include "cuda/sm90a/small_m_epilogue.h"
 
-/* A thread computes this number of adjacent results of a row of D at a time. */
+/* MIXED_RUN is the number of adjacent results of a row of D that a thread computes at a time. */
 enum { MIXED_RUN = 4 };
 
 /* Returns true if the magnitudes of all four numbers lie between two positive floats. `low` and
  * `high` are the bits of these floats. Positive floats have the same order as their bits, and the
- * bits of NaN are above those of all numbers. */
+ * bits of NaN are above the bits of all numbers. */
 static __device__ __forceinline__ bool mixed_within(const float v[MIXED_RUN], uint32_t low,
                                                     uint32_t high) {
     uint32_t most = 0;
@@ -37,18 +37,18 @@ static __device__ __forceinline__ bool mixed_trusts(const float v[MIXED_RUN], co
 
 /* Tells how the fast path makes results. A result is an accumulator times an fp32 factor. */
 typedef struct mixed_fast {
-    /* These are the factors of four adjacent results. They include the power of two by which
+    /* `factors` holds the factors of four adjacent results. They include the power of two by which
      * decoded weights are too small. */
     float factors[MIXED_RUN];
-    bool exact; /* All factors are powers of two, so that products are exact. */
-    bool whole; /* One store of 8 or 16 bytes may write all four results. */
+    bool exact; /* `exact` is true if all factors are powers of two, so that products are exact. */
+    bool
+        whole; /* `whole` is true if a store of 8 or 16 bytes may write all four results at once. */
 } mixed_fast;
 
-/* Multiplies four accumulators by their factors. If products are inexact and D has 16 bits (`wide`
- * is false), products are rounded to odd, so that the rounding to 16 bits gives the same result as
- * one rounding of the exact product. Returns false if an accumulator may be
- * wrong, or if an inexact product is too close to the ends of the fp32 range (small_m_is_inside).
- */
+/* Multiplies four accumulators by their factors. If products are inexact and D's elements have 16
+ * bits (`wide` is false), products are rounded to odd, so that the rounding to 16 bits gives the
+ * same result as one rounding of the exact product. Returns false if an accumulator may be wrong,
+ * or if an inexact product is too close to the ends of the fp32 range (small_m_is_inside). */
 static __device__ __forceinline__ bool mixed_scale(const mixed_fast *fast, const bool grouped,
                                                    bool wide, float v[MIXED_RUN]) {
     const bool trusts = mixed_trusts(v, grouped);
@@ -83,7 +83,7 @@ static __device__ __forceinline__ void mixed_store_run(const bsmm_gpu_epilogue *
 }
 
 /* Returns the smallest magnitude of a nonzero bf16 number of a row of A, or 2^127 if all are zeros.
- * The kernel mixed_prepare has stored it for each part of the row. */
+ * The kernel mixed_prepare has stored such a magnitude for each part of the row. */
 static __device__ __forceinline__ float mixed_least_of_a(const bsmm_small_m_params *p,
                                                          uint32_t row) {
     uint32_t least = ~0u;
@@ -93,16 +93,17 @@ static __device__ __forceinline__ float mixed_least_of_a(const bsmm_small_m_para
     return least == ~0u ? 0x1p127f : __uint_as_float((least + 1) << 16);
 }
 
-/* Computes a lower limit of the magnitude of a nonzero weight for those of the thread's four rows
- * of B that have an accumulator of 0. Bit j of `zeros` is set if row number j has one. The limit is
- * the product of the row's smallest scale and the smallest nonzero element of the format. All lanes
- * of a warp work together on one row at a time. */
+/* Computes a lower limit of the magnitude of a nonzero weight, for each of the thread's four rows
+ * of B that has an accumulator of 0. Bit j of `zeros` is set if row number j has such an
+ * accumulator. The limit is the product of the row's smallest scale and the smallest nonzero
+ * element of the format. All lanes of a warp work together on one row at a time. */
 static __device__ __forceinline__ void mixed_least_of_b(const bsmm_small_m_params *p, uint32_t col,
                                                         uint32_t zeros, const bool grouped,
                                                         float least[MIXED_RUN]) {
 #pragma unroll
     for (uint32_t j = 0; j < MIXED_RUN; j++) {
-        /* fp32 scales of whole rows of B do not multiply accumulators. */
+        /* An accumulator does not include an fp32 scale that covers a whole row of B, so this scale
+         * cannot make a product underflow. */
         least[j] = p->zero_least;
         if (p->b.scale == BSMM_SCALE_F32 && !grouped) continue;
         uint32_t todo = __ballot_sync(0xffffffffu, zeros >> j & 1);
@@ -140,7 +141,8 @@ static __device__ __noinline__ void mixed_store_slow(const bsmm_small_m_params *
     if (wanted) bsmm_gpu_epilogue_store(&p->epilogue, &factors, row, col, value);
 }
 
-/* Returns the fp32 scale of a row of B that covers all of K, or 1 if B has no such row. */
+/* Returns the fp32 scale of row `row` of B, which applies to all of K. Returns 1 if `row` lies past
+ * the last row of B. */
 static __device__ __forceinline__ float mixed_row_factor(const bsmm_small_m_params *p,
                                                          uint32_t row) {
     return row < p->n ? bsmm_gpu_scale(&p->b, row, 0) : 1;
@@ -151,20 +153,22 @@ static __device__ __forceinline__ float mixed_row_factor(const bsmm_small_m_para
  * the MIXED_RUN results of one row. */
 typedef struct mixed_runs {
     uint32_t col, first, step, count;
-    /* The accumulators of these columns begin at the shared memory address `from`, those of the
-     * next row of the tile `row_bytes` later. */
+    /* `from` is the shared memory address of the accumulators of the thread's MIXED_RUN columns in
+     * the tile's first row. The accumulators of the tile's next row begin `row_bytes` bytes
+     * later. */
     uint32_t from, row_bytes;
-    /* A result is the sum of 2^terms_log2 accumulators for each bf16 part of a row of A. The
-     * accumulators of the next part begin `part_bytes` later, those of the next group of warps
-     * along K `group_bytes` later. */
+    /* A result is the sum of `terms` accumulators: 2^terms_log2 along K for each bf16 part of a row
+     * of A. In shared memory, the accumulators of the next part begin `part_bytes` bytes later, and
+     * those of the next group of warps along K begin `group_bytes` bytes later. */
     uint32_t terms_log2, terms, part_bytes, group_bytes;
 } mixed_runs;
 
-/* The fast path loads the accumulators of this number of runs at once. */
+/* MIXED_AT_ONCE is the number of runs whose accumulators the fast path loads at once. */
 enum { MIXED_AT_ONCE = 4 };
 
-/* Loads term number `term` of `count` runs of results, i.e. of rows i[0], i[1] and so on of the
- * tile. The terms are ordered by part of A, then along K. */
+/* Loads one accumulator, number `term`, of each result in `count` runs, i.e. in the tile's rows
+ * i[0], i[1] and so on. A result has several accumulators, which are numbered along K for the first
+ * bf16 part of A, then along K for the next part. */
 static __device__ __forceinline__ void mixed_load(const int count, const bsmm_small_m_params *p,
                                                   const mixed_runs *runs, uint32_t term,
                                                   const uint32_t *i, float4 *to) {
@@ -207,9 +211,9 @@ static __device__ __forceinline__ void mixed_collect(const int count, const bsmm
     }
 }
 
-/* Stores the results that the fast path can store, and returns the others: bit n of the result is
- * set if the thread's run number n is left. The loop calls no function, because a call would keep
- * the compiler from holding the loop's values in registers. */
+/* Stores the results that the fast path can store. Returns a mask of the remaining results: bit n
+ * is set if the thread's run number n is not stored. The loop calls no function, because a call
+ * would keep the compiler from holding the loop's values in registers. */
 static __device__ __forceinline__ uint32_t mixed_store_most(const bsmm_small_m_params *p,
                                                             const mixed_block *block,
                                                             const mixed_runs *runs,

@@ -1,11 +1,11 @@
 /* Applies fp32 scales of B that change along K in a mixed-input kernel (sm90a/mixed.cu). Each step
  * of 128 elements along K has one scale for each row of B.
  *
- * Two sets of accumulators, one for a step and one for the total, would need too many registers.
- * The accumulators of a row are therefore kept as the total divided by the scale of the current
- * step. Before the next step they are multiplied by the quotient of its scale and the current one,
- * and after the last step by the scale of that step. The rounding errors of the quotients are part
- * of the kernel's error bound (cuda_sm90a_mixed.c). */
+ * Two sets of accumulators, one for a step and one for the total, would need too many registers. A
+ * row's accumulators therefore hold the total divided by the scale of the current step. To go on to
+ * the next step, the kernel multiplies them by the current scale divided by the next scale. After
+ * the last step it multiplies them by the last scale. The rounding errors of these quotients are
+ * part of the kernel's error bound (cuda_sm90a_mixed.c). */
 #ifndef BSMM_CUDA_SM90A_MIXED_GROUPS_H
 #define BSMM_CUDA_SM90A_MIXED_GROUPS_H
 
@@ -13,8 +13,8 @@
 
 /* Holds the scales of a thread's two rows of B, which are 8 rows apart. */
 typedef struct mixed_groups {
-    const float *from[2]; /* These are the addresses of the scales of step `next`. */
-    uint32_t stride;      /* The scale of the following step lies this number of floats later. */
+    const float *from[2]; /* `from` holds the addresses of the scales of step `next`. */
+    uint32_t stride;      /* The scale of the following step lies `stride` floats later. */
     float current[2], next[2];
 } mixed_groups;
 
@@ -29,7 +29,8 @@ static __device__ __forceinline__ mixed_groups mixed_find_groups(const bsmm_smal
     for (int i = 0; i < 2; i++) {
         s.from[i] = scales + bsmm_axis_at(&p->b.row_map, min(row + i * 8, p->n - 1)) + along;
         const float scale = small_m_tame(*s.from[i]);
-        /* The weights of a step whose scale is 0 are multiplied by 0 (mixed_group_factors). */
+        /* A scale of 0 counts as 1, because accumulators are divided by scales. The weights of its
+         * step are multiplied by 0 instead (mixed_group_factors). */
         s.current[i] = scale == 0 ? 1 : scale;
         s.next[i] = scale;
     }
@@ -68,7 +69,8 @@ static __device__ __forceinline__ void mixed_multiply_rows(const int tiles, cons
             sums[i][j] *= by[j / 2];
 }
 
-/* Converts the accumulators from the scale of the current step to that of the next one. */
+/* Multiplies the accumulators by the current step's scale divided by the next step's scale (see the
+ * beginning of this file). */
 static __device__ __forceinline__ void mixed_enter_group(const int tiles, mixed_groups *s,
                                                          float (*sums)[4]) {
     float by[2];

@@ -7,7 +7,7 @@
 #include "cuda/sm90a/mixed_weights.h"
 #include "cuda/sm90a/small_m_group.h"
 
-/* A step has this number of chunks. */
+/* MIXED_CHUNKS is the number of chunks in a step. */
 enum { MIXED_CHUNKS = 4 };
 
 /* Decodes the thread's weights of one chunk, 8 of each of two rows of B, to the registers `f`, from

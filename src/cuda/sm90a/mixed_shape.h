@@ -6,14 +6,15 @@
 #include "cuda/sm90a/small_m_params.h"
 
 enum {
-    /* A thread block of the kernel mixed_prepare converts this number of rows of A, and this number
-     * of steps of 128 elements along K. */
+    /* A thread block of the kernel mixed_prepare converts BSMM_MIXED_PREPARE_ROWS rows of A, for
+     * BSMM_MIXED_PREPARE_STEPS steps of 128 elements along K. */
     BSMM_MIXED_PREPARE_ROWS = 8,
     BSMM_MIXED_PREPARE_STEPS = 8,
-    /* At most this number of groups of warpgroups of a thread block split K. */
+    /* BSMM_MIXED_MOST_GROUPS is the largest number of groups of warpgroups that split K in a thread
+     * block. */
     BSMM_MIXED_MOST_GROUPS = 2,
-    /* The ring buffers of A in a thread block's shared memory have this number of slots in all. A
-     * slot holds A's tile for one step of K. */
+    /* The ring buffers of A in a thread block's shared memory have 2^BSMM_MIXED_SLOTS_LOG2 slots in
+     * all. A slot holds A's tile for one step of K. */
     BSMM_MIXED_SLOTS_LOG2 = 2,
     BSMM_MIXED_SLOTS = 1 << BSMM_MIXED_SLOTS_LOG2,
 };

@@ -12,12 +12,13 @@
 typedef struct mixed_block {
     /* The thread block computes rows [row, row + rows) of B. */
     uint32_t row, rows;
-    /* It computes rows [first, first + count) of A. */
+    /* The thread block computes rows [first, first + count) of A. */
     uint32_t first, count;
     /* `rank` is the thread block's rank in its cluster. The thread blocks of a cluster compute the
      * same tile of D and split K among them. */
     uint32_t rank;
-    /* This is the tile of A's image in global memory (mixed_prepare.h), from the first step on. */
+    /* `image` is the tile of A's image in global memory (mixed_prepare.h), from the first step
+     * on. */
     const uint8_t *image;
 } mixed_block;
 
@@ -41,8 +42,8 @@ static __device__ __forceinline__ mixed_block mixed_find_block(const bsmm_small_
  * have read the slot. */
 typedef struct mixed_ring {
     uint32_t slots_log2, first, slot_bytes, full, done;
-    uint32_t begin, end; /* The group computes steps [begin, end) of K. */
-    uint32_t group_mask; /* This is the number of warpgroups of the group, minus 1. */
+    uint32_t begin, end; /* The group of warps computes steps [begin, end) of K. */
+    uint32_t group_mask; /* `group_mask` is the number of warpgroups of the group, minus 1. */
 } mixed_ring;
 
 static __device__ __forceinline__ mixed_ring mixed_find_ring(const bsmm_small_m_params *p,

@@ -14,8 +14,9 @@ static __device__ __forceinline__ uint32_t mixed_bits(const int format) {
 }
 
 /* Starts the copy of the thread's weights of one step to the slot at the address `to`. The thread
- * copies 16 bytes at a time, from two rows that are 8 rows apart. Of weights with 6 bits, the warp
- * copies 8 bytes at a time. Writes zeros past the end of a row, and if the step is not `wanted`. */
+ * copies 16 bytes at a time, from two rows that are 8 rows apart. If weights have 6 bits, the warp
+ * copies 8 bytes at a time instead. The function writes zeros past the end of a row, and it writes
+ * only zeros if `wanted` is false. */
 static __device__ __forceinline__ void mixed_fetch(const int format, const small_m_lane *lane,
                                                    uint32_t to, bool wanted) {
     const int32_t left = wanted ? lane->left : 0;
@@ -46,8 +47,8 @@ static __device__ __forceinline__ void mixed_go_on(const int format, small_m_lan
 
 /* Loads half `half` (0 or 1) of the thread's weights of a step into registers, from the slot at
  * `slot`, an offset in bytes from the first slot of the ring buffer. Weights of 4 bits have only
- * half 0, which is 32 weights of each of two rows of B. Other halves have 16 weights of each row.
- */
+ * half 0, which is 32 weights of each of two rows of B. With 6 or 8 bits, each half has 16 weights
+ * of each of the two rows. */
 static __device__ __forceinline__ void mixed_take(const int format, const small_m_lane *lane,
                                                   uint32_t slot, const int half,
                                                   small_m_words *to) {
@@ -91,9 +92,9 @@ static __device__ __forceinline__ mixed_scales mixed_find_scales(const bsmm_smal
     return scales;
 }
 
-/* Loads the codes of the thread's scales of step `step`. Past the end of K, the last code of the
- * row is loaded: the elements there are zeros, and a code that is NaN makes the row NaN before the
- * end of K too. */
+/* Loads the codes of the thread's scales of step `step`. Past the end of K it loads the last code
+ * of the row. This code multiplies zeros. If it is NaN, the row's results are NaN in any case,
+ * because the code also belongs to elements before the end of K. */
 static __device__ __forceinline__ void mixed_load_codes(const int format,
                                                         const bsmm_small_m_params *p,
                                                         const mixed_scales *scales, uint32_t step,
@@ -133,10 +134,10 @@ static __device__ __forceinline__ void mixed_factors(const int format, const mix
 /* Holds the state of a thread's copies of weights. */
 typedef struct mixed_stream {
     small_m_lane lane;
-    /* These are the codes of the scales of step `step`. They are loaded when the multiplication of
-     * the step before begins, so that the loads have arrived when it ends. */
+    /* `codes` holds the codes of the scales of step `step`. They are loaded when the multiplication
+     * of the step before begins, so that the loads have arrived when it ends. */
     mixed_codes codes;
-    /* The weights that mixed_next has loaded last lie at this offset in the ring buffer. */
+    /* `slot` is the offset in the ring buffer of the weights that mixed_next has loaded last. */
     uint32_t slot;
     /* `step` is the step that mixed_next loads next. The thread multiplies steps below `end`. */
     uint32_t step, end;
@@ -147,8 +148,8 @@ static __device__ __forceinline__ uint32_t mixed_last_slot(const int format) {
     return (bsmm_mixed_ahead(mixed_bits(format)) - 1) * bsmm_mixed_slot_bytes(mixed_bits(format));
 }
 
-/* Starts the copies of the thread's first steps of weights, one less than the ring buffer has
- * slots, and loads the scales of the first step. */
+/* Starts the copies of the thread's weights for the first steps, and loads the scales of the first
+ * step. The number of these steps is one less than the number of slots of the ring buffer. */
 static __device__ __forceinline__ void mixed_begin(const int format, const bsmm_small_m_params *p,
                                                    const mixed_scales *scales, mixed_stream *s) {
 #pragma unroll

@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
 #define SMALL_M_GROUPED 1
 #include "cuda/sm90a/small_m_body.h"
 
-#ifndef SMALL_M_ONLY_MMA /* mma.sync would need too many registers. */
+#ifndef SMALL_M_ONLY_MMA /* With mma.sync this kernel would need too many registers. */
 #    define SMALL_M_NAME    small_m_mxfp4_grouped_4
 #    define SMALL_M_FORMAT  SMALL_M_MXFP4
 #    define SMALL_M_TILES   4
@@ -141,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
 #define SMALL_M_GROUPED 1
 #include "cuda/sm90a/small_m_body.h"
 
-#ifndef SMALL_M_ONLY_MMA /* mma.sync would need too many registers. */
+#ifndef SMALL_M_ONLY_MMA /* With mma.sync this kernel would need too many registers. */
 #    define SMALL_M_NAME    small_m_nvfp4_grouped_4
 #    define SMALL_M_FORMAT  SMALL_M_NVFP4
 #    define SMALL_M_TILES   4

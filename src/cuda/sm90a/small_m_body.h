@@ -35,8 +35,8 @@
  * which have no free register for it. */
 #define HEAD (FOUR && SMALL_M_TILES == 2 && !SMALL_M_GROUPED ? WALKERS : 0)
 
-/* E2M1 is nonzero if the kernel's thread blocks may convert an A in e2m1 themselves. For other
- * kernels, small_m_prepare converts such an A, so that they need no code for it. */
+/* E2M1 is nonzero if the kernel's thread blocks may convert an A in e2m1 themselves. Other kernels
+ * contain no code for it, because small_m_prepare then converts A. */
 #define E2M1 (FOUR && !SMALL_M_GROUPED)
 
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
@@ -108,20 +108,20 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         ptx_copy_commit();
     }
 
-    /* With 4-bit weights, arithmetic limits the speed rather than memory bandwidth. Copies of
-     * weights must then not delay the copies of A, so the copies of the second step's weights start
-     * after those of A. In other cases (`at_once`) the copies of the second step's weights start
-     * before those of A. */
+    /* `at_once` says when the copies of the second step's weights start. Normally they start before
+     * the copies of A. With 4-bit weights, arithmetic limits the speed rather than memory
+     * bandwidth, so copies of weights must not delay the copies of A. The copies of the second
+     * step's weights then start after the copies of A, unless the thread block converts A itself
+     * (`own`). */
     const bool at_once = own || !FOUR;
     __syncthreads(); /* After this barrier the mbarriers and flags are initialized. */
     if (!own) ptx_grid_wait();
-    /* `ring` is the ring buffer in shared memory that holds a few steps of A. With wgmma the four
-     * warps of a warpgroup finish reading a slot at the same time, so one warp refills the slot at
-     * once (lag 0). With mma.sync, and with wgmma in several warpgroups, some warps are slower. The
-     * refilling warp then waits until it has also multiplied the next slot, because by then the
-     * slower warps have read the first one (lag 1). With wgmma a warp gives a slot back only in the
-     * next iteration, so lag 1 needs a third slot: with two slots the warp would wait for a copy
-     * that it starts only later. */
+    /* `ring` is the ring buffer in shared memory that holds a few steps of A. One warp refills a
+     * slot after all warps have read it. If all warps read a slot at the same time, as the four
+     * warps of one warpgroup do with wgmma, it refills the slot at once (lag 0). Otherwise some
+     * warps are slower. It then first multiplies the next slot, and by then the slower warps have
+     * usually read the slot (lag 1). With wgmma, lag 1 needs a third slot, because a warp releases
+     * a slot one iteration late. */
     const bool refills_at_once = SMALL_M_WGMMA && (row_warps == 4 || p.a_slots < 3);
     small_m_ring ring = small_m_find_ring(&p, k_warp, SPAN, WALKERS, refills_at_once ? 0 : 1);
     const bool fills = row_warp == 0 && lane_id == 0;

@@ -106,7 +106,7 @@ static __device__ __noinline__ float small_m_least_scale(const bsmm_gpu_operand 
     /* The magnitude of a scale grows with its code. The subtraction makes an e4m3 code of 0, whose
      * scale is 0, the largest number. An e8m0 code of 0 means 2^-127. */
     const uint32_t skip = o->scale == BSMM_SCALE_E4M3, magnitude = skip ? 0x7f : 0xff;
-    uint32_t code = ~0u, least = 0x7f000000u; /* the bits of 2^127 */
+    uint32_t code = ~0u, least = 0x7f000000u; /* 0x7f000000 has the bits of 2^127. */
 #pragma unroll 2
     for (uint32_t i = lane; i < count; i += 32)
         code = min(code, (codes[i] & magnitude) - skip);
@@ -117,7 +117,8 @@ static __device__ __noinline__ float small_m_least_scale(const bsmm_gpu_operand 
         const uint32_t bits = __float_as_uint(fabsf(bsmm_gpu_scale(o, row, i)));
         if (bits) least = min(least, bits);
     }
-    /* Positive floats have the same order as their bits. */
+    /* Positive floats have the same order as their bits, so the minimum of the bits is the bits of
+     * the smallest float. */
 #pragma unroll 1
     for (int distance = 16; distance > 0; distance /= 2)
         least = min(least, __shfl_xor_sync(0xffffffffu, least, distance));
@@ -140,9 +141,9 @@ static __device__ __forceinline__ bool small_m_keeps_products(const bsmm_small_m
     return p->zero_least * b * a >= 0x1p-91f;
 }
 
-/* Decides which accumulators of 0 must be recomputed in double. Returns `doubtful`, which says for
- * each lane whether its accumulator must be recomputed. The result is false instead in lanes whose
- * accumulator is 0 (`zero`) and has lost no product to underflow. */
+/* Returns true in each lane whose accumulator must be recomputed in double. These are the lanes
+ * with `doubtful` set, except those whose accumulator is 0 (`zero`) and has lost no product to
+ * underflow. */
 static __device__ __forceinline__ bool small_m_doubts_zero(const bsmm_small_m_params *p,
                                                            bool doubtful, bool zero, uint32_t row,
                                                            uint32_t col) {
@@ -202,7 +203,7 @@ static __device__ __forceinline__ void small_m_store_plain(const bsmm_gpu_epilog
 }
 
 /* Returns the fp32 scale of one row of A, which applies to all of K. The row's index is `first`
- * plus the number of the lane. Returns 1 if A has no such row. */
+ * plus the number of the lane. Returns 1 if the index lies past the last row. */
 static __device__ __forceinline__ float small_m_row_scale(const bsmm_small_m_params *p,
                                                           const uint32_t first) {
     const uint32_t row = first + threadIdx.x % 32;

@@ -1,11 +1,11 @@
 /* This is the inner loop of a small-M kernel (few rows of A) for 17 to 128 columns. A column is one
  * row of A, or one of the two or three rows of bf16 numbers whose sum is an f16 or f32 row of A.
- * The four warps of a warpgroup multiply together by wgmma.
  *
- * wgmma takes the weights as its 64-row operand. Each thread decodes its weights into registers, in
- * the register layout of mma.m16n8k16. wgmma takes A's columns as its second operand and reads them
- * from shared memory. One read serves four warps, and A occupies no registers. The accumulators are
- * bitwise identical to those of mma.sync, which the kernels for fewer columns use. */
+ * The four warps of a warpgroup multiply together by wgmma. wgmma takes the weights as its 64-row
+ * operand. Each thread decodes its weights into registers, in the register layout of mma.m16n8k16.
+ * wgmma takes A's columns as its second operand and reads them from shared memory. One read serves
+ * four warps, and A occupies no registers. The kernels for fewer columns use mma.sync, and their
+ * accumulators are bitwise identical. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_GROUP_H
 #define BSMM_CUDA_SM90A_SMALL_M_GROUP_H
 
@@ -66,11 +66,11 @@ static __device__ __forceinline__ void small_m_wgmma(const int tiles, float *sum
     if (tiles == 16) small_m_wgmma_128(sums, f, a, add);
 }
 
-/* Return the bytes of a chunk of A in shared memory, and of one of the chunk's four parts. `tiles`
- * is the number of tiles of 8 columns. A column is one row of A, or one of the bf16 rows whose sum
- * is an f16 or f32 row of A. A chunk is 32 elements along K of all columns, in the order in which
- * four threads of a warp decode the weights of one row, 8 elements each. A part holds 16 bytes of
- * each column. */
+/* These macros return the bytes of a chunk of A in shared memory, and of one of the chunk's four
+ * parts. `tiles` is the number of tiles of 8 columns. A column is one row of A, or one of the bf16
+ * rows whose sum is an f16 or f32 row of A. A chunk is 32 elements along K of all columns, in the
+ * order in which four threads of a warp decode the weights of one row, 8 elements each. A part
+ * holds 16 bytes of each column. */
 #define SMALL_M_GROUP_PART(tiles)  (16 * 8 * (tiles))
 #define SMALL_M_GROUP_CHUNK(tiles) (4 * SMALL_M_GROUP_PART(tiles))
 

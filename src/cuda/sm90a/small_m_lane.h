@@ -18,11 +18,11 @@ typedef struct small_m_words {
     uint4 w[2][2];
 } small_m_words;
 
-/* These are sizes of a warp's 6-bit weights for one step. They are 16 rows of 96 bytes, one after
- * another in shared memory. Each copy has 8 bytes, because a row of B in global memory may begin at
- * any multiple of 8 bytes. */
+/* These are sizes of a warp's 6-bit weights for one step. The weights are 16 rows of 96 bytes, one
+ * after another in shared memory. Each copy has 8 bytes, because a row of B in global memory may
+ * begin at any multiple of 8 bytes. */
 enum {
-    SMALL_M_SIX_ROW = BSMM_SMALL_M_K * 6 / 8, /* bytes of a row */
+    SMALL_M_SIX_ROW = BSMM_SMALL_M_K * 6 / 8, /* SMALL_M_SIX_ROW is the number of bytes of a row. */
     /* SMALL_M_SIX_PIECES is the number of copies of 8 bytes per thread. */
     SMALL_M_SIX_PIECES = 6,
     /* SMALL_M_SIX_BYTES is the number of bytes of a warp's weights in one step. */
@@ -31,9 +31,9 @@ enum {
 
 /* Holds the addresses from and to which a thread copies weights. */
 typedef struct small_m_lane {
-    /* The next copies read from these addresses. There is one address for each of the 2 or 4 rows
-     * that the thread copies. For 6-bit weights there is only the address in the warp's first row.
-     */
+    /* `weights` holds the addresses from which the next copies read. There is one address for each
+     * of the 2 or 4 rows that the thread copies. For 6-bit weights there is only the address in the
+     * warp's first row. */
     const uint8_t *weights[4];
     /* For 6-bit weights, a thread copies six pieces of 8 bytes. offset[i] is the distance, in units
      * of 8 bytes, from the warp's first row to the row of piece i. along[i] is the position of
@@ -132,8 +132,8 @@ static __device__ __forceinline__ void small_m_go_on(const int format, const int
 }
 
 /* Starts the copy of the warp's second step of weights to slot 1 of the ring buffer. Slot 0 holds
- * the weights of the first step. The first step along K is `step`, and the next one is `step +
- * walkers`. Nothing is copied if it is not below `end`. */
+ * the weights of the first step. The first step along K is `step`, and the second is `step +
+ * walkers`. If the second step is not below `end`, nothing is copied. */
 static __device__ __forceinline__ void small_m_fetch_ahead(const int format, const int rows,
                                                            small_m_lane *lane, uint32_t step,
                                                            uint32_t walkers, uint32_t end) {

@@ -31,8 +31,8 @@ typedef struct small_m_ring {
     /* `first` is the shared memory address of the first slot. `step_bytes` is the number of bytes
      * of A for one step of K (128 elements). `span` is the number of steps in a slot. */
     uint32_t first, step_bytes, span;
-    /* The first steps of two slots that this warp reads one after the other are `stride` steps of K
-     * apart. */
+    /* When this warp has read a slot, the slot that it reads next begins `stride` steps of K
+     * later. */
     uint32_t stride;
     /* If `lag` is 0, the warp refills a slot as soon as it has read the slot. If it is 1, the warp
      * refills a slot only after it has read the following slot too. */
@@ -90,9 +90,9 @@ static __device__ __forceinline__ void small_m_enter_last(small_m_ring *ring) {
 
 /* Records that this warp has read the slot of A for one or two steps along K (a span) that begin at
  * `step`. The warp's range of steps is [begin, end). Among the warps that share the ring, one warp
- * has `fills` set and refills slots with later spans. If ring.lag is 0, it refills the slot that it
- * has just read. If ring.lag is 1, it refills the slot before that one. All warps have usually read
- * the earlier slot, so it need not wait for them. */
+ * has `fills` set and refills slots with later spans. If ring.lag is 0, this warp refills the slot
+ * that it has just read. If ring.lag is 1, it refills the slot that it read before. By then all
+ * warps have usually read that slot, so the refilling warp does not wait for them. */
 static __device__ __forceinline__ void small_m_leave_slot(const bsmm_small_m_params *p,
                                                           small_m_ring ring, bool fills,
                                                           uint32_t step, uint32_t begin,
@@ -129,11 +129,11 @@ static __device__ __forceinline__ uint32_t small_m_head_end(const bsmm_small_m_p
     return min(small_m_begin(p, range) + head, small_m_begin(p, range + 1));
 }
 
-/* Starts the copies to shared memory of the data that is loaded only once. It is the fp32 scales of
- * A and, if there is no ring buffer for A, all of A that the thread block needs. If `head` is
- * nonzero, mbarrier 0 counts the bytes of A for the first `head` steps of each range of K, and
- * mbarrier 1 counts the bytes of the rest of A. Otherwise mbarrier 0 counts all bytes. One thread
- * calls this function. */
+/* Starts the copies to shared memory of the data that is loaded only once. This data is the fp32
+ * scales of A and, if there is no ring buffer for A, all of A that the thread block needs. If
+ * `head` is nonzero, mbarrier 0 counts the bytes of A for the first `head` steps of each range of
+ * K, and mbarrier 1 counts the bytes of the rest of A. Otherwise mbarrier 0 counts all bytes. One
+ * thread calls this function. */
 static __device__ __forceinline__ void
 small_m_fetch_whole(const bsmm_small_m_params *p, const small_m_block *block, const uint32_t head) {
     const uint32_t barrier = small_m_address(small_m_shared + p->barriers_at);

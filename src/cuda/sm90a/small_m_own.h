@@ -17,7 +17,7 @@ typedef struct small_m_place {
     /* `row` is the chunk's row of A. `step` is its step of K (128 elements), counted from the
      * thread block's first step. `k` is the index along K of its first element. */
     uint32_t row, step, k;
-    /* The converted chunk goes to this offset in bytes from the beginning of A's image in shared
+    /* `to` is the offset in bytes of the converted chunk from the beginning of A's image in shared
      * memory. */
     uint32_t to;
     bool wanted;

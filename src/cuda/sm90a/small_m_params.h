@@ -5,39 +5,40 @@
 
 #include "gpu/epilogue.h"
 
-/* If A has at least this number of columns, the four warps of a warpgroup multiply together by
- * wgmma. A column is one row of A, or one of the two or three rows of bf16 numbers whose sum is an
- * f16 or f32 row of A. */
+/* Kernels for 32 columns or more multiply by wgmma, in which the four warps of a warpgroup work
+ * together. Kernels for fewer columns multiply by mma.sync. A column is one row of A, or one of the
+ * two or three rows of bf16 numbers whose sum is an f16 or f32 row of A. */
 #define BSMM_SMALL_M_WGMMA_COLUMNS 32
 
 enum {
     BSMM_SMALL_M_WARPS = 16,
     BSMM_SMALL_M_THREADS = 32 * BSMM_SMALL_M_WARPS,
     BSMM_SMALL_M_PREPARE_THREADS = 256,
-    /* The host chooses how to split K as if A had this number of columns, whatever its number of
-     * columns is. The results then do not depend on the number of rows of A. Shared memory always
-     * has room for this number of columns. */
+    /* The host chooses how to split K as if A had BSMM_SMALL_M_COLUMNS columns, whatever its number
+     * of columns is. The results then do not depend on the number of rows of A. Shared memory
+     * always has room for this number of columns. */
     BSMM_SMALL_M_COLUMNS = 32,
     /* BSMM_SMALL_M_MOST_COLUMNS is the largest number of columns (rows of A, or bf16 parts of rows
      * of A). */
     BSMM_SMALL_M_MOST_COLUMNS = 64,
     /* BSMM_SMALL_M_K is the number of elements of K in one step of the main loop. */
     BSMM_SMALL_M_K = 128,
-    /* This is the largest number of chunks of A that one thread converts to bf16. A chunk is 8
-     * elements along K of one row. */
+    /* BSMM_SMALL_M_OWN_CHUNKS is the largest number of chunks of A that one thread converts to
+     * bf16. A chunk is 8 elements along K of one row. */
     BSMM_SMALL_M_OWN_CHUNKS = 4,
-    /* A thread copies weights this number of steps of K before it multiplies them. It is also the
-     * number of slots of the ring buffer of weights. */
+    /* A thread copies weights BSMM_SMALL_M_AHEAD steps of K before it multiplies them. The ring
+     * buffer of weights has as many slots. */
     BSMM_SMALL_M_AHEAD = 2,
-    /* This is the size in bytes of one slot of the ring buffer of weights. Each thread has 64 bytes
-     * in it. */
+    /* BSMM_SMALL_M_SLOT_BYTES is the size in bytes of one slot of the ring buffer of weights. Each
+     * thread has 64 bytes in a slot. */
     BSMM_SMALL_M_SLOT_BYTES = BSMM_SMALL_M_THREADS * 64,
 };
 
 /* The kernels read the values of A in one of these ways. */
 typedef enum bsmm_small_m_source {
-    BSMM_SMALL_M_ANY = 0,  /* A has any format and order and is read one element at a time */
-    BSMM_SMALL_M_BF16 = 1, /* A is read as rows of bf16 */
+    BSMM_SMALL_M_ANY =
+        0, /* BSMM_SMALL_M_ANY: A has any format and order and is read one element at a time. */
+    BSMM_SMALL_M_BF16 = 1, /* BSMM_SMALL_M_BF16: A is read as rows of bf16. */
     /* A is read as rows of f16, and each value is split into two bf16 numbers. */
     BSMM_SMALL_M_F16 = 2,
     /* A is read as rows of e4m3 with row-major e8m0 scales of 32 elements, with fp32 scales, or
@@ -47,14 +48,16 @@ typedef enum bsmm_small_m_source {
     BSMM_SMALL_M_E2M1 = 4
 } bsmm_small_m_source;
 
-/* These are the kinds of epilogues. */
+/* These values say which factors the epilogue of a kernel may have. */
 typedef enum bsmm_small_m_plain {
-    BSMM_SMALL_M_GENERAL = 0, /* The epilogue may have alpha, C, bias and other factors. */
-    /* The epilogue has no such factor. A result is an accumulator times a power of two and, if
-     * row_scaled is set, times the fp32 scale of A's row. */
+    BSMM_SMALL_M_GENERAL =
+        0, /* BSMM_SMALL_M_GENERAL: the epilogue may have alpha, C, bias and other factors. */
+    /* The epilogue has no alpha, C, bias or other factor. A result is an accumulator times a power
+     * of two and, if row_scaled is set, times the fp32 scale of A's row. */
     BSMM_SMALL_M_PLAIN = 1,
-    /* The same holds if the product of the global scales of A and B, which the kernel reads, is 1.
-     * Packed weights always have a global scale, and it is 1 for most formats. */
+    /* The epilogue is BSMM_SMALL_M_PLAIN if the product of the global scales of A and B, which the
+     * kernel reads, is 1. Packed weights always have a global scale, and it is 1 for most
+     * formats. */
     BSMM_SMALL_M_PLAIN_IF_ONE = 2
 } bsmm_small_m_plain;
 
@@ -72,17 +75,18 @@ typedef struct bsmm_small_m_params {
     /* In a thread block, 2^k_warps_log2 warps multiply the same rows of B, each in other steps of
      * K. */
     uint32_t k_warps_log2;
-    /* The ring buffer in shared memory holds A for this number of steps of K (128 elements), for
-     * each warp along K. 0 means that there is no ring buffer, because shared memory holds all of A
-     * that the thread block needs. */
+    /* `a_slots` is the number of steps of K (128 elements each) for which the ring buffer of A has
+     * room. Each warp that has its own part of K has such a ring buffer in shared memory. 0 means
+     * that there is no ring buffer, because shared memory holds all of A that the thread block
+     * needs. */
     uint32_t a_slots;
-    /* This is the image of A in the workspace, i.e. A converted to bf16, in the order in which the
-     * main loop reads it (sm90a/small_m_prepare.h). If it is NULL, each thread block makes an image
-     * of its part of A in shared memory. */
+    /* `a_image` is the image of A in the workspace, i.e. A converted to bf16, in the order in which
+     * the main loop reads it (sm90a/small_m_prepare.h). If it is NULL, each thread block makes an
+     * image of its part of A in shared memory. */
     uint8_t *a_image;
-    /* This array tells which rows of A are nonzero, as [row][blocks_per_row]. Each element belongs
-     * to a part of one row. The kernel small_m_prepare stores nonzero if an element of this part is
-     * nonzero. The kernel mixed_prepare stores the smallest magnitude of the part's nonzero
+    /* `a_image_any` tells which rows of A are nonzero, as [row][blocks_per_row]. Each element
+     * belongs to a part of one row. The kernel small_m_prepare stores nonzero if an element of this
+     * part is nonzero. The kernel mixed_prepare stores the smallest magnitude of the part's nonzero
      * numbers, as its bf16 code minus 1, or ~0 if all are zeros. */
     uint32_t *a_image_any;
     /* A row of A has this number of parts (a_image_any). */
@@ -101,24 +105,28 @@ typedef struct bsmm_small_m_params {
     uint32_t plain;
     /* With these two fields the epilogue tests whether an accumulator of 0 has lost products to
      * underflow. zero_block is the smallest number of elements along K that share a block scale, in
-     * A or in B. zero_least is the product of the smallest nonzero element of A and that of B. If
-     * zero_block is 0, the epilogue recomputes every accumulator of 0 in double. */
+     * A or in B. zero_least is the product of A's and B's smallest nonzero elements. If zero_block
+     * is 0, the epilogue recomputes every accumulator of 0 in double. */
     uint32_t zero_block;
     float zero_least;
-    /* The same test uses the number of scales in a row of A and in a row of B. 0 means that the
-     * operand has no scales, or that the scales of a row are not adjacent bytes. */
+    /* zero_a_scales and zero_b_scales are the numbers of scales in a row of A and in a row of B,
+     * for the test of accumulators of 0. They are 0 if the operand has no scales, or if the scales
+     * of a row are not adjacent bytes. */
     uint32_t zero_a_scales, zero_b_scales;
-    /* Each value of A is represented by this number of bf16 numbers: 1, 2 (f16) or 3 (f32). */
+    /* `parts` is the number of bf16 numbers whose sum is a value of A: 2 for f16, 3 for f32, and 1
+     * for all other types. */
     uint32_t parts;
-    /* This is the number of columns of A in shared memory: m * parts or, with padding, more. A
+    /* `columns` is the number of columns of A in shared memory: m * parts or, with padding, more. A
      * column is one row of A, or one bf16 part of a row. */
     uint32_t columns;
-    /* This is the size in bytes of a chunk of A in shared memory. A chunk is 32 elements along K of
-     * all columns: 8 elements for each of the 4 threads that share a row of an mma fragment. */
+    /* `chunk_bytes` is the size in bytes of a chunk of A in shared memory. A chunk is 32 elements
+     * along K of all columns: 8 elements for each of the 4 threads that share a row of an mma
+     * fragment. */
     uint32_t chunk_bytes;
-    /* The mixed-input kernels divide the columns of A into this number of tiles. */
+    /* `column_tiles` is the number of tiles into which the mixed-input kernels divide the columns
+     * of A. */
     uint32_t column_tiles;
-    /* The mixed-input kernels read this number of scales per row of B. */
+    /* `scale_count` is the number of scales that the mixed-input kernels read per row of B. */
     uint32_t scale_count;
     uint32_t for_wgmma; /* `for_wgmma` is nonzero if A's image has the layout that wgmma reads. */
     uint32_t m_log2;    /* `m_log2` is the log2 of m, rounded up. */
@@ -127,13 +135,14 @@ typedef struct bsmm_small_m_params {
     uint32_t b_pitch8; /* `b_pitch8` is the stride of B's rows, in units of 8 bytes. */
     uint64_t b_scale_pitch;
     uint32_t b_bytes; /* `b_bytes` is the number of bytes of a row of B. */
-    /* In shared memory, the scales of adjacent rows of B begin this number of bytes apart. */
+    /* `scale_stride` is the distance in bytes between the scales of adjacent rows of B in shared
+     * memory. */
     uint32_t scale_stride;
-    /* B has this number of bytes of scales per row and step (128 elements along K) in shared
-     * memory. 0 means that one fp32 scale applies to all of K. */
+    /* `scale_step` is the number of bytes of B's scales per row and step (128 elements along K) in
+     * shared memory. 0 means that one fp32 scale applies to all of K. */
     uint32_t scale_step;
-    /* One instruction copies this number of bytes of B's row-major scales to shared memory: 16, 8,
-     * 4 or 1. 0 means that B's scales are not row-major. */
+    /* `scale_vector` is the number of bytes of B's row-major scales that one instruction copies to
+     * shared memory: 16, 8, 4 or 1. 0 means that B's scales are not row-major. */
     uint32_t scale_vector;
     /* These are offsets in bytes, from the beginning of shared memory, of B's scales, A's scales,
      * the ring buffer of weights, the mbarriers, and the flags that say which rows of A are

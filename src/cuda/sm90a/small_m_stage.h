@@ -22,8 +22,9 @@ enum {
     SMALL_M_MXFP4 = 1,
     SMALL_M_NVFP4 = 2,
     SMALL_M_MXFP8 = 3,
-    SMALL_M_FP8_F32 = 4,  /* Weights are fp8. 16 rows share an fp32 scale. */
-    SMALL_M_FP8_ROWS = 5, /* Weights are fp8. Each row may have its own fp32 scale. */
+    SMALL_M_FP8_F32 = 4, /* SMALL_M_FP8_F32: weights are fp8, and 16 rows share an fp32 scale. */
+    SMALL_M_FP8_ROWS =
+        5, /* SMALL_M_FP8_ROWS: weights are fp8, and each row may have its own fp32 scale. */
     SMALL_M_MXFP6_E2M3 = 6,
     SMALL_M_MXFP6_E3M2 = 7
 };
@@ -116,8 +117,9 @@ static __device__ __forceinline__ uint8_t small_m_scale_or_one(const uint8_t *fr
 
 /* Copies B's row-major scale codes to shared memory if rows of scales are unaligned or end within a
  * step of K. A thread loads four codes of a row, byte by byte, before it stores them together, so
- * that the latencies of its loads overlap. Past the end of K it repeats the row's last code. The
- * elements there are zeros, and a code that is NaN makes the row NaN before the end of K too. */
+ * that the latencies of its loads overlap. Past the end of K it repeats the row's last code, which
+ * multiplies zeros there. If this code is NaN, the row's results are NaN in any case, because the
+ * code also belongs to elements before the end of K. */
 static __device__ __forceinline__ void small_m_load_scales(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            const uint32_t per_step, uint8_t *to) {
