@@ -1,5 +1,6 @@
-/* PTX instructions for programmatic dependent launch (a kernel starts while the stream's previous
- * kernel still runs), and for the thread blocks of a cluster. They require sm_90. */
+/* These functions wrap PTX instructions for programmatic dependent launch (a kernel starts while
+ * the stream's previous kernel still runs), and for the thread blocks of a cluster. The
+ * instructions require sm_90. */
 #ifndef BSMM_CUDA_PTX_GRID_H
 #define BSMM_CUDA_PTX_GRID_H
 

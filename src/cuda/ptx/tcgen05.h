@@ -116,7 +116,7 @@ static __device__ __forceinline__ void ptx_tcgen05_wait_loads(void) {
     asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
 }
 
-/* A full warp calls the functions from here on. They store to tensor memory. */
+/* A full warp calls the functions from here on. These functions store to tensor memory. */
 
 /* PTX ISA "tcgen05.st": stores four columns of tensor memory. Warp w of a warpgroup writes the 32
  * lanes of tensor memory that begin at lane 32 w, and thread i of the warp writes lane 32 w + i. */

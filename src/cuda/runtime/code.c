@@ -10,9 +10,10 @@ enum { CUBIN_RANK = 1000 };
 /* Rates how well a device runs the machine code of an image. The best image gets the largest
  * number, and 0 means that the device cannot run the image. "sm_90" is a cubin for compute
  * capability 9.0 and later minor versions of 9. "compute_80" is PTX for 8.0 and every later
- * capability. Code with the suffix `a` runs on exactly that capability, and code with `f` on that
- * major version (CUDA C++ Programming Guide, "Compute Capabilities"). A cubin rates higher than
- * PTX, because the driver would have to compile PTX first. The simulator runs only PTX. */
+ * capability. Code with the suffix `a` runs on exactly that capability. Code with the suffix `f`
+ * also runs on later minor versions of the same major version (CUDA C++ Programming Guide, "Compute
+ * Capabilities"). A cubin rates higher than PTX, because the driver would have to compile PTX
+ * first. The simulator runs only PTX. */
 static int rank_of(const void *device, const char *code) {
     const bsmm_cuda_device *d = device;
     const int capability = d->capability;

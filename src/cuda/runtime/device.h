@@ -88,8 +88,8 @@ bsmm_status bsmm_cuda_load(const bsmm_cuda_device *device, const bsmm_cuda_funct
 
 typedef struct bsmm_cuda_launch_desc {
     const bsmm_cuda_function *function;
-    /* `grid` gives the extents of the grid in thread blocks, and `block` those of a thread block in
-     * threads. An extent of 0 counts as 1. */
+    /* `grid` gives the extents of the grid in thread blocks, and `block` gives the extents of a
+     * thread block in threads. An extent of 0 counts as 1. */
     uint32_t grid[3], block[3];
     /* `cluster` gives the extents of a cluster in thread blocks. An extent of 0 counts as 1. If all
      * extents are 0, the launch has no clusters. */
