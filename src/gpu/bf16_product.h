@@ -37,7 +37,7 @@ typedef struct bsmm_bf16_side {
      * multiple of 8. */
     uint32_t one;
     /* `outside` is nonzero if the kernel multiplies the sum of each step of K by the fp32 scales.
-     * If 0, it multiplies each element by its scale. */
+     * If it is 0, the kernel multiplies each element by its scale. */
     uint32_t outside;
 } bsmm_bf16_side;
 

@@ -5,8 +5,8 @@
 #include <math.h>
 
 /* Returns true if the device code supports an element format. The device code decodes formats by
- * the constants of bsmm_narrow_codec. These constants may be wrong for a format that is not in this
- * list. */
+ * the constants of bsmm_narrow_codec. For a format that is missing in this function, the constants
+ * may be wrong. */
 bool bsmm_gpu_knows_elem(uint32_t elem) {
     static const bool known[BSMM_ELEM_COUNT] = {
         [BSMM_ELEM_F32] = true,      [BSMM_ELEM_F16] = true,  [BSMM_ELEM_BF16] = true,

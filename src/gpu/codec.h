@@ -10,7 +10,8 @@ typedef struct bsmm_narrow_codec {
      * exponent and mantissa to their positions in an fp32 number. One exact multiplication then
      * corrects the exponent bias, also for subnormals. */
     uint32_t up; /* `up` is the left shift that moves a code's sign bit to bit 31. */
-    /* This arithmetic right shift then moves the code's exponent and mantissa to those of fp32. */
+    /* `down` is the arithmetic right shift that then moves the code's exponent and mantissa to the
+     * position that they have in fp32. */
     uint32_t down;
     uint32_t mask; /* `mask` is the mask of the sign bit and of the magnitude after both shifts. */
     float unbias;  /* `unbias` is 2^(127 - bias), the factor that corrects the exponent bias. */
@@ -19,17 +20,16 @@ typedef struct bsmm_narrow_codec {
      * finite. */
     uint32_t special;
     uint32_t inf; /* `inf` is the magnitude of Inf, or 0xff if the format has no Inf. */
-    /* The fnuz formats have a single NaN with the code 0x80. In all other formats this is 0x100,
-     * which is no code. */
+    /* `lone_nan` is 0x80 in the fnuz formats, where this code is the only NaN. In all other formats
+     * it is 0x100, which is no code. */
     uint32_t lone_nan;
     /* Each nonzero finite value of the format is at least 2^low and less than 2^high. */
     int32_t low, high;
     /* These constants encode fp32 to a code, rounded to the nearest value with ties to even. A
      * carry out of the mantissa correctly increments the exponent. */
     uint32_t shift; /* `shift` is the number of fp32 mantissa bits that rounding removes. */
-    /* This amount is added to fp32 bits before rounding removes their last bits. It is the
-     * difference of the exponent biases of the format and of fp32, plus half a unit in the last
-     * place. */
+    /* `rebias` is added to fp32 bits before rounding removes their last bits. It is the difference
+     * of the exponent biases of the format and of fp32, plus half a unit in the last place. */
     uint32_t rebias;
     uint32_t min_normal; /* `min_normal` is the smallest normal magnitude, as fp32 bits. */
     /* `magic` holds the fp32 bits of a number whose unit in the last place is the format's smallest

@@ -1,4 +1,4 @@
-/* Dequantizes one element at a time the matrices for which no faster kernel exists. */
+/* Dequantizes matrices for which no faster kernel exists, one element at a time. */
 #ifndef BSMM_GPU_DEQUANTIZE_ANY_H
 #define BSMM_GPU_DEQUANTIZE_ANY_H
 

@@ -122,9 +122,9 @@ BSMM_DEVICE void bsmm_gpu_epilogue_store(const bsmm_gpu_epilogue *e,
     bsmm_gpu_epilogue_put(e, row, col, bsmm_gpu_epilogue_result(e, f, row, col, sum));
 }
 
-/* Recomputes one dot product in double. Used if its fp32 accumulator may be wrong, because it is
- * NaN or Inf or so small that terms may have been lost to underflow. All lanes of the warp work
- * together and add in a fixed order. Each lane gets the result. */
+/* Recomputes one dot product in double, because its fp32 accumulator may be wrong: it is NaN or
+ * Inf, or so small that terms may have been lost to underflow. All lanes of the warp work together
+ * and add in a fixed order. Each lane gets the result. */
 BSMM_DEVICE_RARE double bsmm_gpu_epilogue_sum_again(const bsmm_gpu_operand *a,
                                                     const bsmm_gpu_operand *b, uint32_t row,
                                                     uint32_t col, uint32_t k) {

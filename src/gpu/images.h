@@ -25,8 +25,8 @@ typedef struct bsmm_gpu_image {
     /* `offset` and `bytes` are the offset and size in bytes of this image in the decompressed
      * pack. */
     size_t offset, bytes;
-    /* If the pack holds PTX text in the form that gpu/ptx_text.h describes, this is the size of the
-     * ordinary text in bytes. Otherwise it is 0. */
+    /* If the pack holds PTX text in the form that gpu/ptx_text.h describes, `text_bytes` is the
+     * size of the ordinary text in bytes. Otherwise it is 0. */
     size_t text_bytes;
 } bsmm_gpu_image;
 
@@ -49,7 +49,8 @@ bsmm_status bsmm_gpu_image_find(const char *name, bsmm_gpu_rank *rank, const voi
 
 /* Holds a decompressed image. Its bytes are aligned to 64 bytes, and a zero byte follows them. */
 typedef struct bsmm_gpu_unpacked {
-    /* This allocation holds the decompressed image. The caller passes it to free(). */
+    /* `memory` is the allocation that holds the decompressed image. The caller passes it to
+     * free(). */
     void *memory;
     const void *bytes;
 } bsmm_gpu_unpacked;

@@ -8,7 +8,7 @@
  * struct as its key, so define one static const struct for each kernel. */
 typedef struct bsmm_gpu_function {
     const char *module; /* `module` is the name of the image, for example "sm90a/gemm". */
-    /* `name` is the kernel's symbol in the image, for example "gemm_fp8_bf16". */
+    /* `name` is the kernel's symbol in the image, for example "amax_lines". */
     const char *name;
     /* `shared_bytes` is the largest dynamic shared memory of a launch, in bytes. */
     uint32_t shared_bytes;

@@ -5,11 +5,11 @@
  *     value(r, k) = packed(r, k) * group_scale[k / 128][r] * global      (exact, except for FAST)
  *
  * `global` is the operand's second-level scale. A packed operand is one allocation of device
- * memory, and bsmm_pack_plan_make chooses its layout. A header of 64 bytes comes first. The group
- * scales follow, as fp32 [padded K / 128][rows padded to 4]. The elements come last, row-major
- * [rows][K padded to 128], with zeros past the end of K. On the routes TWO_BF16 and THREE_BF16 a
- * packed element is the sum of two or three bf16 numbers. Padding rows are not stored, because TMA
- * reads rows past the end as 0.
+ * memory. bsmm_pack_layout_of (cuda/host/pack_plan.h) computes where its parts begin. A header of
+ * 64 bytes comes first. The group scales follow, as fp32 [padded K / 128][rows padded to 4]. The
+ * elements come last, row-major [rows][K padded to 128], with zeros past the end of K. With
+ * BSMM_PACK_TWO_BF16 or BSMM_PACK_THREE_BF16 a packed element is the sum of two or three bf16
+ * numbers. Padding rows are not stored, because TMA reads rows past the end as 0.
  *
  * Packing never loses a value silently. The packing kernels record the range of the values in the
  * header. Before a kernel multiplies two packed operands, it calls bsmm_pack_pair_fits on the
@@ -57,7 +57,7 @@ typedef enum bsmm_pack_route {
     BSMM_PACK_ROUTES /* BSMM_PACK_ROUTES is the number of routes. */
 } bsmm_pack_route;
 
-/* The packing routes TWO_BF16 and THREE_BF16 split each element into bf16 parts. For each
+/* BSMM_PACK_TWO_BF16 and BSMM_PACK_THREE_BF16 split each element into bf16 parts. For each
  * BSMM_PACK_PART_COLS elements along K, they store the first parts of all these elements, then the
  * second parts, then the third parts. */
 enum { BSMM_PACK_PART_COLS = 64 };
@@ -92,11 +92,11 @@ typedef struct bsmm_pack_header {
 typedef enum bsmm_pack_flags {
     /* BSMM_PACK_SCALED: at least one group (128 elements of a row) has a scale other than 1. */
     BSMM_PACK_SCALED = 1,
-    /* At least one group (128 elements of a row) cannot be packed, because its packed elements
-     * times its scale would not be its values. */
+    /* BSMM_PACK_WIDE: at least one group (128 elements of a row) cannot be packed, because its
+     * packed elements times its scale would not be its values. */
     BSMM_PACK_WIDE = 2,
-    /* The groups of at least one row may have different scales. Only the routes FP8 and FAST set
-     * this flag, when they pack elements with e8m0 scales. */
+    /* BSMM_PACK_UNEVEN: the groups of at least one row may have different scales. Only the routes
+     * FP8 and FAST set this flag, when they pack elements with e8m0 scales. */
     BSMM_PACK_UNEVEN = 4
 } bsmm_pack_flags;
 
@@ -107,7 +107,7 @@ typedef enum bsmm_pack_flags {
 BSMM_SHARED bool bsmm_pack_pair_fits(const bsmm_pack_header *a, const bsmm_pack_header *b,
                                      uint32_t log2_k) {
     bool fits = !((a->flags | b->flags) & BSMM_PACK_WIDE);
-    if (!a->high || !b->high) return fits; /* One operand has no nonzero finite values. */
+    if (!a->high || !b->high) return fits; /* One operand has only 0, Inf and NaN. */
     return fits && a->low + b->low <= 1024 + 110 && a->inner + b->inner <= 1024 + 110 &&
            a->high + b->high + log2_k <= 1024 + 126;
 }
@@ -145,8 +145,9 @@ typedef struct bsmm_pair_codec {
     /* `down` is the right shift of the magnitudes and `mask` is their mask, for both halves of a
      * register at once. */
     uint32_t down, mask;
-    /* Only packing to bf16 or f16 uses this factor. Multiplying by it moves a code from the top of
-     * a byte to exponent and mantissa of the 16-bit float. It replaces a left shift. */
+    /* Only packing to bf16 or f16 uses the factor `up`. Multiplying by it moves a code from the top
+     * of a byte to exponent and mantissa of the 16-bit float. The multiplication replaces a left
+     * shift. */
     uint32_t up;
     /* `unbias` is the power of two that corrects the exponent bias, in both halves of a
      * register. */
@@ -175,7 +176,8 @@ typedef struct bsmm_pack_job {
     uint64_t line_bytes;
     uint32_t rows, cols;
     uint32_t scale; /* `scale` is the type of the block scales, a value of the enum bsmm_scale. */
-    uint32_t route; /* `route` is the kind of packing, a value of the enum bsmm_pack_route. */
+    uint32_t route; /* `route` says to which format the operand is packed, by a value of the enum
+                       bsmm_pack_route. */
     /* `aligned` is nonzero if the elements that a thread loads at once are always aligned, so that
      * one instruction can load them. */
     uint32_t aligned;
@@ -213,12 +215,12 @@ typedef struct bsmm_pack_job {
     bsmm_pack_words words;
     void *elements;
     uint64_t element_pitch; /* `element_pitch` is the stride of packed rows in bytes. */
-    /* The kernel stores the group scales here, one for each 128 elements of a row. NULL means that
-     * group scales cannot be stored. A group that needs a scale other than 1 then sets the flag
-     * WIDE, i.e. "cannot be packed". */
+    /* The kernel stores the group scales at `group_scales`, one for each 128 elements of a row.
+     * NULL means that group scales cannot be stored. A group that needs a scale other than 1 then
+     * sets the flag WIDE, i.e. "cannot be packed". */
     float *group_scales;
     /* `group_pitch` is the distance in floats in group_scales from the scales of all rows for one
-     * group (128 elements along K) to those for the next group. */
+     * group (128 elements along K) to the scales of all rows for the next group. */
     uint64_t group_pitch;
     bsmm_pack_header *header;
 } bsmm_pack_job;
@@ -231,9 +233,9 @@ typedef struct bsmm_pack_plain {
     bsmm_pack_job job;
     /* `bits` is the number of bits per element. `by_rows` is 1 if K is contiguous, else 0. */
     uint32_t bits, by_rows;
-    /* A GEMM kernel divides this work into parts, each as large as the work of one thread block of
-     * a packing kernel. `columns` is the number of parts along K, and `parts` is the number of all
-     * parts. */
+    /* A GEMM kernel divides the packing into parts, each as large as the work of one thread block
+     * of a packing kernel. `columns` is the number of parts along K, and `parts` is the number of
+     * all parts. */
     uint32_t columns, parts;
 } bsmm_pack_plain;
 
@@ -262,8 +264,8 @@ typedef struct bsmm_pack_scales_job {
     /* `rows` and `cols` are the numbers of rows and columns of scales in `to`, including its
      * padding. */
     uint32_t rows, cols;
-    /* The source has this number of rows and columns of scales. Everything beyond them in `to` is
-     * padding. */
+    /* The source has known_rows rows and known_cols columns of scales. Everything beyond them in
+     * `to` is padding. */
     uint32_t known_rows, known_cols;
     bsmm_axis_map row_map, col_map;
 } bsmm_pack_scales_job;

@@ -96,8 +96,8 @@ BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_l
 typedef struct bsmm_lane_group {
     int exponent; /* `exponent` is the exponent of the group's scale if block scales are e8m0. */
     float scale;
-    /* This group raises the fields of the packed operand's header (bsmm_pack_header) that have the
-     * same names to at least these values. */
+    /* The packed operand's header (bsmm_pack_header) has fields with the same names. For each
+     * group, the kernel raises these fields to at least the group's values. */
     uint32_t flags, high, low, inner;
 } bsmm_lane_group;
 
@@ -146,8 +146,8 @@ BSMM_SHARED void bsmm_lane_fit_bf16(bsmm_lane_group *g, int top, int high, int l
 }
 
 /* Returns the largest exponent of a block scale for which a group can use the common scale of its
- * row. It lies job->window / 4 above the largest exponent in the row's first group (128 elements),
- * so that the row's other groups are likely to fit as well. */
+ * row. This exponent is job->window / 4 above the largest exponent in the row's first group (128
+ * elements), so that the row's other groups are likely to fit as well. */
 BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
     return first_top + (int)job->window / 4;
 }

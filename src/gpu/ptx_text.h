@@ -11,8 +11,10 @@
 #include <stddef.h>
 
 typedef enum bsmm_ptx_text_form {
-    BSMM_PTX_TEXT_STORED,  /* This is the stored form with distances: `%r+3`, `$L__BB0_-2`. */
-    BSMM_PTX_TEXT_ORDINARY /* This is ordinary PTX with numbers: `%r17`, `$L__BB0_4`. */
+    BSMM_PTX_TEXT_STORED,  /* BSMM_PTX_TEXT_STORED has distances instead of numbers, for example
+                              `%r+3` and `$L__BB0_-2`. */
+    BSMM_PTX_TEXT_ORDINARY /* BSMM_PTX_TEXT_ORDINARY is PTX with numbers, for example `%r17` and
+                              `$L__BB0_4`. */
 } bsmm_ptx_text_form;
 
 /* Converts text to the form `to` from the opposite form. Writes at most `room` bytes to `out`.

@@ -50,8 +50,8 @@ typedef struct bsmm_quantize_job {
      * bits of a code of the result. */
     uint32_t src_elem, dst_bits;
     uint32_t scale; /* `scale` is the type of the block scales, a value of the enum bsmm_scale. */
-    /* The field is nonzero if the 16 elements of a thread are always aligned, so that one
-     * instruction can load (or store) them. */
+    /* `aligned_src` is nonzero if one instruction can always load a thread's 16 elements, and
+     * `aligned_dst` if one instruction can always store them. */
     uint32_t aligned_src, aligned_dst;
     /* `lanes_log2` is the log2 of the number of adjacent threads that convert adjacent elements of
      * one row. */
@@ -59,8 +59,8 @@ typedef struct bsmm_quantize_job {
     /* `block_lanes` is the number of adjacent threads whose elements lie in the same scale
      * block. */
     uint32_t block_lanes;
-    /* If the instruction cvt makes the same codes as the encoder `coder`, this is the number of
-     * mantissa bits of the result. Otherwise it is 0. */
+    /* `hardware` is the number of mantissa bits of the result if the instruction cvt makes the same
+     * codes as the encoder `coder`. Otherwise it is 0. */
     uint32_t hardware;
     /* `pairs` is nonzero if the result is e2m1 and a fast path can encode two values at a time.
      * Values are then multiplied by the factor of their block and rounded to nearest even, and
@@ -71,8 +71,8 @@ typedef struct bsmm_quantize_job {
     /* `tables` is nonzero if the result is e2m1 and the fast function quick_e4m3 computes the block
      * scales. */
     uint32_t tables;
-    /* In kernels that quantize to nvfp4 by the default rule for scales, this is the number of
-     * thread blocks along a row of the matrix. In all other kernels it is 0. */
+    /* `columns` is the number of thread blocks along a row of the matrix, in kernels that quantize
+     * to nvfp4 by the default rule for scales. In all other kernels it is 0. */
     uint32_t columns;
     uint32_t by_words;     /* `by_words` is nonzero if one instruction stores four scales. */
     bsmm_pack_words words; /* `words` tells where the uint32 words lie that hold four scales. */
@@ -92,13 +92,16 @@ typedef struct bsmm_quantize_job {
 
 /* Dequantizing computes the value of an element of at most 8 bits by one of these methods. */
 typedef enum bsmm_dequantize_way {
-    /* The kernel multiplies an element by its block scale, which is exact in fp32. */
+    /* BSMM_WAY_EXACT: the kernel multiplies an element by its block scale, which is exact in
+     * fp32. */
     BSMM_WAY_EXACT = 0,
-    /* Multiplies an exact number by an fp32 factor and rounds once. The exact number is an element,
-     * or the product of an element and its e4m3 scale. */
+    /* BSMM_WAY_MULTIPLY: the kernel multiplies an exact number by an fp32 factor and rounds once.
+     * The exact number is an element, or the product of an element and its e4m3 scale. */
     BSMM_WAY_MULTIPLY = 1,
-    BSMM_WAY_DIVIDE = 2, /* The kernel divides an exact number by an fp32 factor and rounds once. */
-    BSMM_WAY_DOUBLE = 3  /* The kernel computes in double, which is the slow path. */
+    BSMM_WAY_DIVIDE = 2, /* BSMM_WAY_DIVIDE: the kernel divides an exact number by an fp32 factor
+                            and rounds once. */
+    BSMM_WAY_DOUBLE =
+        3 /* BSMM_WAY_DOUBLE: the kernel computes in double, which is the slow path. */
 } bsmm_dequantize_way;
 
 /* Holds the parameters for dequantizing codes and scales of any format to f32, f16 or bf16. */
@@ -116,8 +119,8 @@ typedef struct bsmm_dequantize_job {
     uint32_t by_divisor;
     /* `way` tells how values are computed. It is a value of the enum bsmm_dequantize_way. */
     uint32_t way;
-    /* If the instruction cvt can convert the elements, which are 8-bit floats, this is the number
-     * of their mantissa bits. Otherwise it is 0. */
+    /* `hardware` is the number of mantissa bits of the elements if they are 8-bit floats that the
+     * instruction cvt can convert. Otherwise it is 0. */
     uint32_t hardware;
     bsmm_axis_map row_map, col_map;
     bsmm_narrow_codec codec;
@@ -131,11 +134,11 @@ enum {
     /* BSMM_MOVED_ROWS is the number of rows of scales that one thread of the kernel move_scales
      * copies. */
     BSMM_MOVED_ROWS = 4,
-    /* BSMM_DEQUANTIZED_ROWS is the number of rows that one thread of a dequantizing kernel for any
-     * kind of scale computes. */
+    /* BSMM_DEQUANTIZED_ROWS is the number of rows of one thread in the dequantizing kernels that
+     * support every type of scale. */
     BSMM_DEQUANTIZED_ROWS = 4,
-    /* BSMM_DEQUANTIZED_ROWS_MADE is the number of rows that one thread of a dequantizing kernel for
-     * one kind of scale computes. */
+    /* BSMM_DEQUANTIZED_ROWS_MADE is the number of rows of one thread in the dequantizing kernels
+     * that support one type of scale. */
     BSMM_DEQUANTIZED_ROWS_MADE = 8,
 };
 
@@ -175,8 +178,8 @@ typedef struct bsmm_amax_job {
      * the number of elements per line. */
     uint64_t line_bytes, lines, count;
     uint32_t src_elem, aligned;
-    /* Thread blocks update this result by an atomic maximum. It has the fp32 bits of the largest
-     * magnitude. */
+    /* `result` gets the fp32 bits of the largest magnitude. Thread blocks update it by an atomic
+     * maximum. */
     uint32_t *result;
 } bsmm_amax_job;
 

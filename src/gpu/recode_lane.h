@@ -1,5 +1,5 @@
-/* These functions do the work per element of the GPU kernels that quantize and dequantize. Their
- * results are bitwise identical to those of the CPU (src/quantize). */
+/* These functions do the work per element of the GPU kernels that quantize and dequantize. The
+ * results are bitwise identical to the results of the CPU code (src/quantize). */
 #ifndef BSMM_GPU_RECODE_LANE_H
 #define BSMM_GPU_RECODE_LANE_H
 
@@ -36,8 +36,8 @@ BSMM_DEVICE uint32_t bsmm_lane_load_code(const uint8_t *codes, uint32_t bits, ui
 }
 
 /* Returns the constants of the recipe (the rules for computing scales) that are the same for all
- * blocks of a tensor. They depend on the second-level scale and therefore on the tensor's largest
- * magnitude, `amax`. */
+ * blocks of a tensor. These constants depend on the second-level scale and therefore on the
+ * tensor's largest magnitude, `amax`. */
 BSMM_SHARED bsmm_tensor_step bsmm_lane_tensor(const bsmm_tensor_step *base,
                                               const bsmm_recipe_steps *steps, float amax) {
     bsmm_tensor_step t = *base;
@@ -91,7 +91,7 @@ BSMM_SHARED uint32_t bsmm_lane_encode(const bsmm_quantize_job *job, const bsmm_l
                            : bsmm_coder_even(&job->coder, e->nan_mask, bits);
 }
 
-/* Multiplies or divides an f32 value by the factor of its block. Used if the result is stored as
+/* Multiplies or divides an f32 value by the factor of its block, for results that are stored as
  * f32. If a finite value overflows, the result is the largest finite number. */
 BSMM_SHARED uint32_t bsmm_lane_encode_f32(const bsmm_quantize_job *job, float factor, float value) {
     if (!job->scale) return bsmm_float_bits(value);

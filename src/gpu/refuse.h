@@ -13,12 +13,14 @@ const char *bsmm_gpu_refuse_large(const bsmm_product *p, char *why, size_t size)
  * returns it. */
 const char *bsmm_gpu_refuse_extents(const bsmm_product *p, char *why, size_t size);
 
-/* Refuses a format. The reason is "A is FORMAT; " and then `rule`, which is a clause such as "the
- * kernel takes mxfp4". `name` is 'A' or 'B'. */
+/* Writes the reason why the kernel refuses an operand's format to `why`, and returns it. The reason
+ * is "A is FORMAT; " and then `rule`, which is a clause such as "the kernel takes mxfp4". `name` is
+ * 'A' or 'B'. */
 const char *bsmm_gpu_refuse_format(const bsmm_operand *o, char name, const char *rule, char *why,
                                    size_t size);
 
-/* Refuses the formats of A and B together, as bsmm_gpu_refuse_format does. */
+/* Writes the reason why the kernel refuses the formats of A and B together to `why`, and returns
+ * it. The reason ends in `rule`, as in bsmm_gpu_refuse_format. */
 const char *bsmm_gpu_refuse_formats(const bsmm_product *p, const char *rule, char *why,
                                     size_t size);
 

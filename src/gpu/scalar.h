@@ -1,4 +1,4 @@
-/* Defines scalar functions for kernels and the host, in addition to those of base/scalar.h. */
+/* Defines scalar functions for kernels and the host. base/scalar.h has more of them. */
 #ifndef BSMM_GPU_SCALAR_H
 #define BSMM_GPU_SCALAR_H
 

@@ -59,9 +59,11 @@ BSMM_SHARED uint32_t bsmm_e4m3_nans(uint32_t word) {
 }
 
 enum {
-    /* This is the lowest e8m0 scale code that the fast path decodes. Its value is 2^-99. */
+    /* BSMM_SMALL_M_LOWEST is the lowest e8m0 scale code that the fast path decodes. Its value is
+     * 2^-99. */
     BSMM_SMALL_M_LOWEST = 28,
-    /* This is the highest e8m0 scale code that the fast path decodes. Its value is 2^28. */
+    /* BSMM_SMALL_M_HIGHEST is the highest e8m0 scale code that the fast path decodes. Its value is
+     * 2^28. */
     BSMM_SMALL_M_HIGHEST = 155,
 };
 
