@@ -44,9 +44,9 @@ typedef struct tile_memory {
     LDS float *factors;
 } tile_memory;
 
-/* Decodes eight values of one row and stores them in all planes. A plane is a tile with one of the
- * `parts` bf16 numbers whose sum is the value. A value that is no such sum is stored as NaN. All
- * results of this row become NaN too and are computed again in double. */
+/* Decodes eight values of one row and stores them in all planes. A value is the sum of `parts` bf16
+ * numbers, and plane i holds bf16 number i of each value. If a value is no such sum, NaN is stored
+ * instead. All results of this row become NaN too and are computed again in double. */
 BSMM_DEVICE void stage(const int parts, const bsmm_bf16_side *side, uint32_t first_row, uint32_t k,
                        uint32_t end, LDS uint8_t *to, LDS uint32_t *nonzero) {
     const uint32_t t = bsmm_thread(), row = side->by_rows ? t / 4 : t % TILE;

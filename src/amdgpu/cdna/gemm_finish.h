@@ -82,8 +82,8 @@ BSMM_DEVICE void gemm_finish_slowly(gemm_shape s, const gemm_sums sums, BSMM_IN_
 
 /* Returns true if all sums of a lane are accurate. The function compares the bits of the sums as
  * integers, because fewer instructions find their smallest and largest value. Bits of positive fp32
- * numbers are in the order of the numbers, and those of Inf and NaN are larger. For the minimum, 1
- * is subtracted first, so that a sum of 0 becomes the largest integer and does not count as
+ * numbers are in the order of the numbers, and the bits of Inf and NaN are larger. For the minimum,
+ * 1 is subtracted first, so that a sum of 0 becomes the largest integer and does not count as
  * small. */
 BSMM_DEVICE bool gemm_trusts(gemm_shape s, const gemm_sums sums) {
     uint32_t least = UINT32_MAX, most = 0;
@@ -121,7 +121,7 @@ BSMM_DEVICE uint32_t gemm_round_bf16(float x, float y) {
     return bsmm_gpu_epilogue_bf16(x) | bsmm_gpu_epilogue_bf16(y) << 16;
 }
 
-/* Stores the sums of one row of D that a lane holds. They lie in 4 * col_tiles neighbouring
+/* Stores the sums of one row of D that a lane holds. The sums lie in 4 * col_tiles neighbouring
  * columns. */
 BSMM_DEVICE void gemm_store_row(gemm_shape s, const bsmm_f32x4 sums[GEMM_MOST_COL_TILES],
                                 uint32_t elem, BSMM_GLOBAL bsmm_i32x4 *to) {

@@ -80,12 +80,12 @@ BSMM_SHARED uint32_t gemm_row_in_lds(uint32_t tiles, uint32_t row) {
     return row / (16 * tiles) * (16 * tiles) + tile * 16 + quad * 4 + row % 4;
 }
 
-/* Returns the index, among the pieces of a row, of piece `which` (0 or 1) of a lane's fragment. A
+/* Returns the index of piece `which` (0 or 1) of a lane's fragment among the pieces of its row. A
  * piece has 16 bytes (12 bytes for 6-bit elements). A fragment is the data that a lane passes to a
- * matrix instruction. It has 32 elements of K, i.e. two pieces of 8-bit or 6-bit elements or one
- * piece of 4-bit elements. If a stage has 256 elements of K, the function selects from the two
- * pieces that the lane passes to two instructions. `group` is lane / 16, because lanes with the
- * same quotient hold the same part of K. */
+ * matrix instruction: 32 elements of K, i.e. two pieces of 8-bit or 6-bit elements, or one piece of
+ * 4-bit elements. If a stage has 256 elements of K, `which` selects the piece for the first or for
+ * the second of two instructions. `group` is lane / 16, because lanes with the same quotient hold
+ * the same part of K. */
 BSMM_SHARED uint32_t gemm_piece_of(uint32_t type, uint32_t group, uint32_t which) {
     const uint32_t bits = gemm_bits(type);
     return bits == 6 ? 2 * group + which : gemm_row_bytes(type) == 128 ? group + 4 * which : group;

@@ -10,8 +10,9 @@
 #include "amdgpu/cdna/gemm_schedule.h"
 #include "amdgpu/cdna/gemm_shape.h"
 
-/* Returns the number of the part of K that this workgroup multiplies (split-K). Consecutive numbers
- * of workgroups on an XCD have the same part, because they then share rows of A and B in L2. */
+/* Returns the number of the part of K that this workgroup multiplies (split-K). Workgroups with
+ * consecutive numbers on an XCD have the same part, because they then share rows of A and B in
+ * L2. */
 BSMM_DEVICE uint32_t gemm_part_here(const bsmm_cdna_gemm *p) {
     const uint32_t tiles = p->row_tiles * p->col_tiles;
     const uint32_t number = gemm_number(bsmm_group_x(), tiles * p->parts);
@@ -30,8 +31,9 @@ BSMM_DEVICE uint32_t gemm_part_length(const bsmm_cdna_gemm *p) {
 }
 
 /* Returns the distance, in scales, from the first scale of a row to the first scale that belongs to
- * the workgroup's part of K. `block` is the number of elements along K that have one scale. Parts
- * are so long that the offsets of scales repeat (bsmm_cdna_side). */
+ * the workgroup's part of K. `block` is the number of elements along K that have one scale. The
+ * offsets of scales repeat along K (bsmm_cdna_side), and a part of K consists of whole
+ * repetitions. */
 BSMM_DEVICE uint32_t gemm_part_scale(const bsmm_cdna_gemm *p, uint32_t side, uint32_t block) {
     return gemm_part_begin(p) / (BSMM_CDNA_SCALES * block) * p->sides[side].scale_period;
 }
@@ -86,8 +88,9 @@ BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, ui
 #if defined(__gfx950__)
     from.whole = o->direct && !s.ocp && !s.columns ? gemm_part_length(p) / gemm_k(type) : 0;
 #else
-    /* gfx942 has no direct loads here, because loads of four bytes per lane would cover too few
-     * rows at a time. The order of B's rows in LDS repeats only after more rows (gemm_row_of). */
+    /* On gfx942 no stage of this kernel is loaded directly to LDS. A direct load moves only four
+     * bytes per lane there, so a round of loads has few rows. The order of B's rows in LDS repeats
+     * only after more rows (gemm_row_of), so each round would need other addresses. */
     from.whole = 0;
 #endif
     from.buffer = s.columns ? bsmm_isa_buffer(o->o.data + begin * o->pitch + row,

@@ -75,9 +75,9 @@ typedef struct bsmm_cdna_gemm {
     /* k is K. row_tiles and col_tiles are the numbers of workgroup tiles of D along M and along N.
      */
     uint32_t k, row_tiles, col_tiles;
-    /* The kernel multiplies every sum by this factor. The factor is 4 if the GPU reads e4m3
-     * elements as e4m3fnuz. The same bits then mean half the value, in A and in B. Otherwise the
-     * factor is 1. */
+    /* The kernel multiplies every sum by `factor`. It is 4 if the GPU reads e4m3 elements as
+     * e4m3fnuz, because the same bits then mean half the value, in A and in B. Otherwise it is
+     * 1. */
     float factor;
 } bsmm_cdna_gemm;
 

@@ -6,8 +6,9 @@
 
 #include "amdgpu/cdna/gemm_stage.h"
 
-/* The product of a scale of A and a scale of B is safe if its magnitude lies in this range. A safe
- * product times a nonzero sum of a stage is a normal fp32 number and does not overflow. */
+/* The product of a scale of A and a scale of B is safe if its magnitude is from GEMM_LEAST_FACTOR
+ * to GEMM_MOST_FACTOR. A safe product times a nonzero sum of a stage is a normal fp32 number and
+ * does not overflow. */
 #define GEMM_LEAST_FACTOR 0x1p-104f
 #define GEMM_MOST_FACTOR  0x1p64f
 

@@ -1,5 +1,5 @@
-/* FP8 groupwise GEMMs on gfx942 and gfx950: D = A B^T with e4m3 operands (on gfx942 also e4m3fnuz)
- * and fp32 scales for 1 x 128 or 128 x 128 elements, in any scale layout.
+/* These kernels compute FP8 groupwise GEMMs on gfx942 and gfx950: D = A B^T with e4m3 operands (on
+ * gfx942 also e4m3fnuz) and fp32 scales for 1 x 128 or 128 x 128 elements, in any scale layout.
  *
  * The tile of a workgroup has waves_down * row_tiles * 16 rows and waves_across * col_tiles * 16
  * columns. LDS holds two stages of 128 elements of K (gemm_stage.h). The registers of a wave hold

@@ -131,8 +131,8 @@ typedef struct gemm_chores {
     gemm_carrier carrier;
     gemm_lds *ring;  /* `ring` points to the ring buffer in LDS that holds the scales. */
     gemm_lds *stage; /* `stage` points to the stage in LDS that loads fill. */
-    /* `step` is the number of this step of the main loop, and `loading` is that of the step whose
-     * elements are being loaded. */
+    /* `step` is the number of this step of the main loop, and `loading` is the number of the step
+     * whose elements are being loaded. */
     uint32_t step, loading;
     /* `whole` is the number of steps whose elements can be loaded directly to LDS. */
     uint32_t whole;
@@ -153,9 +153,10 @@ BSMM_DEVICE uint32_t gemm_chore_count(gemm_shape s) {
  * wait for it. With three stages, gemm_scaled_wait need not wait for the direct loads of the stage
  * either. */
 BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_place *at, gemm_shape s, uint32_t number) {
-    /* In large tiles of 8-bit elements the direct loads come first, because they delay the matrix
-     * core less than the work with scales does. The waves of a SIMD do that work later, when they
-     * are no longer at the same place. Other kernels would need too many registers. */
+    /* In large tiles of 8-bit elements, the direct loads come before the work with scales. This
+     * order delays the matrix core less: when the work with scales begins, the waves of a SIMD are
+     * no longer at the same place of the loop, so one wave multiplies while another does this work.
+     * In other kernels this order would need too many registers. */
     const uint32_t loads = gemm_stage_loads(s);
     const bool bytes = gemm_bits(s.types[0]) == 8 && gemm_bits(s.types[1]) == 8;
     if (bytes && gemm_scouts(s) && number < GEMM_CHORE_PARTS + loads)
@@ -169,10 +170,11 @@ BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_place *at, gemm_shape s, 
         if (__builtin_expect(c->loading >= c->whole && c->loading < at->steps, 0))
             gemm_load_stage(at, s, c->loading, c->stage);
     } else if (part < gemm_stage_loads(s)) {
-        /* The empty assembly hides from the compiler that these values are the same for all loads.
-         * The compiler then computes the addresses of a load here. Otherwise it would compute those
-         * of all loads ahead of the first one, and the matrix core would wait meanwhile. In small
-         * tiles, where other waves do not fill the time, computing them once is faster. */
+        /* In large tiles, an empty assembly hides from the compiler that these values are the same
+         * for all loads. The compiler then computes the address of a load here. Otherwise it would
+         * compute the addresses of all loads ahead of the first one, and the matrix core would wait
+         * meanwhile. In small tiles it is faster to compute all addresses ahead of the first
+         * load. */
         uint32_t loading = c->loading, stage = (uint32_t)(uintptr_t)c->stage;
         if (gemm_scouts(s)) __asm__ volatile("" : "+s"(loading), "+s"(stage));
         if (__builtin_expect(loading < c->whole, 1)) gemm_load_part(at, s, loading, stage, part);

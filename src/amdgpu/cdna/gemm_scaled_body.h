@@ -1,6 +1,6 @@
-/* Block-scaled GEMMs on gfx950: D = A B^T, where each operand is e4m3, e5m2, e2m3, e3m2 or e2m1
- * with an e8m0 scale for 32 elements of K. The instruction multiplies elements in their stored
- * format. The scales may have any layout.
+/* These kernels compute block-scaled GEMMs on gfx950: D = A B^T. Each operand is e4m3, e5m2, e2m3,
+ * e3m2 or e2m1 with an e8m0 scale for 32 elements of K. The instruction multiplies elements in
+ * their stored format. The scales may have any layout.
  *
  * The tile of a workgroup has waves_down * row_tiles * 16 rows and waves_across * col_tiles * 16
  * columns. LDS holds two or three stages of 128 or 256 elements of K (gemm_k, gemm_stage_count),

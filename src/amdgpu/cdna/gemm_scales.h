@@ -36,10 +36,10 @@ typedef struct gemm_carrier {
     bsmm_i32x4 buffer; /* `buffer` is the memory that holds the scales of A or of B. */
     /* `row` is the offset in bytes of the scales of the thread's row in `buffer`. */
     uint32_t row;
-    /* `at` in lane l is the distance, in scales, from the scale of block 0 along K to that of block
-     * l % 8 in the same row. After 8 blocks the distances grow by `period`. The kernel keeps the
-     * distances in registers of different lanes, because reading another lane's register takes less
-     * time than loading a kernel parameter. */
+    /* `at` in lane l is the distance, in scales, from the scale of block 0 along K to the scale of
+     * block l % 8 in the same row. After 8 blocks the distances grow by `period`. The kernel keeps
+     * the distances in registers of different lanes, because reading another lane's register takes
+     * less time than loading a kernel parameter. */
     uint32_t at, period;
     /* `to` is the offset of the scale of block 0 of the thread's row in a slot of the ring
      * buffer. */
@@ -53,8 +53,8 @@ typedef struct gemm_carrier {
      * of four. `units` is the number of all units. Both are 0 if this wave has no rows, because the
      * tile has fewer rows than the workgroup has threads. */
     uint32_t wide, units;
-    /* `tray` is the kind of scales in the thread's tray in LDS. `unit` is the first unit to which
-     * these scales belong. */
+    /* `tray` says which scales are in the thread's tray in LDS: none, the scales of one step, or
+     * the scales of four units. `unit` is the first unit to which these scales belong. */
     enum { GEMM_NOTHING, GEMM_ONE_STEP, GEMM_FOUR_UNITS } tray;
     uint32_t unit;
 } gemm_carrier;

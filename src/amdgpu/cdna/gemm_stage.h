@@ -110,8 +110,8 @@ BSMM_DEVICE void gemm_scout_ahead(const gemm_place *at, gemm_shape s, uint32_t s
     bsmm_isa_touch(at->scout.buffer, at->scout.lane_offset, offset, step % 2);
 }
 
-/* Stores the sums of a part of K, which gemm_parts.c adds to those of the other parts. A sum of 0
- * becomes NaN if `may_vanish`, because it may be inaccurate. The result is then computed again in
+/* Stores the sums of a part of K, which gemm_parts.c adds to the sums of the other parts. A sum of
+ * 0 becomes NaN if `may_vanish`, because it may be inaccurate. The result is then computed again in
  * double. `row` and `col` are the first row and column of the wave's tile in D. */
 BSMM_DEVICE void gemm_store_part(const bsmm_cdna_gemm *p, gemm_shape s, const gemm_sums sums,
                                  uint32_t row, uint32_t col, bool may_vanish) {

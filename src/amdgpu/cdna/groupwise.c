@@ -5,7 +5,7 @@
 #include "amdgpu/cdna/gemm_promoted_body.h"
 
 /* RECODED is 1 if e4m3 elements must be recoded to e4m3fnuz. The matrix cores of gfx950 multiply
- * e4m3, but those of gfx942 multiply only e4m3fnuz. */
+ * e4m3, but the matrix cores of gfx942 multiply only e4m3fnuz. */
 #if defined(__gfx950__)
 enum { RECODED = 0 };
 #else

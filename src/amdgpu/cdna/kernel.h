@@ -19,10 +19,10 @@ BSMM_DEVICE uint32_t bsmm_thread(void) {
     return __builtin_amdgcn_workitem_id_x();
 }
 
-/* Returns a pointer to the kernel's parameters, which begin with a structure `type`. Kernels use it
- * if they have more parameters than the scalar registers can hold. The empty assembly hides from
- * the compiler that all threads read the same address. The compiler therefore loads a field into
- * vector registers where the kernel uses it. */
+/* Returns a pointer to the kernel's parameters, which begin with a structure `type`. Kernels use
+ * this macro if they have more parameters than the scalar registers can hold. The empty assembly
+ * hides from the compiler that all threads read the same address. The compiler therefore loads a
+ * field into vector registers where the kernel uses it. */
 #define BSMM_PARAMETERS(type)                                                                      \
     ((const type *)(const __attribute__((address_space(4))) type *)bsmm_hidden_parameters())
 

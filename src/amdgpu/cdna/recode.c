@@ -4,7 +4,7 @@
 #include "amdgpu/cdna/recode.h"
 #include "gpu/recode_small.h"
 
-/* Returns the maximum of `most` over all lanes of the wave. Every lane gets it. */
+/* Returns the maximum of `most` over all lanes of the wave. All lanes get the same result. */
 BSMM_DEVICE uint32_t wave_most(uint32_t most) {
     for (int by = 1; by < BSMM_LANES; by *= 2) {
         const int from = 4 * ((int)bsmm_device_lane() ^ by);
@@ -44,7 +44,7 @@ BSMM_KERNEL(BSMM_RECODE_GROUP) move_scales(bsmm_relayout_job job, uint32_t step)
         bsmm_move_store(&job, word, row, column, bsmm_move_load(&job, word, row, column));
 }
 
-/* Copies the elements of a matrix to rows. Each thread copies 8 elements of each row. */
+/* Copies the elements of a matrix to row-major order. Each thread copies 8 elements of each row. */
 BSMM_KERNEL(BSMM_RECODE_GROUP) move_codes(bsmm_codes_job job, uint32_t step) {
     for (uint32_t row = bsmm_group_y(); row < job.rows; row += step)
         bsmm_move_codes(&job, row, (uint32_t)bsmm_recode_thread());

@@ -39,7 +39,7 @@ typedef struct small_m_places {
 
 enum {
     PIECE = 16,
-    ROW = SMALL_M_K * 2, /* ROW is the size of a row in bytes. */
+    ROW = SMALL_M_K * 2, /* ROW is the size in bytes of a row of A in LDS. */
     /* AHEAD is the largest number of steps (128 elements of K each) by which loads run ahead of the
      * multiplication. */
     AHEAD = 3,
@@ -72,8 +72,8 @@ BSMM_DEVICE void write_rows(uint32_t tiles, const small_m_places *at, const smal
             rows->pieces[i];
 }
 
-/* Reads eight elements of row lane % 16 of a tile of A. They are the elements of a step from 32 *
- * (lane / 16) + 8 * quarter on. */
+/* Reads eight elements of row lane % 16 of a tile of A, from element 32 * (lane / 16) + 8 * quarter
+ * of the step on. */
 BSMM_DEVICE bsmm_u32x4 read_row(const small_m_places *at, uint32_t tile, uint32_t quarter) {
     return *(const BSMM_IN_LDS bsmm_u32x4 *)(at->from + tile * SMALL_M_EDGE * ROW +
                                              (at->read ^ quarter * 2 * PIECE));
@@ -149,10 +149,12 @@ BSMM_DEVICE void clear(small_m_shape s, small_m_sums sums) {
             sums[i][j] = (bsmm_f32x4){0, 0, 0, 0};
 }
 
-/* Returns the fp32 scale of an operand's row, or 1. A scale becomes NaN if sums of products would
- * lose bits that matter (small_m_least_sum). With a bf16 or f16 A, a product may underflow before
- * it is multiplied by a large scale. Otherwise a sum may underflow if it is multiplied by two small
- * scales. The operators & and | keep the compiler from making branches. */
+/* Returns the fp32 scale by which the sums of a row are multiplied in each step, or 1 if the
+ * operand has no such scales. A scale outside the kernel's range becomes NaN, so that the results
+ * are computed again in double. If A is bf16 or f16, the range has an upper end, because a tiny
+ * product may underflow before a large scale multiplies it. For other formats of A the range has a
+ * lower end, because two tiny scales may make a sum underflow. The operators & and | keep the
+ * compiler from making branches. */
 BSMM_DEVICE float scale_of(small_m_shape s, small_m_format f, const small_m_stored *stored,
                            uint32_t tile) {
     if (!small_m_has_floats(f)) return 1;

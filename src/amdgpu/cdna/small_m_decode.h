@@ -1,10 +1,8 @@
 /* Decodes elements to bf16 for the kernels for few rows of A (small_m_body.h). A lane decodes 32
  * consecutive elements of a row. If their scales are e8m0 or e4m3, it multiplies them by the
- * scales. The decoded values are exact.
- *
- * If a lane cannot decode elements exactly, because a scale lies outside a range or because it is
- * NaN, one of the 32 decoded values is NaN. The kernels compute the results again in double that
- * depend on such a value. */
+ * scales. The decoded values are exact. If a lane cannot decode elements exactly, because a scale
+ * is NaN or outside the supported range, one of the 32 decoded values is NaN. The kernels then
+ * compute all results that depend on this value again in double. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_DECODE_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_DECODE_H
 
@@ -13,8 +11,8 @@
 
 typedef float small_m_pair __attribute__((ext_vector_type(2)));
 
-/* Joins the high halves of two fp32 numbers, which are the numbers in bf16 if these halves have all
- * of their significant bits. */
+/* Truncates two fp32 numbers to bf16 and returns both in a word. The truncation is exact if the low
+ * half of the fp32 number is 0. */
 BSMM_DEVICE uint32_t small_m_join(float low, float high) {
     return __builtin_amdgcn_perm(bsmm_float_bits(high), bsmm_float_bits(low), 0x07060302);
 }
@@ -93,8 +91,8 @@ BSMM_DEVICE void small_m_split(bsmm_u32x4 from, bsmm_u32x4 *leading, bsmm_u32x4 
 #if defined(__gfx950__)
 
 /* gfx950 has instructions that decode two elements and multiply them by a power of two. `scales` is
- * the factor for all 32 elements (e8m0) or for each 16 of them (e4m3). `nan` is or-ed to the first
- * two decoded elements. */
+ * the factor for all 32 elements (e8m0) or for each 16 of them (e4m3). The bits of `nan` are
+ * combined by OR with the first two decoded elements. */
 typedef struct small_m_factor {
     float scales[2];
     uint32_t nan;
@@ -132,8 +130,9 @@ BSMM_DEVICE uint32_t small_m_decode_scaled(uint32_t word, uint32_t i, float scal
     return small_m_join(pair[0], pair[1]);
 }
 
-/* Decodes elements [8 * quarter, 8 * quarter + 8) of 6 bits. One instruction decodes all 32
- * elements, and the compiler keeps one of the four that this function makes. */
+/* Decodes elements [8 * quarter, 8 * quarter + 8) of 6 bits. The instruction decodes all 32
+ * elements of a lane. This function is called for each quarter, and the compiler joins the four
+ * equal instructions to one. */
 BSMM_DEVICE bsmm_u32x4 small_m_decode_six(small_m_format f, float scale, const bsmm_u32x4 words[2],
                                           uint32_t quarter) {
     typedef uint32_t six __attribute__((ext_vector_type(6)));
@@ -148,7 +147,8 @@ BSMM_DEVICE bsmm_u32x4 small_m_decode_six(small_m_format f, float scale, const b
     return to.quarters[quarter];
 }
 
-/* Decodes elements [8 * quarter, 8 * quarter + 8) of a lane. They keep their order. */
+/* Decodes elements [8 * quarter, 8 * quarter + 8) of a lane. The decoded elements keep their
+ * order. */
 BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *factor,
                                       const bsmm_u32x4 words[2], uint32_t quarter) {
     typedef __bf16 pair __attribute__((ext_vector_type(2)));

@@ -23,8 +23,9 @@ typedef struct small_m_table {
     uint32_t low[2], high[2];
 } small_m_table;
 
-/* `tables` are those of e2m1, one for all 32 elements of a lane (e8m0) or one for each 16 of them
- * (e4m3). `scale` is that of 8-bit elements. `nan` is or-ed to the first two decoded elements. */
+/* `tables` are tables for decoding e2m1: one for all 32 elements of a lane (e8m0 scales), or one
+ * for each 16 of them (e4m3 scales). `scale` is the block scale of 8-bit elements. The bits of
+ * `nan` are combined by OR with the first two decoded elements. */
 typedef struct small_m_factor {
     small_m_table tables[2];
     float scale;
@@ -46,7 +47,7 @@ BSMM_DEVICE small_m_table small_m_table_of(uint32_t half, uint32_t one, uint32_t
  * 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080 and 0x40c0. A scale of 2^(code - 127) adds (code -
  * 127) * 0x80 to each of these codes, and 127 * 0x80 is 0x3f80. */
 BSMM_DEVICE small_m_table small_m_table_of_e8m0(uint32_t code) {
-    const uint32_t one = code << 23 | code << 7; /* `one` is the scale as bf16, twice. */
+    const uint32_t one = code << 23 | code << 7; /* `one` holds the scale as bf16 in both halves. */
     return small_m_table_of((one & 0xffff0000u) - 0x00800000u, one + 0x00400000u, one + 0x00c00080u,
                             one + 0x01400100u);
 }
@@ -140,7 +141,8 @@ BSMM_DEVICE void small_m_decode_eight(small_m_format f, const small_m_factor *fa
     to[1] = small_m_join(second[0], second[1]);
 }
 
-/* Decodes elements [8 * quarter, 8 * quarter + 8) of a lane. They keep their order. */
+/* Decodes elements [8 * quarter, 8 * quarter + 8) of a lane. The decoded elements keep their
+ * order. */
 BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *factor,
                                       const bsmm_u32x4 words[2], uint32_t quarter) {
     uint32_t to[4];

@@ -7,15 +7,15 @@
 
 #include "amdgpu/cdna/small_m_decode.h"
 
-/* These are the largest fp32 scale in the kernels with a bf16 or f16 A, and the smallest one except
- * 0 in the other kernels. */
+/* SMALL_M_MOST_SCALE is the largest fp32 scale that kernels with a bf16 or f16 A take.
+ * SMALL_M_LEAST_SCALE is the smallest nonzero fp32 scale that the other kernels take. */
 #define SMALL_M_MOST_SCALE  0x1p62f
 #define SMALL_M_LEAST_SCALE 0x1p-50f
 
 enum {
     /* SMALL_M_PITCH is the number of floats from one row of A to the next. SMALL_M_TILE is the
-     * number of floats from one tile of 16 x 16 sums to the next. Because of the padding, stores of
-     * a wave go to different banks. */
+     * number of floats from one tile of 16 x 16 sums to the next. Rows have 4 floats of padding, so
+     * that the stores of a wave go to different banks. */
     SMALL_M_PITCH = SMALL_M_EDGE + 4,
     SMALL_M_TILE = SMALL_M_EDGE * SMALL_M_PITCH,
 };
@@ -35,25 +35,26 @@ BSMM_DEVICE bool small_m_is_zero(small_m_format f, const bsmm_cdna_small_m *p, u
     return __builtin_amdgcn_ballot_w64(any) == 0;
 }
 
-/* Returns the smallest magnitude of a sum that is accurate. Below it, terms that were lost to
- * underflow may matter. With a bf16 or f16 A and without fp32 scales, each lost term is at most
- * 2^-149. With such scales, it is multiplied by one and is at most 2^-87. The other kernels lose no
- * terms, because they take no scales that are so small. */
+/* Returns the smallest magnitude of a sum that is accurate. In a smaller sum, terms that were lost
+ * to underflow may matter. With a bf16 or f16 A, a lost term is at most 2^-149. If B has fp32
+ * scales, a scale of at most 2^62 multiplies it, which gives at most 2^-87. The other kernels lose
+ * no terms, because they take no scales that are so small. */
 BSMM_DEVICE float small_m_least_sum(small_m_shape s) {
     if (!small_m_is_wide(s.a)) return 0;
     return small_m_has_floats(s.b) ? 0x1p-56f : 0x1p-118f;
 }
 
-/* Returns true if an fp32 sum may be inaccurate. A smaller sum may have lost terms to underflow. A
- * sum above 2^127, Inf or NaN may come from an overflow, or from a scale outside the kernel's
- * range. */
+/* Returns true if an fp32 sum may be inaccurate. A sum below small_m_least_sum may have lost terms
+ * to underflow. A sum above 2^127, Inf or NaN may come from an overflow, or from a scale outside
+ * the kernel's range. */
 BSMM_DEVICE bool small_m_doubts(small_m_shape s, float sum) {
     const float size = __builtin_fabsf(sum);
     return !(size >= small_m_least_sum(s) && size <= 0x1p127f);
 }
 
-/* Returns the factor by which sums are too small, because elements without scales were decoded to
- * half their value. If elements have fp32 scales, the sum of each step has been corrected. */
+/* Returns the factor by which a sum must be multiplied, because elements without scales were
+ * decoded to half their value. If elements have fp32 scales, the kernel has already corrected the
+ * sum of each step. */
 BSMM_DEVICE float small_m_correction_of_sum(small_m_shape s) {
     const float a = s.a.scale == BSMM_SCALE_NONE ? small_m_correction(s.a) : 1;
     const float b = s.b.scale == BSMM_SCALE_NONE ? small_m_correction(s.b) : 1;
@@ -66,7 +67,8 @@ BSMM_DEVICE bool small_m_takes_row_scales(small_m_shape s) {
            (s.a.elem == BSMM_ELEM_E4M3 && s.a.scale == BSMM_SCALE_NONE);
 }
 
-/* Returns the fp32 scale of a whole row, or 1 if results are not multiplied by such scales. */
+/* Returns the fp32 scale of a whole row, or 1 if the kernel does not multiply results by scales of
+ * whole rows. */
 BSMM_DEVICE float small_m_row_scale(const bsmm_cdna_small_m_side *o, bool has_scales,
                                     uint32_t row) {
     if (!has_scales) return 1;
@@ -151,8 +153,8 @@ BSMM_DEVICE float small_m_add(const BSMM_IN_LDS float *from, uint32_t stride, ui
     return sums[0];
 }
 
-/* Adds the sums of all waves, in the order of the waves, and stores the results. `from` has the
- * sums of wave 0. The sums of each further wave lie `stride` floats after those of the wave before
+/* Adds the sums of all waves, in the order of the waves, and stores the results. `from` points to
+ * the sums of wave 0. The sums of each wave begin `stride` floats after the sums of the wave before
  * it. */
 BSMM_DEVICE void small_m_finish(small_m_shape s, const bsmm_cdna_small_m *p, uint32_t first_row,
                                 const BSMM_IN_LDS float *from, uint32_t stride) {

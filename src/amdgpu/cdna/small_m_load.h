@@ -19,9 +19,9 @@ enum {
     /* SMALL_M_LANE_K is the number of elements of a row that a lane loads in a step. */
     SMALL_M_LANE_K = 32,
     SMALL_M_MOST_TILES = 4,
-    SMALL_M_LOADS =
-        4, /* A lane needs this number of loads for a step of 16 rows of 16-bit elements. */
-    SMALL_M_OUTSIDE = (int)0x80000000u, /* Loads at this offset return 0. */
+    SMALL_M_LOADS = 4, /* SMALL_M_LOADS is the number of loads of a lane for a step of 16 rows of
+                          16-bit elements. */
+    SMALL_M_OUTSIDE = (int)0x80000000u, /* Loads at the offset SMALL_M_OUTSIDE return 0. */
 };
 
 /* Gives the format of an operand by its element type, a value of the enum bsmm_elem, and its scale
@@ -33,8 +33,8 @@ typedef struct small_m_format {
 } small_m_format;
 
 /* Gives the formats of A and B and the size of the part of D that a workgroup computes, in tiles of
- * 16 x 16. b_tiles counts the tiles along the rows of B, and a_tiles those along the rows of A. All
- * members are compile-time constants. */
+ * 16 x 16. b_tiles counts the tiles along the rows of B, and a_tiles counts the tiles along the
+ * rows of A. All members are compile-time constants. */
 typedef struct small_m_shape {
     small_m_format a, b;
     uint32_t b_tiles, a_tiles;
@@ -52,7 +52,7 @@ typedef struct small_m_rows {
     bsmm_u32x4 pieces[SMALL_M_MOST_TILES * SMALL_M_LOADS];
 } small_m_rows;
 
-/* Describes the memory from which a lane loads an operand. The offsets are those of step 0, and
+/* Describes the memory from which a lane loads an operand. The offsets belong to step 0, and
  * `scale_step` is the distance in bytes between the scales of two steps. */
 typedef struct small_m_source {
     __amdgpu_buffer_rsrc_t elements, scales;
@@ -92,8 +92,8 @@ BSMM_DEVICE uint32_t small_m_bits(small_m_format f) {
     return small_m_is_wide(f) ? 16 : f.elem == BSMM_ELEM_E2M1 ? 4 : 8;
 }
 
-/* Returns the number of bytes from the first 16 bytes that a lane loads of a row to the others.
- * 6-bit elements have eight more bytes, 8-bit elements 16 more. */
+/* Returns the distance in bytes from the first 16 bytes that a lane loads of a row to the rest. The
+ * rest has eight bytes of 6-bit elements, or 16 bytes of 8-bit elements. */
 BSMM_DEVICE uint32_t small_m_gap(small_m_shape s, small_m_format f) {
     return small_m_is_scaled(s) && small_m_bits(f) == 8 ? SMALL_M_K / 2 : SMALL_M_LANE_K / 2;
 }
@@ -167,9 +167,9 @@ BSMM_DEVICE bsmm_u32x4 small_m_load_eight(const small_m_source *from, int32_t la
     return (bsmm_u32x4){words[0], words[1], 0, 0};
 }
 
-/* Moves the offsets of a lane's loads outside the operand where the elements of the step lie from
- * `end` on. An fp32 scale is that of the lane's results, not of its elements, so every lane loads
- * it. */
+/* Makes a lane's loads return 0 for elements from `end` on and for their scales. It does so by
+ * offsets that lie outside the operand. fp32 scales are still loaded, because a lane needs them for
+ * its results, which also have elements before `end`. */
 BSMM_DEVICE void small_m_leave(small_m_shape s, small_m_format f, uint32_t tiles,
                                small_m_source *from, uint32_t step, uint32_t end) {
     const uint32_t first = step * SMALL_M_K + small_m_first(s, f);

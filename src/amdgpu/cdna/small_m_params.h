@@ -32,32 +32,35 @@ BSMM_SHARED uint32_t bsmm_cdna_small_m_wave_bytes(bool a_is_wide, uint32_t a_til
     return rows > sums ? rows : sums;
 }
 
-/* These values say how a kernel makes results from sums: the epilogue only rounds sums to D's
- * format (PLAIN), or results are multiplied by fp32 scales of whole rows of A or of B, if B's
- * elements have no other scales. They share a field, so that a kernel finds out by one load that it
- * need only round. */
+/* These flags say how a kernel makes results from sums. PLAIN means that the epilogue only rounds
+ * sums to D's format. A_SCALES and B_SCALES mean that fp32 scales of whole rows of A or of B
+ * multiply the results. The flags share a field, so that one load tells the kernel that it need
+ * only round. */
 enum {
     BSMM_CDNA_SMALL_M_PLAIN = 1,
     BSMM_CDNA_SMALL_M_A_SCALES = 2,
     BSMM_CDNA_SMALL_M_B_SCALES = 4,
 };
 
-/* Describes A or B: the addresses of its elements and scales, their sizes in bytes, its number of
- * rows, and distances in bytes: from row to row, from the scales of a step (128 elements of K) to
- * those of the next step, and from the scales of 2^scale_shift rows to those of the next rows. */
+/* Describes A or B by the addresses of its elements and scales, their sizes in bytes, and its
+ * number of rows. All distances are in bytes. `pitch` is the distance from row to row. scale_step
+ * is the distance from the scales of a step (128 elements of K) to the scales of the next step.
+ * scale_pitch is the distance from the scales of 2^scale_shift rows to the scales of the next
+ * rows. */
 typedef struct bsmm_cdna_small_m_side {
     const uint8_t *data, *scales;
     uint32_t bytes, scale_bytes, rows, pitch, scale_step, scale_pitch, scale_shift;
 } bsmm_cdna_small_m_side;
 
 typedef struct bsmm_cdna_small_m {
-    bsmm_cdna_small_m_side a, b; /* A kernel needs these fields first. */
+    bsmm_cdna_small_m_side a, b; /* The fields that a kernel needs first come first. */
     uint32_t k;
     uint32_t waves; /* The `waves` waves of a workgroup divide K among them. */
     /* Each wave multiplies `steps_each` steps of 128 elements of K. The first `longer` waves
      * multiply one step more. */
     uint32_t steps_each, longer;
-    uint32_t finish; /* `finish` is a sum of BSMM_CDNA_SMALL_M_PLAIN and the values after it. */
+    uint32_t finish; /* `finish` is a sum of the flags BSMM_CDNA_SMALL_M_PLAIN, _A_SCALES and
+                        _B_SCALES. */
     bsmm_gpu_operand a_operand, b_operand;
     bsmm_gpu_epilogue epilogue;
 } bsmm_cdna_small_m;

@@ -1,4 +1,4 @@
-/* FP8 groupwise products on gfx942 with a tall tile: the kernels compute D = A B^T with e4m3 or
+/* These kernels compute FP8 groupwise products on gfx942 with a tall tile: D = A B^T with e4m3 or
  * e4m3fnuz operands. The fp32 scales of A cover 1 x 128 or 128 x 128 elements, and those of B cover
  * 128 x 128 elements. Operands are aligned for loads of 16 bytes (4 bytes if column-major), and K
  * is a multiple of 128. The kernels of cdna/gemm_promoted_body.h compute the same products without
@@ -43,8 +43,8 @@ typedef struct tall_scales {
     __amdgpu_buffer_rsrc_t buffers[2];
     /* `rows` and `col` are the byte offsets of the scales of the first block of K. */
     uint32_t rows[TALL_TILES], col;
-    /* Lane l holds element l % 8 of the field `scale_at` of bsmm_cdna_side. Reading the register of
-     * another lane takes less time than loading a kernel parameter. */
+    /* `at` in lane l is element l % 8 of the field `scale_at` of bsmm_cdna_side. Reading the
+     * register of another lane takes less time than loading a kernel parameter. */
     uint32_t at[2], period[2];
     /* `row` and `all` are the scales of one step, i.e. of 128 elements of K. */
     float row[TALL_TILES], all;
@@ -225,7 +225,7 @@ BSMM_DEVICE void tall_half_step(tall_wave *w, tall_relay *r, tall_scales *g, gem
     }
 }
 
-/* The function from here on computes a whole tile. */
+/* The functions from here on compute a whole tile. */
 
 BSMM_DEVICE tall_wave tall_wave_of(const gemm_place *at) {
     const uint32_t row = gemm_lane() % BSMM_CDNA_EDGE, piece = gemm_lane() / BSMM_CDNA_EDGE;

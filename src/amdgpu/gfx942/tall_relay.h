@@ -20,8 +20,8 @@
  * of each SIMD have three such tasks, so that all SIMDs have equal work. */
 enum { TALL_PIECES = 4, TALL_ROW_PIECES = 3 };
 
-/* A wave without work writes to at most TALL_UNUSED bytes of LDS, which nothing reads. It loads
- * from TALL_NOWHERE, which is an offset beyond every column-major operand. */
+/* A wave without work writes to at most TALL_UNUSED bytes of LDS, which nothing reads. Such a wave
+ * loads from TALL_NOWHERE, which is an offset beyond every column-major operand. */
 enum { TALL_UNUSED = 2048 };
 #define TALL_NOWHERE 0x80000000u
 
@@ -35,7 +35,7 @@ typedef struct tall_relay {
     uint64_t pitch[2];
     uint32_t from[2];
     uint32_t to[2]; /* `to` holds the lane's offset in each half in LDS. */
-    uint32_t nan;   /* has bit 7 of a byte set if the thread has met a NaN (e4m3 only) */
+    uint32_t nan;   /* `nan` has bit 7 of a byte set if the thread has met a NaN (e4m3 only). */
     bsmm_i32x4 pieces[2][TALL_PIECES];
 } tall_relay;
 
@@ -62,8 +62,8 @@ BSMM_DEVICE void tall_recode(tall_relay *r, uint32_t half, uint32_t n, uint32_t 
         r->pieces[half][n][w] = (int32_t)tall_fnuz_of_ocp((uint32_t)r->pieces[half][n][w], &r->nan);
 }
 
-/* The functions from here on handle row-major operands. Piece n of a thread is of A for n = 0 and
- * 1, and of B for n = 2. */
+/* The functions from here on handle row-major operands. Pieces 0 and 1 of a thread belong to A, and
+ * piece 2 belongs to B. */
 
 BSMM_DEVICE __amdgpu_buffer_rsrc_t tall_buffer(const gemm_place *at, bool side) {
     const bsmm_i32x4 a = at->sources[0].buffer, b = at->sources[1].buffer;

@@ -1,7 +1,8 @@
 /* Defines kernels for operands with an e8m0 scale for each 32 elements along K.
  * cdna/gemm_scaled_body.h implements the kernels. A file that includes this file first defines
- * A_TYPE, the type of A's elements (BSMM_F8F6F4_...). It gets a kernel with a small tile for each
- * type of B's elements. With the macro LARGE the file then defines kernels with a large tile. */
+ * A_TYPE, the type of A's elements (BSMM_F8F6F4_...). This file then defines a kernel with a small
+ * tile for each type of B's elements. With the macro LARGE it also defines kernels with a large
+ * tile. */
 #include "amdgpu/cdna/gemm_scaled_body.h"
 
 /* These macros define a kernel for B with elements of type `TYPE`. The name of the kernel ends in

@@ -140,8 +140,8 @@ static uint64_t bytes_of(const bsmm_operand *o) {
            (uint64_t)o->m.cols * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns true if the offsets of the scales of `count` blocks of rows or columns are multiples of
- * the second block's offset. */
+/* Returns true if the scales of `count` consecutive blocks of rows or columns are evenly spaced in
+ * memory. */
 static bool is_even(const bsmm_axis_map *map, int64_t block, int64_t count) {
     bool even = true;
     for (int64_t i = 2; even && i < count; i++)
@@ -185,7 +185,7 @@ static const char *refuse_bytes(uint64_t bytes, char name, const char *what, cha
 }
 
 /* Returns NULL if the kernels can read an operand. Otherwise writes the reason to `why` and returns
- * it. `unit` is the number of elements of which its rows' distance must be a multiple. */
+ * it. The distance between two rows must be a multiple of `unit` elements. */
 static const char *refuse_side(const bsmm_operand *o, char name, int64_t unit, char *why,
                                size_t size) {
     const char *reason = bsmm_gpu_refuse_order(o, name, why, size);
@@ -227,9 +227,10 @@ static const char *refuse_sides(const bsmm_product *p, char *why, size_t size) {
     return reason;
 }
 
-/* Returns true if a workgroup computes 32 rows of B instead of 16. A is then read fewer times. For
- * up to 16 rows of A this is so only if workgroups with 16 rows of B would be so many that each
- * could have only one wave. For more rows of A it is so if all compute units then have work. */
+/* Returns true if a workgroup shall compute 32 rows of B instead of 16, so that A is read fewer
+ * times. For up to 16 rows of A, the function returns true only if there would be so many
+ * workgroups with 16 rows of B that each could have only one wave. For more rows of A, it returns
+ * true if all compute units have work even with 32 rows of B per workgroup. */
 static bool is_wide(const bsmm_product *p, int64_t units) {
     const int64_t edge = BSMM_CDNA_SMALL_M_EDGE, tiles = bsmm_ceil_div(p->d.m.cols, edge);
     return p->d.m.rows <= edge ? tiles > units * WAVES / 2 : bsmm_ceil_div(tiles, 2) >= units;
@@ -252,14 +253,16 @@ static void choose(const bsmm_product *p, small_m_state *s) {
     s->job.waves = each > 1 ? (uint32_t)each : 1;
 }
 
-/* Returns true if the epilogue only rounds sums, unless a run has global scales. */
+/* Returns true if the epilogue only rounds sums to D's format. The function ignores global scales
+ * (second-level scales), which are known only when the plan runs. */
 static bool is_plain(const bsmm_product *p) {
     const uint32_t elem = p->d.m.format.elem;
     const bool known = elem == BSMM_ELEM_F32 || elem == BSMM_ELEM_F16 || elem == BSMM_ELEM_BF16;
     return known && p->alpha == 1 && !p->has_c && !p->bias_elem;
 }
 
-/* Returns the bytes from the scale of row or column 0 to that of number `index`. */
+/* Returns the distance in bytes from the scale of row or column 0 to the scale of row or column
+ * `index`. */
 static uint32_t scale_distance(const bsmm_operand *o, const bsmm_axis_map *map, int64_t index) {
     return (uint32_t)(bsmm_axis_at(map, (uint32_t)index) *
                       bsmm_scale_row_of(o->m.format.scale)->bytes);
@@ -279,8 +282,9 @@ static bsmm_cdna_small_m_side side_of(const bsmm_operand *o) {
     };
 }
 
-/* Returns the operands by whose scales the kernel multiplies results (BSMM_CDNA_SMALL_M_A_SCALES).
- * Their fp32 scales cover whole rows, and the formats of the kernel have no scales. */
+/* Returns the flags BSMM_CDNA_SMALL_M_A_SCALES and _B_SCALES. A flag is set if the operand has fp32
+ * scales of whole rows and the kernel's format for it has no scales, so that the kernel multiplies
+ * results by these scales. */
 static uint32_t scales_at_end(const bsmm_product *p) {
     const pair *formats = find_pair(p);
     const bool a = has_row_scales(&p->a) && formats->a.scale == BSMM_SCALE_NONE;

@@ -93,9 +93,9 @@ static int64_t count_units(const bsmm_product *p) {
     return device->compute_units > 0 ? device->compute_units : 1;
 }
 
-/* Returns the number of elements of K of which the length of each part of K is a multiple. The
- * offsets of scales then repeat in each part, and wide loads of e8m0 scales begin at the part's
- * first scale (cdna/gemm_scales.h). */
+/* The length of each part of K must be a multiple of the number of elements that this function
+ * returns. The offsets of scales then repeat in each part, and wide loads of e8m0 scales begin at
+ * the part's first scale (cdna/gemm_scales.h). */
 static int64_t part_unit(const bsmm_product *p) {
     const int64_t repeat = BSMM_CDNA_SCALES * (int64_t)p->a.m.format.block_cols;
     const int64_t wide = 4 * (int64_t)BSMM_CDNA_K;
@@ -186,8 +186,8 @@ void bsmm_mfma_begin(const bsmm_product *p, const bsmm_mfma_tile *tile, float fa
     (BSMM_CDNA_PART_WAVES * BSMM_CDNA_EDGE * (BSMM_CDNA_PART_COLS + 4) * (uint32_t)sizeof(float))
 static const bsmm_hip_function add_parts = {"cdna/gemm_parts", "add_parts", ADDING_BYTES};
 
-/* If the operands turn out not to be aligned, a run uses a smaller tile, which needs no more
- * memory. */
+/* If the operands turn out not to be aligned, a run uses a smaller tile. The smaller tile needs at
+ * most as much memory. */
 uint64_t bsmm_mfma_workspace_bytes(const bsmm_product *p, const void *state) {
     const bsmm_mfma_state *s = state;
     const uint64_t sums = (uint64_t)s->tile->rows * s->tile->cols * sizeof(float);

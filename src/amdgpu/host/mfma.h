@@ -39,8 +39,8 @@ const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, 
 double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile, uint32_t parts);
 
 /* Returns the largest number of parts into which K may be divided (split-K), so that each compute
- * unit has at most one part of a tile. It is 1 if the caller wants an order of additions that does
- * not depend on M and N. */
+ * unit has at most one part of a tile. The number is 1 if the caller wants an order of additions
+ * that does not depend on M and N. */
 uint32_t bsmm_mfma_most_parts(const bsmm_product *p, const bsmm_mfma_tile *tile);
 
 /* Returns the number of parts of K (split-K) with the least estimated time. */
@@ -50,8 +50,8 @@ uint32_t bsmm_mfma_choose_parts(const bsmm_product *p, const bsmm_mfma_tile *til
  * product's K and distances between rows (or columns). */
 bool bsmm_mfma_fits(const bsmm_product *p, const bsmm_mfma_tile *tile);
 
-/* Returns the tile of a list with the least estimated time (bsmm_mfma_estimate) of those that fit
- * (bsmm_mfma_fits). The first entry must fit every product. */
+/* Returns the tile with the least estimated time (bsmm_mfma_estimate) among the tiles of a list
+ * that fit (bsmm_mfma_fits). The first entry must fit every product. */
 const bsmm_mfma_tile *bsmm_mfma_choose(const bsmm_product *p, const bsmm_mfma_tile *tiles,
                                        uint32_t count);
 

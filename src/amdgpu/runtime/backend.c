@@ -56,10 +56,10 @@ static bsmm_status find_owner(const bsmm_hip_device *d, const void *pointer, boo
     union {
         const void *given;
         void *taken;
-        /* HIP takes a pointer that is not const, but it only looks at the address. */
+        /* HIP's function declares the pointer without const, but only reads the address. */
     } both = {.given = pointer};
-    /* The call succeeds for every address. For memory that HIP did not allocate it reports the
-     * memory type 0. */
+    /* The call succeeds for every address. For memory that HIP did not allocate, the memory type is
+     * 0. */
     BSMM_HIP_TRY(d->driver, hipDrvPointerGetAttributes, 2, attributes, values, both.taken);
     *is_device = type == d->driver->device_type;
     return BSMM_OK;
