@@ -6,9 +6,9 @@
 
 typedef struct gfx9_shadow {
     uint32_t write_epoch, read_epoch;
-    /* `writer` and `reader` are the waves of the last write and read. `readers` tells if several
-     * waves have read the byte, and `atomic` if the write was an atomic. `late` counts the pending
-     * loads that will write the byte. */
+    /* `writer` and `reader` are the waves of the last write and read. `readers` is nonzero if
+     * several waves have read the byte. `atomic` is nonzero if the write was an atomic. `late`
+     * counts the pending loads that will write the byte. */
     uint8_t writer, reader, readers, atomic, late;
 } gfx9_shadow;
 #endif

@@ -7,9 +7,9 @@
 
 /* Names what an instruction does to a register, as bits of a mask. */
 enum { BY_VALU = 1, BY_TRANS = 2, BY_HALF = 4, BY_SALU = 8, BY_STORE = 16, BY_CMPX = 32 };
-/* Names the registers of the later instruction that a row concerns. */
+/* Names the registers of the later instruction that a row of the hazard table concerns. */
 enum regs { ALL, SOURCES, SOURCES_S, FIRST, LANE, RESULT, ONE };
-/* Names the later instructions, as bits of a mask. */
+/* Names the later instructions that a row of the hazard table concerns, as bits of a mask. */
 enum {
     TO_VALU = 1,
     TO_VMEM = 2,
@@ -116,8 +116,8 @@ void gfx9_hazards_of(gfx9_inst *i) {
         if (rows[k].to & uses) i->hazards |= 1u << k;
 }
 
-/* Returns the distance in wait states between the current instruction and the last one that did
- * one of `by` to the register. */
+/* Returns the distance in wait states between the current instruction and the last one that
+ * affected the register in a way whose bit is set in `by`. */
 static uint64_t distance(const gfx9_wave *w, uint32_t reg, uint32_t by) {
     uint64_t last = 0;
     for (uint32_t k = 0; k < HAZARD_KINDS; k++)
@@ -130,7 +130,8 @@ static uint32_t number_of(const gfx9_operand *o) {
     return o->place == SGPR ? (uint32_t)VGPRS + o->reg : o->reg;
 }
 
-/* Returns the distance for the registers of an operand that lie in the file `place`. */
+/* Returns the distance in wait states for the registers of an operand in the register file
+ * `place`. */
 static uint64_t operand_distance(const gfx9_wave *w, const gfx9_operand *o, int place,
                                  uint32_t by) {
     uint64_t least = ~0ull;

@@ -132,8 +132,8 @@ HIP hipError_t hipMemGetInfo(size_t *available, size_t *total) {
 }
 
 /* Lists the values of device attributes for both architectures, by the number of
- * hipDeviceAttribute_t in ROCm 6. Attributes that are missing here are 0. The L2 size is that of
- * one XCD. */
+ * hipDeviceAttribute_t in ROCm 6. Attributes that are missing here are 0. The L2 size is the size
+ * of the L2 of one XCD. */
 typedef struct {
     int attribute, values[ARCHS];
 } attribute;
@@ -196,9 +196,9 @@ static const struct {
     {{648, 0}, 4, 72},       {{652, 772}, 4, 24}, {{696, 0}, 8, 75},   {{1416, 376}, 8, 10002},
     {{1424, 352}, 4, 10000},
 };
-/* Gives, for the two layouts, the offsets of the members of hipDeviceProp_t that are no attributes,
- * and the sizes in bytes. The member `arch` is a set of bits for abilities such as 64-bit atomics.
- */
+/* `memory`, `name`, `bus` and `arch` are the offsets of members of hipDeviceProp_t that are no
+ * attributes, and `bytes` is the size of hipDeviceProp_t. The member `arch` is a set of bits for
+ * abilities such as 64-bit atomics. */
 enum { R0600, R0000 };
 static const struct {
     size_t memory, name, bus, arch, bytes;

@@ -100,7 +100,7 @@ HIP hipError_t hipGraphGetNodes(hip_graph *g, hip_work **nodes, size_t *count) {
 }
 
 /* Copies the nodes of `g` to `made` in an order in which each node comes after the nodes on which
- * it depends. waits[k] is the number of nodes that must be copied before node k. It is TAKEN after
+ * it depends. waits[k] is the number of nodes that must be copied before node k, or TAKEN after
  * node k has been copied. */
 static hipError_t sort_nodes(const hip_graph *g, hip_graph *made, size_t *waits) {
     enum { TAKEN = -1 };

@@ -12,7 +12,7 @@ typedef struct hip_work {
     const void *from;
     /* A copy has `count` bytes a row, and a fill has `count` elements of `unit` bytes a row. A copy
      * or a fill has rows[0] rows in each of rows[1] slices, where 0 means 1. The rows of the
-     * destination are to_pitch[0] bytes apart, and its slices to_pitch[1] bytes. */
+     * destination are to_pitch[0] bytes apart, and its slices are to_pitch[1] bytes apart. */
     size_t count, unit, rows[2], to_pitch[2], from_pitch[2];
     uint32_t value;
     /* `function` is the kernel of a launch, whose arguments are in `bytes`. */

@@ -1,4 +1,5 @@
-/* Implements the functions of HIP that add nodes to a graph. Structs are those of HIP's headers. */
+/* Implements the functions of HIP that add nodes to a graph. The structs have the layout of the
+ * structs in HIP's headers. */
 #include "hip_graph.h"
 #include <stdlib.h>
 

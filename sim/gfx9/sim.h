@@ -39,8 +39,8 @@ typedef struct gfx9_inst gfx9_inst;
 
 typedef struct {
     enum gfx9_arch arch;
-    /* Points to the segments of the code object as they lie in memory. The memory comes from
-     * sim_memory_alloc, so that kernels can read it as device memory. */
+    /* `image` points to the segments of the code object as they lie in memory. The memory comes
+     * from sim_memory_alloc, so that kernels can read it as device memory. */
     uint8_t *image;
     uint64_t image_size;
     gfx9_kernel *kernels;
@@ -50,15 +50,16 @@ typedef struct {
     struct {
         char name[256];
         uint64_t offset, size;
-    } * objects; /* Lists the module's variables, which hipModuleGetGlobal finds by name. */
+    } * objects; /* `objects` lists the module's variables, which hipModuleGetGlobal finds by name.
+                  */
     uint32_t object_count;
     gfx9_inst *code;
     uint32_t code_count;
     /* `orders` is true if the code has atomics on global memory. Their results depend on the order
      * of workgroups, so the simulator then runs the workgroups in a fixed order. */
     bool orders;
-    /* Holds for each 32-bit word of `image` the index in `code` of the instruction that begins
-     * there, or -1. */
+    /* `index` holds for each 32-bit word of `image` the index in `code` of the instruction that
+     * begins there, or -1. */
     int32_t *index;
     /* `lines` holds the source line of each instruction (lines.h), or is NULL. */
     struct gfx9_lines *lines;
@@ -168,9 +169,9 @@ struct gfx9_inst {
     int32_t offset, offset1, target;
     /* `hazards` has a bit for each row of hazards.c that concerns this instruction. */
     uint32_t hazards;
-    uint8_t effects; /* Tells what the instruction does to registers. */
+    uint8_t effects; /* `effects` tells what the instruction does to registers. */
     gfx9_operand op[8];
-    sim_record *record; /* Counts executions of the opcode, or is NULL. */
+    sim_record *record; /* `record` counts executions of the opcode, or is NULL. */
 };
 
 extern uint64_t gfx9_shared_base, gfx9_private_base;
@@ -186,7 +187,7 @@ typedef struct {
     uint64_t exec;
     uint32_t lds_at[LANES];
     const gfx9_inst *inst;
-    uint32_t mask; /* Holds the bits of each register that the memory operation changes. */
+    uint32_t mask; /* `mask` holds the bits of each register that the memory operation changes. */
     uint32_t data[16][LANES];
 } gfx9_pending;
 
@@ -201,21 +202,22 @@ struct gfx9_wave {
      * that the DPP modifier of the current instruction allows to write. */
     uint64_t lane_exec, dpp_lanes;
     uint32_t scc, mode, pc, stop;
-    /* Holds the mode that s_set_gpr_idx has set. Bits 1, 2 and 4 add the index in M0 to the
-     * register numbers of the three sources. Bit 8 adds the index to the register number of the
+    /* `indexed` holds the mode that s_set_gpr_idx has set. Bits 1, 2 and 4 add the index in M0 to
+     * the register numbers of the three sources. Bit 8 adds the index to the register number of the
      * result. */
     uint32_t indexed;
     gfx9_group *group;
     uint8_t *scratch;
     uint32_t scratch_size, id;
     uint64_t steps;
-    /* Lists the memory operations that have not finished, the oldest first. */
+    /* `pending` lists the memory operations that have not finished, the oldest first. */
     gfx9_pending *pending;
     uint32_t pending_count, pending_room;
     uint8_t late_v[VGPRS], late_s[SGPRS];
     uint64_t random;
-    uint64_t written[VGPRS]; /* Holds for each VGPR a mask of the lanes that have written it. */
-    /* Counts the wait states so far, i.e. one for each instruction plus those of s_nop. */
+    uint64_t written[VGPRS]; /* `written` holds for each VGPR a mask of the lanes that have written
+                                it. */
+    /* `issued` counts the wait states so far, i.e. one for each instruction plus those of s_nop. */
     uint64_t issued;
     /* `ready` and `free` hold for each VGPR the first wait state in which an instruction may read
      * it or write it, after a matrix instruction has written it or has read it as C. */
@@ -227,10 +229,10 @@ struct gfx9_wave {
      * instruction. */
     uint16_t result_of[VGPRS];
     uint64_t ready_as_c[2][VGPRS], ready_as_own_c[VGPRS];
-    /* Holds for each kind of effect and each register the wait state of the last effect on the
-     * register. The registers are the VGPRs, the SGPRs and MODE (hazards.c). */
+    /* `touched` holds, for each kind of effect and each register, the wait state of the last effect
+     * on the register. The registers are the VGPRs, the SGPRs and MODE (hazards.c). */
     uint64_t touched[HAZARD_KINDS][VGPRS + SGPRS + 1];
-    /* Points to the trace that the time model records (time.h), or is NULL. */
+    /* `trace` points to the trace that the time model records (time.h), or is NULL. */
     struct gfx9_trace *trace;
 };
 
@@ -239,13 +241,13 @@ struct gfx9_group {
     const gfx9_kernel *kernel;
     uint8_t *lds;
     uint32_t lds_size, wave_count, epoch;
-    /* Records the last accesses to each byte of LDS, or is NULL if checks are off. */
+    /* `shadow` records the last accesses to each byte of LDS, or is NULL if checks are off. */
     struct gfx9_shadow *shadow;
     gfx9_wave *waves;
     uint32_t checks;
     /* `seed` is the seed of the launch, which varies the order in which MFMA adds. */
     uint64_t seed;
-    char *error; /* Receives the message of the first failure. The buffer has 512 bytes. */
+    char *error; /* `error` receives the message of the first failure. The buffer has 512 bytes. */
 };
 
 /* Stops the wave with an error. The message contains the formatted text, the kernel, the address,
@@ -297,7 +299,8 @@ enum { STALL_VMEM, STALL_LGKM, STALL_BARRIER, STALL_MATRIX, STALL_ISSUE };
  * them as an array. All fields except `seconds`, `cycles` and `rounds` are sums over the
  * workgroups that the model has replayed. */
 typedef struct {
-    double seconds; /* Includes the fixed cost of a launch, and is 0 if the launch was not timed. */
+    double seconds; /* `seconds` includes the fixed cost of a launch. It is 0 if the launch was not
+                       timed. */
     /* `cycles` counts the cycles of the whole launch, without the fixed cost of a launch.
      * `replayed` counts the cycles of the workgroups that the model has replayed. */
     double cycles, replayed;
@@ -318,7 +321,7 @@ typedef struct {
     /* `l1_bytes`, `l2_bytes`, `mall_bytes` and `hbm_bytes` count the bytes that each cache level
      * and HBM have delivered or received. */
     double l1_bytes, l2_bytes, mall_bytes, hbm_bytes;
-    double stalls[STALLS]; /* Counts the cycles in which waves wait, for each cause. */
+    double stalls[STALLS]; /* `stalls` counts the cycles in which waves wait, for each cause. */
 } gfx9_times;
 /* Returns the number of passes (of 4 cycles each) that a matrix instruction takes. */
 uint32_t gfx9_passes(const gfx9_inst *inst);
@@ -330,17 +333,18 @@ typedef struct {
      * three dimensions. */
     uint32_t grid[3], block[3];
     uint32_t dynamic_lds;
-    const void *kernarg; /* Points to the kernel's explicit arguments as they lie in memory. */
+    const void
+        *kernarg; /* `kernarg` points to the kernel's explicit arguments as they lie in memory. */
     size_t kernarg_size;
     uint32_t checks;
     /* `seed` varies the order of waves, and the order in which MFMA adds. `limit` is the largest
      * number of instructions that a wave may execute, or 0 for the default. */
     uint64_t seed, limit;
-    /* The simulator writes here the number of instructions that the launch has executed. */
+    /* The simulator writes the number of instructions that the launch has executed to `steps`. */
     uint64_t steps;
     enum sim_timed timed;
-    gfx9_times times; /* The simulator writes here the time of the launch. */
-    /* The simulator writes here the lines at which waves wait longest, the longest first. */
+    gfx9_times times; /* The simulator writes the time of the launch to `times`. */
+    /* The simulator writes the lines at which waves wait longest to `hot`, the longest first. */
     sim_hot hot[HOT_LINES];
 } gfx9_launch;
 bool gfx9_dispatch(gfx9_object *object, const gfx9_kernel *kernel, gfx9_launch *launch,

@@ -49,7 +49,7 @@ typedef struct {
 } group;
 
 typedef struct {
-    /* Holds the cycle in which each unit of a SIMD becomes free, by cost class. */
+    /* `unit` holds the cycle in which each unit of a SIMD becomes free, by cost class. */
     double unit[SIMDS][COST_BRANCH + 1];
     double lds, l1;
     uint32_t waves;
@@ -58,14 +58,16 @@ typedef struct {
 
 typedef struct {
     const gfx9_timing *t;
-    uint8_t *kinds; /* Holds for each instruction of the code object its kind (enum kind). */
+    uint8_t
+        *kinds; /* `kinds` holds for each instruction of the code object its kind (enum kind). */
     wave *waves;
     group *groups;
     cu *cus;
-    sim_turns turns; /* Holds the waves that can continue. */
+    sim_turns turns; /* `turns` holds the waves that can continue. */
     gfx9_levels memory;
     gfx9_times *r;
-    /* Holds for each instruction of the code object the cycles of its stalls, by cause. */
+    /* `stalls` holds, for each instruction of the code object, the cycles of its stalls, by
+     * cause. */
     double (*stalls)[STALLS];
     double end;
 } replay;

@@ -12,11 +12,11 @@ struct gfx9_timing {
     /* `wave_count` counts the waves of a workgroup. `resident` counts the workgroups that a compute
      * unit runs at once. */
     uint32_t wave_count, resident;
-    /* `all_groups` counts the workgroups of the launch. `xcd_groups` counts those of them that run
-     * on XCD 0. */
+    /* `all_groups` counts the workgroups of the launch. `xcd_groups` counts the workgroups of the
+     * launch that run on XCD 0. */
     uint32_t all_groups, xcd_groups;
-    uint32_t cus;    /* Counts the compute units of an XCD. */
-    uint32_t groups; /* Counts the workgroups of XCD 0 that the model replays. */
+    uint32_t cus;    /* `cus` counts the compute units of an XCD. */
+    uint32_t groups; /* `groups` counts the workgroups of XCD 0 that the model replays. */
     /* Entry g * wave_count + n is the trace of wave n of replayed workgroup g. */
     struct gfx9_trace *traces;
 };

@@ -10,12 +10,12 @@ enum { FLAT, GLOBAL, SCRATCH, BUFFER };
 enum { LOAD, STORE, ATOMIC };
 
 typedef struct {
-    /* Holds the host address of each lane's data. It is NULL if the lane accesses a buffer past
-     * its end. Such a load returns 0, and such a store does nothing. */
+    /* `at` holds the host address of each lane's data. It is NULL if the lane accesses a buffer
+     * past its end. Such a load returns 0, and such a store does nothing. */
     uint8_t *at[LANES];
     uint64_t active;
-    /* For a buffer access, this is the number of bytes from `at` to the buffer's end. An access of
-     * more bytes has no effect. */
+    /* `limit` is, for a buffer access, the number of bytes from `at` to the buffer's end. An access
+     * of more bytes has no effect. */
     int64_t limit[LANES];
     bool local;
 } places;

@@ -27,7 +27,7 @@ void gfx9_stop(gfx9_wave *w, const gfx9_inst *i, const char *format, ...) {
  * for f32 or f64 instructions. */
 static void set_host_mode(uint32_t mode, bool f64) {
     /* Maps the rounding modes of GFX9 (0 is nearest even, 1 is up, 2 is down, 3 is toward zero) to
-     * those of the x86 register MXCSR. */
+     * the rounding modes of the x86 register MXCSR. */
     static const uint32_t rounding[] = {0, 2, 1, 3};
     const uint32_t round = mode >> (f64 ? 2 : 0) & 3, denormals = mode >> (f64 ? 6 : 4) & 3;
     const uint32_t flush = (denormals & 1 ? 0 : 0x40u) | (denormals & 2 ? 0 : 0x8000u);
