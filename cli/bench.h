@@ -15,8 +15,8 @@ typedef struct cli_bench_values {
     const char *kernel, *device, *plot, *recipe, *peer, *relayout, *packed, *surface;
     bool json, bench, no_pack_b, cold, quantized, quantize, dequantize, amax, fast, counters,
         sampled, challenge, check, fidelity;
-    /* With --challenge, `all_shapes` is true if the command measures all of the challenge's shapes.
-     * It is false if -M, -N and -K give one shape. */
+    /* `all_shapes` is true if the command measures every shape of AMD's FP8 groupwise challenge. It
+     * is false if -M, -N and -K give one shape. */
     bool all_shapes;
 } cli_bench_values;
 
@@ -27,15 +27,15 @@ extern const cli_column cli_bench_product_columns[], cli_bench_recode_columns[],
 /* CLI_CHALLENGE_FORMATS names the formats of A and B in AMD's FP8 groupwise challenge. */
 #define CLI_CHALLENGE_FORMATS "fp8_group128_fnuz:fp8_block128_fnuz"
 
-/* cli_bench_challenge_shapes returns the number of shapes of the challenge.
- * cli_bench_challenge_shape returns the sizes (M, N, K) of one shape. */
+/* cli_bench_challenge_shapes returns the number of shapes (M, N, K) of AMD's FP8 groupwise
+ * challenge. cli_bench_challenge_shape returns one of these shapes. */
 int64_t cli_bench_challenge_shapes(void);
 void cli_bench_challenge_shape_at(int64_t index, int64_t sizes[3]);
-/* Checks the options of a command with --challenge. Returns an exit status. */
+/* Checks the options of a command line that has --challenge. Returns an exit status. */
 int cli_bench_check_challenge(const cli_bench_values *values);
 
-/* Returns the number of shapes in the ranges of M and K, or of the challenge. M doubles from one
- * shape to the next. */
+/* Returns the number of shapes that the command measures. The options give ranges of M and K, in
+ * which M doubles from one shape to the next, or they select the shapes of AMD's challenge. */
 int64_t cli_bench_shapes(const cli_bench_values *values);
 
 /* Gives the sizes (M, N, K) of shape number `index`, in the order of the output. */
@@ -63,8 +63,8 @@ typedef struct cli_bench_trust {
     int attempts; /* `attempts` counts the attempts to measure the row. */
 } cli_bench_trust;
 
-/* Defines the output columns that cli_bench_trust_cells fills from the fields of a
- * cli_bench_trust. */
+/* Defines the output columns for the fields of a cli_bench_trust. cli_bench_trust_cells prints
+ * their cells. */
 #define CLI_BENCH_TRUST_COLUMNS                                                                    \
     {"probe_share", NULL, true,                                                                    \
      "the row's own probe / the best probe of the run: 1 is undisturbed"},                         \
@@ -75,7 +75,8 @@ typedef struct cli_bench_trust {
             "0.9, or the product was faster than its ceiling"                                      \
     }
 
-/* Defines the first output columns of tables of products, which cli_bench_job_cells fills. */
+/* Defines the output columns that describe a product: its formats and sizes. cli_bench_job_cells
+ * prints their cells. */
 #define CLI_BENCH_JOB_COLUMNS                                                                      \
     {"format", "format", false, "the formats as they were given"},                                 \
         {"m", "    M", true, "rows of A and D"}, {"n", "    N", true, "rows of B, columns of D"},  \
@@ -97,7 +98,9 @@ cli_bench_trust cli_bench_trust_of(const bench_ceilings *run, const bench_probed
                                    int attempts);
 void cli_bench_share_cell(cli_rows *rows, double share, const cli_bench_trust *trust);
 void cli_bench_trust_cells(cli_rows *rows, const cli_bench_trust *trust);
-void cli_bench_explain_mark(void); /* Prints what the mark `*` of disturbed rows means. */
+/* Prints a note that explains the mark `*`. The mark stands at rows that were measured while other
+ * work kept the machine busy. */
+void cli_bench_explain_mark(void);
 
 /* Prints which result of a product was wrong, and returns an exit status. */
 int cli_bench_report_failure(const bench_job *job, const bench_result *result);

@@ -10,8 +10,8 @@ static bool multiply(const bsmm_matmul_desc *desc, void *device) {
     return cli_multiply_on(device, desc, &ran);
 }
 
-/* Multiplies the operands of the job again. The function opens a second device handle for the
- * product and closes it at the end, which frees the copies of the operands on the device. */
+/* Multiplies the operands of the job again on a device handle of its own. Closing this handle frees
+ * the copies of the operands on the device. */
 static int compare(const bench_job *job, const bench_matrices *m, bench_result *result) {
     bench_device *device = NULL;
     const bsmm_matmul_desc desc = bench_job_describe(job, m);

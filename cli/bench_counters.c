@@ -14,8 +14,7 @@ const cli_column cli_bench_counter_columns[] = {
 #undef COUNTER
     {0},
 };
-/* Defines the columns of the table of source lines, which is printed after the table of counters.
- */
+/* Defines the columns of the table of source lines, which follows the table of counters. */
 const cli_column cli_bench_line_columns[] = {
     {"m", "    M", true, "rows of A and D"},
     {"k", "    K", true, "columns of A and B"},

@@ -61,7 +61,8 @@ static const bench_queued_peer *peer_of(const cli_bench_session *s) {
     return bench_device_kind_of(s->values->device)->peer;
 }
 
-/* Returns the output columns, whose titles are the names of the peer's GEMM variants. */
+/* Returns the output columns. Their titles contain the names of the other library's GEMM
+ * variants. */
 static const cli_column *columns_of(session *s) {
     const bench_queued_peer *peer = peer_of(&s->base);
     size_t way = 0;

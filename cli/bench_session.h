@@ -15,10 +15,11 @@ typedef struct cli_bench_parts {
     size_t result_bytes; /* `result_bytes` is the size in bytes of the result of one shape. */
     /* Measures the shape in job.sizes and stores its result in *now. Returns an exit status. */
     int (*measure)(cli_bench_session *session, void *now, bench_probed *probed);
-    /* Computes the point of a result for the plot, and prints the result's row. */
+    /* Prints the row of one result, and stores in *point the point that stands for this result in
+     * the plot. */
     void (*print_row)(cli_bench_session *session, cli_rows *rows, void *result, bench_point *point,
                       const cli_bench_trust *trust);
-    /* Prints additional tables after the rows, or is NULL. */
+    /* Prints additional tables after the rows. It is NULL if there are none. */
     void (*print_more)(cli_bench_session *session);
 } cli_bench_parts;
 
@@ -46,11 +47,12 @@ bench_job cli_bench_job_of(const cli_bench_values *values);
 int cli_bench_measure_all(cli_bench_session *session, const cli_column *columns);
 void cli_bench_session_free(cli_bench_session *session);
 
-/* Prints the cells of CLI_BENCH_JOB_COLUMNS for the current shape, which `kernel` has computed. */
+/* Prints the cells of CLI_BENCH_JOB_COLUMNS for the current shape. `kernel` is the name of the
+ * kernel that computed the product. */
 void cli_bench_job_cells(const cli_bench_session *session, cli_rows *rows, const char *kernel);
 
-/* Draws the results of a session as a plot, with the ceilings and peers in *limits. Returns an
- * exit status. */
+/* Draws the results of a session as a plot. *limits holds the peak rates and the results of other
+ * libraries. Returns an exit status. */
 int cli_bench_draw(const cli_bench_session *session, const char *device, const bench_plot *limits);
 
 /* Prints the counters of each launch and the lines of the kernel's source at which waves wait, or
@@ -59,9 +61,9 @@ void cli_bench_print_counters(cli_bench_session *session);
 struct bench_queued_result;
 json_t *cli_bench_counters_json(const struct bench_queued_result *result);
 
-/* cli_bench_print_challenge prints a row of the FP8 groupwise challenge (bench_challenge.c), and
- * cli_bench_print_challenge_means prints the geometric means. Both are functions for
- * cli_bench_parts. The results must begin with a bench_result. */
+/* cli_bench_print_challenge prints one row for AMD's FP8 groupwise challenge, and
+ * cli_bench_print_challenge_means prints the geometric means of the times. Every result must begin
+ * with a bench_result. */
 void cli_bench_print_challenge(cli_bench_session *session, cli_rows *rows, void *result,
                                bench_point *point, const cli_bench_trust *trust);
 void cli_bench_print_challenge_means(cli_bench_session *session);

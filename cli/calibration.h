@@ -20,7 +20,8 @@ typedef struct cli_calibration {
 /* Describes how a checkpoint family stores the input scale of weights of one format. */
 typedef struct cli_input_rule {
     const char *family, *format;
-    /* The tensor's name is the weight's name with this suffix instead of ".weight". */
+    /* An input scale is stored in a tensor. Its name is the weight's name with `suffix` instead of
+     * ".weight". */
     const char *suffix;
     uint32_t ndim; /* The scale's tensor has one element and `ndim` dimensions. */
     /* The stored number is the input's largest magnitude divided by `full`. If is_divisor is true,
@@ -48,8 +49,8 @@ bool cli_is_input_scale(const bsmm_tensor *tensor);
 bool cli_input_scale_is_valid(float scale);
 /* Returns the input scale for the largest magnitude of a layer's input. */
 float cli_input_scale(const cli_input_rule *rule, double amax);
-/* Reads the input scale of a weight from a file. If the file has no such scale, *found is false. If
- * the scale's tensor is not one valid number, the function prints a message and returns false. */
+/* Reads the input scale of a weight from a file. *found is false if the file has none. If the scale
+ * is not one valid number, the function prints a message and returns false. */
 bool cli_input_scale_read(const bsmm_file *file, const cli_input_rule *rule, const char *weight,
                           float *scale, bool *found);
 

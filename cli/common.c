@@ -27,7 +27,7 @@ int cli_complain(int status, const char *format, ...) {
         snprintf(message, sizeof message, "%s: shrank while it was being read", cli_shrunk());
     }
     fprintf(stderr, "%s: %s\n", cli_name, cli_printable(message));
-    /* glibc's argp prints the same text after the usage errors that it finds itself. */
+    /* This text is the same as the one that glibc's argp prints after other usage errors. */
     if (status == CLI_USAGE)
         fprintf(stderr, "Try `%s --help' or `%s --usage' for more information.\n", cli_name,
                 cli_name);

@@ -32,7 +32,8 @@ static bool has_name(const json_t *layers, const char *name, size_t length) {
     return false;
 }
 
-/* Adds the shortest pattern of a plain layer as a key of `found`. */
+/* Adds the shortest pattern that covers the layer `name` and no quantized layer. The pattern
+ * becomes a key of `found`. */
 static void add_pattern(json_t *found, const char *name, const json_t *quantized) {
     char *pattern = cli_alloc(strlen(name) + 3, 1);
     strcpy(pattern, name);
@@ -84,7 +85,8 @@ bool cli_exclusion_covers(const json_t *patterns, const char *layer) {
     return false;
 }
 
-/* Returns the list in a file of the model's folder. It is inside the object `object`. */
+/* Reads the JSON file `file` of the model's folder and returns the member `list` of its member
+ * `object`, or NULL. */
 static json_t *read_list(const char *folder, const char *file, const char *object,
                          const char *list) {
     char *path = cli_path_join(folder, file), *text = cli_read_text(path);

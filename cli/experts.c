@@ -25,7 +25,7 @@ cli_experts cli_experts_of(const bsmm_file *file, const bsmm_weight *weight) {
     if (!find_other(file, weight, is_down ? down : gate_up, is_down ? gate_up : down, &other))
         return CLI_EXPERTS_NONE;
     const bsmm_weight *first = is_down ? &other : weight, *second = is_down ? weight : &other;
-    /* gate_up_proj has two outputs for each input of down_proj. */
+    /* The output of gate_up_proj has twice as many elements as the input of down_proj. */
     if (first->rows == 2 * second->cols && first->cols == second->rows) return CLI_EXPERTS_ROWS;
     if (first->cols == 2 * second->rows && first->rows == second->cols) return CLI_EXPERTS_COLUMNS;
     return CLI_EXPERTS_NONE;

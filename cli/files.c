@@ -156,8 +156,8 @@ static bool load_named(cli_operand *operand, const char *path, char *name) {
     uint64_t count = bsmm_file_weight_count(operand->file);
     bsmm_tensor only = BSMM_INIT(bsmm_tensor);
     if (!name && !count && !bsmm_file_tensor_at(operand->file, 0, &only)) {
-        /* The only tensor of the file is not a weight. This look-up fails with a message that
-         * gives the reason. */
+        /* The user gave no name, and the only tensor of the file is not a weight. This look-up
+         * fails and sets the error message that cli_fail_library prints. */
         bsmm_file_weight_find(operand->file, only.name, &weight);
         cli_fail_library(path);
         return false;

@@ -35,8 +35,8 @@ const char *cli_recipe_refusal(const char *recipe, bsmm_format format, uint32_t 
     return writes ? NULL : cli_reason_without("recipe");
 }
 
-/* Asks a writer whether the checkpoint family can store the matrix. The function never lets the
- * writer begin, so no file is created. */
+/* Adds a small matrix to a writer, which reports whether the checkpoint family can store it. The
+ * writer is then aborted, so that it creates no file. */
 const char *cli_family_refusal(const char *family, const bsmm_matrix *matrix, const char *out) {
     bsmm_writer *writer;
     bsmm_matrix blocks = blocks_of(matrix->format);

@@ -27,8 +27,8 @@ bool cli_folder_wanted(const char *in, const char *out) {
     return cli_is_folder(in);
 }
 
-/* Prints the attributes of a file that change when a program changes the file, such as its size and
- * times. */
+/* Prints the path, size and modification time of a file. A later run compares them to find out
+ * whether the file has changed. */
 static void print_state(FILE *stream, const char *path) {
     struct stat info;
     if (stat(path, &info)) return;
@@ -36,8 +36,8 @@ static void print_state(FILE *stream, const char *path) {
             (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
-/* Returns the text of the plan, i.e. of the file that says which command makes the folder. The
- * text differs between two commands and between two states of the input. */
+/* Returns the text of the plan file. It names the command and the state of the input, so it differs
+ * if either of them has changed. */
 static char *plan_text(const bsmm_file *file, const char *out, const char *also_read) {
     bsmm_file_part part = BSMM_INIT(bsmm_file_part);
     char *text = NULL;
@@ -77,9 +77,9 @@ static bool has_others(const char *folder) {
     return has_names(folder, (const char *const[]){".", "..", plan_name}, 3);
 }
 
-/* Makes the folder `work`, or finds one that an earlier run left, and sets *made accordingly. If
- * OUT is an empty folder, the function tries to replace it at once. The replacement fails for a
- * mount point, and the user should not learn of the failure only after hours of work. */
+/* Makes the folder `work`, or finds the one that an earlier run left. *made tells which. If OUT is
+ * an empty folder, the function replaces it now. This fails for a mount point, and the user should
+ * see the failure before the long work begins. */
 static bool find_work(const cli_folder *folder, const char *plan_path, bool *made) {
     *made = !mkdir(folder->work, 0777);
     if (!*made && errno != EEXIST) return cli_fail_system(folder->work, "create this folder");
@@ -217,8 +217,8 @@ bool cli_folder_read_config(const cli_folder *folder, char **text) {
     return good;
 }
 
-/* Tells whether the input and the output's name permit the work. The check comes first, because a
- * large model takes hours. */
+/* Checks before the long work begins that the output's name is free and that the input's
+ * config.json can be edited. */
 static bool check_begin(const cli_folder *folder) {
     char *config;
     if (cli_is_folder(folder->out) ? !is_empty(folder->out) : !access(folder->out, F_OK)) {

@@ -13,7 +13,8 @@ static bool is_quantized(const cli_layer *layer) {
     return strcmp(layer->family, "plain") != 0;
 }
 
-/* Returns the names of the layers that have the given format, and an input scale or none. */
+/* Returns the names of the quantized layers that have the given format and that have an input scale
+ * if `has_input` is true or none if it is false. */
 static json_t *names_of(const cli_layers *layers, const char *format, bool has_input) {
     json_t *names = json_array();
     for (size_t i = 0; i < layers->count; i++) {
@@ -156,8 +157,9 @@ static json_t *algorithm_of(size_t i) {
     return object;
 }
 
-/* Lists the layers by algorithm. `config_groups` and `quantized_layers` are as ModelOpt makes them.
- * Returns the number of the last algorithm that is used. */
+/* Fills `groups` (ModelOpt's config_groups) with one entry for each algorithm, and `quantized` (its
+ * quantized_layers) with one entry for each quantized layer. Returns the index of the last
+ * algorithm that a layer uses. */
 static size_t list_algorithms(const cli_layers *layers, json_t *groups, json_t *quantized) {
     size_t last = 0;
     for (size_t i = 0; i < COUNT(algorithms); i++) {
@@ -177,7 +179,7 @@ static size_t list_algorithms(const cli_layers *layers, json_t *groups, json_t *
 }
 
 /* Returns ModelOpt's patterns of the layers that are not quantized. The keys of `quantized` are the
- * names of the layers that are. */
+ * names of the quantized layers. */
 static json_t *excluded_by(const cli_layers *layers, json_t *quantized) {
     json_t *plain = plain_names_of(layers), *names = json_array(), *unused;
     const char *name;
@@ -283,7 +285,8 @@ static const struct {
     {"quark", quark, NULL, NULL},
 };
 
-/* Returns the family of all quantized layers, or NULL with the reason if there is none. */
+/* Returns the checkpoint family of the quantized layers. If the layers have several families,
+ * returns NULL and stores the reason in *why. */
 static const char *family_of(const cli_layers *layers, const char **why) {
     const char *family = NULL;
     *why = NULL;

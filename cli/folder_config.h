@@ -24,13 +24,14 @@ typedef struct cli_layers {
 
 /* Adds the matrices of a file to the list of layers. The function copies their names. */
 void cli_layers_add(cli_layers *layers, const bsmm_file *file);
-/* Finds the layers that have input scales, after the last file was added. */
+/* Sets has_input of each layer whose input scale is in one of the files. The caller must have added
+ * all files before. */
 void cli_layers_find_inputs(cli_layers *layers);
 void cli_layers_free(cli_layers *layers);
 
-/* Returns the text of quantization_config for these layers, as the engines of their checkpoint
- * family read it. Returns NULL if no layer is quantized, or if the family has no such text. *why
- * then gives the reason, or is NULL. The caller frees the text. */
+/* Returns the text of quantization_config for these layers, in the form of their checkpoint family.
+ * If no layer is quantized, returns NULL and sets *why to NULL. If the family has no such text,
+ * returns NULL and stores the reason in *why. The caller frees the text. */
 char *cli_config_of(const cli_layers *layers, const char **why);
 /* Returns the text of hf_quant_config.json, a second file that ModelOpt writes beside config.json,
  * or NULL if the family of the layers has none. The caller frees the text. */

@@ -33,7 +33,8 @@ static const char *const made_anew[] = {"*.safetensors",
                                         "hf_quant_config.json",
                                         ".*"};
 
-/* Writes to `name` the file name of a shard in the finished folder. */
+/* Stores in `name` the file name that shard number `shard` of `shards` gets in the finished
+ * folder. */
 static void name_shard(char name[64], size_t shard, size_t shards) {
     if (shards == 1)
         snprintf(name, 64, "model.safetensors");

@@ -13,8 +13,8 @@ static char *copy_text(const char *text, size_t length) {
     return copy;
 }
 
-/* Keeps the names of the tensors that may be input scales. If the command copies a weight, the
- * weight's input scale may be in another shard than the weight. */
+/* Records the names of the tensors that may be input scales. A later step needs them, because a
+ * weight and its input scale may be in different shards. */
 static void keep_inputs(cli_layers *layers, const bsmm_file *file) {
     bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
     if (!layers->inputs) layers->inputs = json_object();

@@ -19,8 +19,8 @@ static const char *const fused[][MOST_FUSED] = {
     {".ffn_gate.weight", ".ffn_up.weight"},
 };
 
-/* Returns the entry of `fused` with an ending that the name has, or NULL. *stem becomes the length
- * of the name before this ending. */
+/* Returns the entry of `fused` that contains an ending of `name`, or NULL. *stem becomes the length
+ * of `name` without this ending. */
 static const char *const *find_entry(const char *name, size_t *stem) {
     for (size_t i = 0; i < sizeof fused / sizeof fused[0]; i++)
         for (int k = 0; k < MOST_FUSED && fused[i][k]; k++) {
@@ -42,8 +42,8 @@ char *cli_fused_name(const char *name, int index) {
     return fused_name;
 }
 
-/* Raises *amax to the largest magnitude of an unquantized weight. The function refuses NaN and
- * Inf. Its message names the weight, which may not be the weight that the command quantizes. */
+/* Raises *amax to the largest magnitude of an unquantized weight. Returns an error message that
+ * contains `name` if a value is NaN or Inf, else NULL. */
 static const char *add_amax(const bsmm_file *file, uint64_t index, const char *name,
                             uint32_t threads, float *amax) {
     static char message[512];

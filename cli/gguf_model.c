@@ -12,7 +12,7 @@
 
 const char cli_gguf_factors_name[] = "rope_freqs.weight";
 
-/* Lists the architectures of transformers that this program writes. */
+/* Lists the architectures of Hugging Face models that this program can write as GGUF files. */
 static const struct {
     const char *theirs, *name;
     bool reorders;
@@ -54,8 +54,8 @@ static bool find_architecture(cli_gguf_model *model) {
     return false;
 }
 
-/* Refuses models that llama.cpp would compute differently, because llama.cpp would not report the
- * difference. */
+/* Refuses models whose configuration asks for a computation that llama.cpp does not do. llama.cpp
+ * would run such a model without a message and give other results. */
 static bool check_computation(const cli_gguf_model *model) {
     const char *activation = json_string_value(json_object_get(model->config, "hidden_act"));
     const json_t *window = json_object_get(model->config, "sliding_window"),
@@ -118,7 +118,8 @@ void cli_gguf_model_close(cli_gguf_model *model) {
 /* The functions from here on translate the names of tensors. */
 
 typedef struct naming {
-    /* `ours` is the name of the tensor in GGUF. It is NULL if GGUF has no such tensor. */
+    /* `theirs` is the name of a tensor in a Hugging Face model, and `ours` is its name in GGUF.
+     * `ours` is NULL if GGUF has no such tensor. */
     const char *theirs, *ours;
 } naming;
 
@@ -128,8 +129,8 @@ static const naming outside[] = {
     {"lm_head.weight", "output.weight"},
 };
 
-/* Lists the names of the modules of a layer. In the name of a tensor, ".weight" or ".bias" follows.
- */
+/* Lists the names of the modules of a layer. A tensor's name consists of such a name and ".weight"
+ * or ".bias". */
 static const naming inside[] = {
     {"input_layernorm", "attn_norm"},    {"post_attention_layernorm", "ffn_norm"},
     {"self_attn.q_proj", "attn_q"},      {"self_attn.k_proj", "attn_k"},
@@ -161,8 +162,8 @@ static const naming *find_module(const char *module, const char *ending) {
     return NULL;
 }
 
-/* Tells whether GGUF leaves out a tensor: the table of RoPE, which llama.cpp computes, and an
- * lm_head that is the embedding. */
+/* Tells whether the GGUF file leaves out a tensor. llama.cpp computes the frequencies of RoPE
+ * itself, and it uses the embedding in place of an lm_head that is equal to it. */
 static bool is_dropped(const cli_gguf_model *model, const char *name) {
     return cli_ends_with(name, ".rotary_emb.inv_freq") ||
            (model->tied && !strcmp(name, "lm_head.weight"));
@@ -194,7 +195,8 @@ int64_t cli_gguf_model_heads(const cli_gguf_model *model, const char *name) {
 
 /* The functions from here on write the metadata of the GGUF file. */
 
-/* Returns the key of the architecture, such as "llama.block_count". The next call overwrites it. */
+/* Returns a key that begins with the name of the architecture, such as "llama.block_count". The
+ * text is valid until the next call. */
 static const char *key_of(const cli_gguf_model *model, const char *name) {
     static char key[96];
     snprintf(key, sizeof key, "%s.%s", model->architecture, name);

@@ -13,11 +13,12 @@ typedef struct cli_gguf_model {
     const char *folder;    /* `folder` is the folder of the input. */
     char *folder_memory;
     const char *architecture; /* `architecture` is GGUF's name of the architecture. */
-    /* `reorders` is true if rows of queries and keys get another order. */
+    /* `reorders` is true if GGUF stores the rows of queries and keys in another order than Hugging
+     * Face. */
     bool reorders;
     int64_t layers, hidden, feed_forward, heads, kv_heads, head_size, vocabulary;
     bool tied; /* `tied` is true if the embedding is also the weight of the last product. */
-    /* `factors` has one factor for each frequency of RoPE (head_size / 2), or is NULL. */
+    /* `factors` holds the factors for the head_size / 2 frequencies of RoPE, or is NULL. */
     float *factors;
 } cli_gguf_model;
 
@@ -33,7 +34,8 @@ typedef enum cli_gguf_naming { CLI_GGUF_NAMED, CLI_GGUF_DROPPED, CLI_GGUF_UNKNOW
 
 /* Finds the name of a tensor in GGUF. If the name is unknown, the function prints a message. */
 cli_gguf_naming cli_gguf_model_name(const cli_gguf_model *model, const char *name, char to[64]);
-/* Returns the number of heads whose rows get another order, or 0 if the rows keep theirs. */
+/* Returns the number of heads of a tensor whose rows GGUF stores in another order than Hugging
+ * Face. Returns 0 if the order is the same. */
 int64_t cli_gguf_model_heads(const cli_gguf_model *model, const char *name);
 
 /* Returns an open GGUF file that has the metadata of the model. `type` is llama.cpp's number of

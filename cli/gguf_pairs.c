@@ -79,7 +79,8 @@ static bool write_file(const cli_gguf_pairs *pairs, int descriptor) {
     return !fclose(file) && written;
 }
 
-/* The file has a name only until it is open, so a killed run hardly ever leaves a file behind. */
+/* The temporary file is deleted as soon as it is open for reading. A program that is killed
+ * therefore rarely leaves it behind. */
 bsmm_file *cli_gguf_end(cli_gguf_pairs *pairs) {
     const char *folder = getenv("TMPDIR");
     char *path = cli_path_join(folder && *folder ? folder : "/tmp", "bsmm-metadata-XXXXXX");

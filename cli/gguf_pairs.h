@@ -1,4 +1,4 @@
-/* Makes the metadata of a GGUF file for a model of another kind of file. */
+/* Builds the metadata of a GGUF file from a model that another kind of file stores. */
 #ifndef CLI_GGUF_PAIRS_H
 #define CLI_GGUF_PAIRS_H
 
@@ -28,7 +28,7 @@ void cli_gguf_u32(cli_gguf_pairs *pairs, const char *key, uint32_t value);
 void cli_gguf_f32(cli_gguf_pairs *pairs, const char *key, float value);
 void cli_gguf_bool(cli_gguf_pairs *pairs, const char *key, bool value);
 void cli_gguf_string(cli_gguf_pairs *pairs, const char *key, const char *text);
-/* Begins an array. The caller then writes `count` items with the functions below. */
+/* Begins an array of `count` items. The caller then writes the items with the functions below. */
 void cli_gguf_array(cli_gguf_pairs *pairs, const char *key, cli_gguf_type items, uint64_t count);
 void cli_gguf_put_u32(cli_gguf_pairs *pairs, uint32_t value);
 void cli_gguf_put_f32(cli_gguf_pairs *pairs, float value);

@@ -29,9 +29,9 @@ static double base_of(const json_t *config) {
     return number_of(parameters_of(config), "rope_theta", number_of(config, "rope_theta", 10000));
 }
 
-/* Computes the factors of Llama 3.1. A frequency with a long wavelength gets the whole factor, and
- * one with a short wavelength gets 1. A frequency between them gets a mean (transformers,
- * _compute_llama3_parameters). */
+/* Computes the factors for the frequencies of RoPE as Llama 3.1 does. A frequency with a long
+ * wavelength gets the configured factor, and one with a short wavelength gets 1. In between, the
+ * factor is interpolated (transformers, _compute_llama3_parameters). */
 static float *llama3_factors(const json_t *config, int64_t head_size) {
     const json_t *parameters = parameters_of(config);
     const double base = base_of(config), factor = number_of(parameters, "factor", 8),

@@ -11,9 +11,9 @@
  * transformers. */
 int64_t cli_gguf_row(int64_t row, int64_t head_rows);
 
-/* Replaces a matrix by a copy with reordered rows. The rows belong to `heads` heads of equal size.
- * Returns the memory of the copy, or NULL with the reason in *why if the rows of a matrix of this
- * format and layout cannot be reordered. */
+/* Replaces a matrix by a copy with reordered rows, which belong to `heads` heads of equal size.
+ * Returns the memory of the copy. If the rows of a matrix of this format and layout cannot be
+ * reordered, returns NULL and stores the reason in *why. */
 void *cli_gguf_reorder(bsmm_matrix *matrix, int64_t heads, const char **why);
 
 #endif

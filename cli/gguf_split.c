@@ -3,8 +3,9 @@
 #include <jansson.h>
 #include <string.h>
 
-/* Lists the regular expressions that llama.cpp knows by name (llama-vocab.cpp,
- * LLAMA_VOCAB_PRE_TYPE_*). The source of each is tokenizer.json of the model with this name. */
+/* Lists regular expressions for splitting text, with llama.cpp's name for each (llama-vocab.cpp,
+ * LLAMA_VOCAB_PRE_TYPE_*). Each expression was copied from the tokenizer.json of the model with
+ * this name. */
 static const struct {
     const char *regex, *name;
 } splits[] = {
@@ -37,7 +38,8 @@ const char *cli_gguf_split_name(const json_t *pre_tokenizer) {
     const size_t count = several ? json_array_size(steps) : 1;
     const json_t *first = several ? json_array_get(steps, 0) : pre_tokenizer,
                  *last = several && count ? json_array_get(steps, count - 1) : pre_tokenizer;
-    /* The step ByteLevel splits by the rule of GPT-2 unless use_regex is false. */
+    /* If use_regex is not false, the tokenizer's step ByteLevel splits the text by GPT-2's regular
+     * expression. */
     const bool by_gpt2 = !json_is_false(json_object_get(last, "use_regex"));
     if (!is_type(last, "ByteLevel") || json_is_true(json_object_get(last, "add_prefix_space")))
         return NULL;

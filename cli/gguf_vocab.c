@@ -95,8 +95,8 @@ static bool add_tokens(vocab *v, const json_t *model, bool by_bytes) {
     return !found || add_token(v, unknown, json_integer_value(found), TOKEN_UNKNOWN);
 }
 
-/* Returns the two parts of a merge. In older files a merge is one text with a space between them.
- */
+/* Splits a merge of a BPE tokenizer into its two parts. A merge is an array of two texts, or in
+ * older files one text with a space between the parts. */
 static bool read_merge(const json_t *merge, char **joined, char **parts) {
     const char *left = json_string_value(merge), *right = left ? strchr(left, ' ') : NULL;
     size_t length = right ? (size_t)(right - left) : 0;
@@ -166,9 +166,9 @@ static bool prepends_space(const vocab *v) {
     return found || (scheme && strcmp(scheme, "never") != 0);
 }
 
-/* SentencePiece merges the pair whose token has the highest score. tokenizer.json has the same
- * order as a list of merges, so the score of a token is minus the place of the merge that makes it.
- */
+/* Sets the score of each token. SentencePiece merges the pair with the highest score first, and
+ * tokenizer.json lists the merges in that order. The score is therefore minus the index of the
+ * merge that makes the token. */
 static bool set_scores(vocab *v, const json_t *model, const json_t *merges) {
     const json_t *all = json_object_get(model, "vocab"), *merge;
     size_t i;
@@ -281,7 +281,8 @@ bool cli_gguf_vocab_add(cli_gguf_pairs *pairs, const char *folder, const json_t 
         cli_gguf_string(pairs, "tokenizer.ggml.model", "none");
         return true;
     }
-    /* model_max_length is often 10^30, which is no integer of jansson. */
+    /* model_max_length is often 10^30. jansson has no integer of this size, so numbers are read as
+     * doubles. */
     v.settings = read_json(folder, "tokenizer_config.json", JSON_DECODE_INT_AS_REAL);
     v.tokens = cli_alloc((size_t)count, sizeof *v.tokens);
     const bool good = add_vocab(pairs, &v, folder, config);

@@ -16,8 +16,8 @@ typedef struct grid {
     /* Describes a matrix of the padded size, so that padding cells have offsets too. */
     bsmm_matrix matrix;
     bsmm_layout_info info;
-    /* `tile_rows` counts the rows of a tile. `step` is the number of rows after which the layout's
-     * innermost digit (bsmm_digit) wraps around to 0. */
+    /* `tile_rows` is the number of rows of a tile. `step` is the number of consecutive rows after
+     * which the offsets jump. */
     int64_t tile_rows, step;
     /* `rows` and `cols` are the size of the scale matrix that the user requested. */
     int64_t rows, cols;
@@ -31,8 +31,7 @@ enum { MOST = 65536 }; /* MOST is the largest number of rows or columns of a pic
 static bsmm_status count_scales(grid *drawing, int64_t rows, int64_t cols, uint64_t *count) {
     drawing->matrix.rows = rows;
     drawing->matrix.cols = cols * drawing->matrix.format.block_cols;
-    /* The scales of this matrix have one byte each, so the number of bytes is the number of
-     * scales. */
+    /* Each scale of this matrix is one byte, so bsmm_scale_bytes returns the number of scales. */
     return bsmm_scale_bytes(&drawing->matrix, count);
 }
 
@@ -64,8 +63,8 @@ static uint64_t offset_of(const grid *drawing, int64_t row, int64_t col) {
 }
 
 /* Tells whether the drawing shows a row of scales. A large drawing shows only the first and last
- * rows, and rows at which the offsets jump. The offsets jump where the innermost digit of the
- * layout (bsmm_digit) wraps around to 0. */
+ * rows, and the rows before and after a jump of the offsets, which happens at multiples of `step`
+ * rows. */
 static bool shows_row(const grid *drawing, int64_t row) {
     int64_t step = drawing->step, near = 2 * drawing->tile_rows;
     if (drawing->all || drawing->padded_rows <= 32 || row + 1 == drawing->padded_rows) return true;

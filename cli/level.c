@@ -19,8 +19,8 @@ static bool begins(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Returns the entry of the kernel's family, i.e. of the kernels with the same order of additions,
- * in the table of the device's kind. */
+/* Finds the kernel's family in the table of measured errors for this kind of device. A family
+ * contains the kernels that add in the same order. Returns NULL if the table has no such family. */
 static const bench_family_level *find(const char *device, const char *kernel) {
     const bench_family_level *f = bench_device_kind_of(device)->levels;
     for (; f && f->kernel; f++)

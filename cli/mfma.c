@@ -52,8 +52,8 @@ static bool is_inside(const drawing *d, uint32_t row, uint32_t col) {
     return !bsmm_mfma_find_place(d->info.name, d->type, d->kind, d->block, row, col, &place);
 }
 
-/* Finds the number of rows and columns of an operand by asking the library for elements until it
- * refuses one. */
+/* Finds the number of rows and columns of an operand. The function asks the library for one element
+ * after another until an index is out of range. */
 static void count_elements(drawing *d) {
     uint32_t rows = 0, cols = 0;
     while (is_inside(d, rows, 0))

@@ -61,8 +61,8 @@ static bool run_plan(bench_device **device, const bsmm_matmul_desc *desc, const 
            (bench_device_get(*device, &there.d, desc->d) || device_failed());
 }
 
-/* The function makes the plan first, because its message for a wrong device name is better than the
- * message of opening the device. */
+/* The plan comes first, because its error message for a wrong device name is clearer than the
+ * message of opening a device. */
 bool cli_multiply_on(bench_device **device, const bsmm_matmul_desc *desc, cli_ran *ran) {
     bsmm_plan *plan = NULL;
     if (bsmm_plan_create(desc, &plan)) {

@@ -33,8 +33,9 @@ unsigned cli_distance(const char *a, const char *b) {
     return rows[a_length % 3][b_length];
 }
 
-/* Makes a candidate the best suggestion if it is nearer to the misspelled word than the best so
- * far. A candidate may differ in one letter, or in at most a third of the word's letters. */
+/* Makes `candidate` the best suggestion if it is nearer to the misspelled word than the best one so
+ * far. A candidate may differ from the word by one edit, or by a third of the word's length in
+ * edits if that is more. */
 void cli_nearest_try(cli_nearest *nearest, const char *candidate) {
     size_t wrong = strlen(nearest->word) / 3;
     unsigned distance = cli_distance(nearest->word, candidate);

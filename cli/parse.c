@@ -162,8 +162,8 @@ static void free_argp(struct argp *argp) {
     free((void *)argp->doc);
 }
 
-/* Puts a space before negative numbers, because argp would otherwise read them as options. strtod
- * skips the space later. */
+/* Puts a space before each negative number, so that argp does not read it as an option. strtod
+ * skips the space when the number is parsed later. */
 static void protect_negative_numbers(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         char *end;

@@ -6,7 +6,8 @@
 
 typedef struct cli_product {
     bsmm_matrix a, b, d;
-    /* Points to a, b and d of this struct, so the struct must not move in memory. */
+    /* `desc` contains pointers to a, b and d of this struct, so a copy of the struct would be
+     * invalid. */
     bsmm_matmul_desc desc;
 } cli_product;
 

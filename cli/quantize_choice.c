@@ -11,8 +11,9 @@ const char *quantize_format_name(const quantize_choice *to) {
     return cli_whole_name(to->format, 0, 0);
 }
 
-/* Returns the name by which the list of recipes knows a format. Recipes do not depend on the size
- * of blocks, so a preset stands for the formats that have no preset. */
+/* Returns the format name by which the list of recipes is searched. A format with one scale for a
+ * row or for a weight has no name there, so it is searched as fp8_block128, which has the same
+ * recipes. */
 static const char *preset_of(bsmm_format format) {
     return cli_is_whole(format) ? "fp8_block128" : bsmm_format_name(format);
 }
@@ -102,8 +103,8 @@ static int check_own_family(const quantize_values *options, const quantize_choic
     return status;
 }
 
-/* Checks that the family has a scheme for the format that needs no input scale, or that the user
- * gave the input scales. */
+/* Fails with a usage error if the checkpoint family can store the format only with input scales and
+ * the user gave none. */
 static int check_inputs(const quantize_values *options, const quantize_choice *to) {
     const bool given = options->input_scales,
                modelopt = options->family && !strcmp(options->family, "modelopt");

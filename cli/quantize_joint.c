@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns a copy of a matrix's description with one row more and with new memory for the elements.
- * If the matrix has a scale, one block still covers the whole copy. */
+/* Returns the description of a copy of a matrix with one additional row and new memory for the
+ * elements. If the matrix has a scale, a single block covers the whole copy too. */
 static bsmm_matrix taller(const bsmm_matrix *matrix, const char **why) {
     bsmm_matrix copy = *matrix;
     copy.rows++;

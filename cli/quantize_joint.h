@@ -10,9 +10,9 @@
 typedef const char *quantize_fill(const void *context, const bsmm_matrix *source,
                                   const bsmm_matrix *target);
 
-/* Calls `fill` so that `target` gets the scale of a matrix whose largest magnitude is `amax`. The
- * format of `target` must have one scale for the whole matrix. The rows of `source` and the rows of
- * `target` must be stored one after another. */
+/* Calls `fill` so that `target` gets the scale of a matrix with the largest magnitude `amax`. The
+ * format of `target` must have one scale for the whole matrix, and the rows of `source` and
+ * `target` must be contiguous. */
 const char *quantize_joint(const bsmm_matrix *source, const bsmm_matrix *target, float amax,
                            quantize_fill *fill, const void *context);
 

@@ -15,8 +15,8 @@ void cli_report_sum(bsmm_quantize_report *sum, const bsmm_quantize_report *part)
 
 cli_report *cli_report_open(bool json);
 void cli_report_add(cli_report *report, const bsmm_quantize_report *part);
-/* Prints a row with the sum of all error reports that the caller has added since the previous row.
- */
+/* Prints a row with the sum of all error reports that the caller has added since the previous
+ * row. */
 void cli_report_row(cli_report *report, const char *name, const char *format);
 void cli_report_close(cli_report *report);
 

@@ -90,8 +90,8 @@ static bool fill_slice(cli_job *job, const cli_step *what, int64_t slice) {
         cli_fail_library(what->weight.name);
         return false;
     }
-    /* A weight in blocks of a ggml type has scales between its elements, so the matrix is first
-     * computed in other memory and then packed into the file. */
+    /* ggml stores scales between the elements. The matrix is therefore computed in separate memory
+     * and then packed into the file. */
     void *blocks = target.data || !target.data_bytes ? NULL : cli_matrix_allocate(&target);
     const char *why = cli_transfer_reorder(what, &source);
     if (!why)
@@ -107,7 +107,8 @@ static bool fill_slice(cli_job *job, const cli_step *what, int64_t slice) {
     return !why && check_global(what, &target);
 }
 
-/* Writes the value of an input scale, or the factors of RoPE. */
+/* Writes a step that has no source in the input: the value of an input scale, or the factors of
+ * RoPE. */
 static bool write_numbers(cli_job *job, const cli_step *what) {
     void *to;
     uint64_t bytes;
@@ -205,7 +206,7 @@ static bool write_folder(cli_job *job, const char *in) {
     return written;
 }
 
-/* Writes the output as a GGUF file of an input that is none. */
+/* Writes the output as a GGUF file. The input is another kind of file. */
 static bool write_gguf(cli_job *job, const char *in) {
     cli_gguf_model model;
     const bool opened = cli_gguf_model_open(&model, in);

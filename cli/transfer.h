@@ -14,7 +14,7 @@ typedef struct cli_transfer_values {
     /* `shard_size` is the largest size of a shard of an output folder in bytes. 0 means 5 GB. */
     int64_t shard_size;
     bool json, strict;
-    /* `also_read` is another file that decides the output, or NULL. */
+    /* `also_read` is the path of another file on which the output depends, or NULL. */
     const char *also_read;
 } cli_transfer_values;
 
@@ -42,7 +42,8 @@ typedef struct cli_transfer {
     const char *verb, *participle;
     const cli_transfer_values *values;
     const void *options; /* `options` holds the values of the options of the running command. */
-    /* Tells whether the command changes a weight if the user did not give --include. */
+    /* Tells whether the command changes a weight by default, i.e. if the user did not give
+     * --include. */
     bool (*wants)(const void *options, const bsmm_file *file, const bsmm_weight *weight);
     /* `wants_quantized` is true if the command changes quantized weights. A broken weight counts as
      * quantized, so it is an error for such a command. */
@@ -58,9 +59,9 @@ typedef struct cli_transfer {
     /* The command calls this function once, after it has called `describe` for all weights. The
      * pointer may be NULL. */
     void (*planned)(const void *options, const bsmm_file *file);
-    /* The command calls this function before it computes the matrices of a weight, if the output is
-     * a folder. The pointer may be NULL. Returns NULL on success, otherwise the reason for the
-     * failure. */
+    /* If the output is a folder, the command calls this function before it computes the matrices of
+     * a weight. It returns NULL on success, otherwise the reason for the failure. The pointer may
+     * be NULL. */
     const char *(*prepare)(const struct cli_transfer *transfer, const bsmm_file *file,
                            const bsmm_weight *weight);
     /* Computes the elements and scales of the matrix `target` from the matrix `source`. Returns

@@ -30,7 +30,7 @@ void cli_transfer_count_type(cli_job *job, const char *type, uint64_t bytes) {
         if (!strcmp(type, file_types[i].type)) job->type_bytes[i] += bytes;
 }
 
-/* Returns the number of the type of which the file has most bytes. */
+/* Returns llama.cpp's number for the type that has most bytes in the file. */
 static uint32_t file_type(const cli_job *job) {
     size_t most = 0;
     for (size_t i = 1; i < CLI_FILE_TYPES; i++)
@@ -61,7 +61,8 @@ bool cli_transfer_finish_gguf(cli_job *job) {
     return false;
 }
 
-/* Describes a tensor of floats as a matrix that has a row for each index of the first dimension. */
+/* Describes a tensor of floats as a matrix. Its rows are the indices of the tensor's first
+ * dimension. */
 static bsmm_matrix matrix_of(const bsmm_tensor *tensor) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
     matrix.format.elem = tensor->elem;
@@ -69,7 +70,8 @@ static bsmm_matrix matrix_of(const bsmm_tensor *tensor) {
     matrix.cols = 1;
     for (uint32_t i = 1; i < tensor->ndim; i++)
         matrix.cols *= tensor->shape[i];
-    /* The library does not write to the memory of a source. */
+    /* This memcpy removes the const of the pointer. The library never writes to the memory of a
+     * source. */
     memcpy(&matrix.data, &tensor->data, sizeof matrix.data);
     matrix.data_bytes = tensor->bytes;
     return matrix;

@@ -11,11 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies the metadata of a GGUF file to another one. Programs that read GGUF need the metadata, so
- * the input of a GGUF output must be a GGUF file or a model that describes itself. */
+/* Copies the metadata of one GGUF file to another. Programs that read GGUF need them, so a GGUF
+ * output requires an input that has metadata: a GGUF file or a Hugging Face model with
+ * config.json. */
 static bool copy_gguf_metadata(const cli_job *job, bsmm_writer *writer, const char *out) {
     const char *kind = bsmm_file_kind(job->file);
-    /* If a model describes itself (job->gguf), its metadata are written later, at the end of the
+    /* If the input is a Hugging Face model (job->gguf), its metadata are written at the end of the
      * plan. */
     if (job->gguf) return true;
     if (strcmp(kind, "gguf") != 0) {
@@ -125,7 +126,7 @@ static bool add_input_scale(cli_job *job, const char *weight, const cli_target *
 static bool add_weight(cli_job *job, cli_action what, uint64_t index, const bsmm_weight *weight,
                        const char *name, const char *family, const bsmm_matrix *matrix) {
     uint64_t target, bytes = bytes_of(matrix) * (uint64_t)weight->batch;
-    /* A shard that has room for the weight also has room for its input scale. */
+    /* This size includes the weight's input scale, so that both come into the same shard. */
     bsmm_writer *writer = cli_transfer_writer(job, bytes + sizeof(float));
     if (!writer || bsmm_writer_add_weight(writer, family, name, matrix, weight->batch, &target))
         return false;
@@ -161,8 +162,8 @@ static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weigh
         return true;
     }
     cli_fail_library(weight->name);
-    /* If the checkpoint family can never store a matrix of this format, the user's options
-     * contradict each other. */
+    /* The checkpoint family can store no matrix of this format, so the user's options contradict
+     * each other. */
     if (target.family && cli_family_refusal(target.family, matrix, transfer->values->out))
         job->status = CLI_USAGE;
     return false;

@@ -29,7 +29,7 @@ typedef struct cli_step {
     size_t shard;
     /* `heads` is the number of heads whose rows get another order (gguf_model.h), or 0. */
     int64_t heads;
-    bool widens; /* `widens` is true if a copied tensor of floats becomes F32. */
+    bool widens; /* `widens` is true if the command converts a copied tensor of floats to F32. */
     bsmm_weight weight;
 } cli_step;
 
@@ -48,13 +48,15 @@ typedef struct cli_job {
     const cli_transfer *transfer;
     bsmm_file *file;
     cli_folder *folder; /* `folder` is NULL if the output is a single file. */
-    /* Describes the model if the command makes a GGUF file of another kind of file, else NULL. */
+    /* `gguf` describes the model if the command makes a GGUF file of another kind of file.
+     * Otherwise it is NULL. */
     const cli_gguf_model *gguf;
     bsmm_file *metadata; /* `metadata` points to the metadata of this GGUF file. */
     uint64_t type_bytes[CLI_FILE_TYPES];
     cli_shard *shards;
     size_t shard_count;
-    bool *claimed; /* Tells for each tensor whether it belongs to the step of a weight. */
+    /* `claimed` has one entry for each tensor. It is true if the tensor belongs to a weight. */
+    bool *claimed;
     cli_step *steps;
     uint64_t step_count, changed, added, left_out;
     uint64_t bytes; /* Counts the bytes that all steps together read. */

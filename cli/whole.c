@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_COLUMNS = 2 }; /* A block has at least two columns. */
+enum { LEAST_COLUMNS = 2 }; /* LEAST_COLUMNS is the smallest number of columns of a block. */
 
 static const struct {
     const char *name;

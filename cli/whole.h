@@ -8,8 +8,9 @@
 bool cli_same_format(bsmm_format a, bsmm_format b);
 /* Returns the name of format number `index`, or NULL after the last one. */
 const char *cli_whole_at(uint32_t index);
-/* Reads the name of a preset, of an element format, or of a format with one scale for a row or
- * weight. Block sizes that depend on the weight become 0. Fails like cli_parse_format. */
+/* Reads the name of a preset, of an element format, or of a format with one scale for a row or a
+ * weight. A block size that depends on the weight is set to 0. On failure the function returns
+ * false, and cli_parse_error gives the reason. */
 bool cli_parse_weight_format(const char *text, bsmm_format *format);
 /* Tells whether a block size of the format depends on the weight. */
 bool cli_is_whole(bsmm_format format);
@@ -22,9 +23,9 @@ const char *cli_whole_name(bsmm_format format, int64_t rows, int64_t cols);
  * blocks for a weight of this size. In that case the shape of the scale tensor decides which name
  * is right. */
 const char *cli_stored_name(const bsmm_file *file, uint64_t index, const bsmm_weight *weight);
-/* Returns the name under which a checkpoint family stores a matrix of the format `format`. The
- * result is usually `name`. A family that has fp8_block128 stores a matrix of one block of 128 x
- * 128 elements as fp8_block128. */
+/* Returns the name by which a checkpoint family knows the format of a matrix. The result is `name`,
+ * with one exception: if the matrix is a single block of 128 x 128 elements and the family has
+ * fp8_block128, the result is "fp8_block128". */
 const char *cli_written_name(const char *family, const char *name, bsmm_format format);
 
 #endif

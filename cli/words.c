@@ -87,9 +87,8 @@ static const char *local_device_at(uint32_t index) {
     return bsmm_local_device_at(index, &info) ? NULL : info.name;
 }
 
-/* Gets the explanation of kernel number `index`, which contains the kernel's name. bsmm_explain
- * needs a product, but the names are the same for every product, so the function passes any valid
- * product. */
+/* Calls bsmm_explain for kernel number `index`, whose name the caller wants. bsmm_explain requires
+ * a product, so the function passes an arbitrary valid one. */
 static bool explain(uint32_t index, bsmm_explanation *explanation) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
     matrix.format.elem = BSMM_ELEM_F32;
@@ -104,8 +103,8 @@ static const char *kernel_at(uint32_t index) {
     return explain(index, &explanation) ? explanation.kernel : NULL;
 }
 
-/* Returns the name of device kind number `index` as messages show it, for example with the models
- * that it has. */
+/* Returns the name of device kind number `index` in the form for messages, for example with its
+ * models. */
 static const char *device_form_at(uint32_t index) {
     static char form[40];
     const bench_device_kind *kind = bench_device_kind_at(index);
@@ -114,7 +113,7 @@ static const char *device_form_at(uint32_t index) {
     return form;
 }
 
-/* Returns the names of device kinds as messages show them. The function returns each name only
+/* Returns name number `index` of the kinds of devices in the form for messages. Each name occurs
  * once. */
 static const char *device_kind_at(uint32_t index) {
     const char *form, *previous = "";
@@ -181,9 +180,10 @@ static bool contain(cli_words *words, const char *word) {
 typedef struct vocabulary {
     const char *metavariable;
     cli_words *words;
-    /* Accepts words that `words` does not list. `words` is then used only for suggestions. */
+    /* Accepts words that the list `words` does not contain. `words` then serves only for
+     * suggestions. */
     bool (*allows)(const char *word);
-    cli_words *forms; /* If `allows` is set, messages list these words. */
+    cli_words *forms; /* Lists the words that messages show if `allows` is not NULL. */
 } vocabulary;
 
 /* clang-format off */
