@@ -23,9 +23,8 @@ bool bench_ceilings_disturbed(const bench_ceilings *run, const bench_probed *row
     return bench_ceilings_share(run, row) < BENCH_UNDISTURBED || is_faster(run, row);
 }
 
-/* Measures one row of the output, i.e. one GEMM or conversion. The function keeps the new
- * measurement if it is the first of this row, or if other work of the machine disturbed it less
- * than the earlier measurement. */
+/* Measures one row of the output, i.e. one GEMM or conversion. The new measurement replaces an
+ * earlier one only if other work on the machine disturbed it less. */
 static int measure_row(const bench_rows *rows, size_t row, bench_ceilings *run,
                        bench_probed *probed, int *attempts) {
     bench_probed now = {0};
@@ -40,9 +39,9 @@ static int measure_row(const bench_rows *rows, size_t row, bench_ceilings *run,
     return 0;
 }
 
-/* Measures all rows of the output, and then measures disturbed rows again. A later attempt may
- * raise a ceiling (the best probed peak rate). An earlier row may then fall short of the ceiling,
- * so it becomes disturbed too. */
+/* Measures all rows of the output, and then disturbed rows again. A repeated measurement may raise
+ * the ceiling, i.e. the best measured peak rate. Other rows may then be too far below the ceiling,
+ * so they count as disturbed too. */
 int bench_rows_measure(const bench_rows *rows, bench_ceilings *run, bench_probed *probed,
                        int *attempts) {
     int status = 0;

@@ -22,8 +22,8 @@ enum {
  * reached. */
 #define BENCH_UNDISTURBED 0.9
 
-/* Holds the rates that one measurement of a row reached, for the arithmetic unit and for memory.
- * All three rates are 0 for a resource without a probe. */
+/* Holds the rates of one measurement of a row, for the arithmetic unit and for memory. The three
+ * rates of a resource are 0 if no probe (peak-rate loop) measured it. */
 typedef struct bench_probed {
     /* `best` holds the best rates of the probes, i.e. of the loops that measured the peak rates
      * beside the row of the output. */
@@ -42,8 +42,8 @@ typedef struct bench_ceilings {
     double best[BENCH_CEILINGS];
 } bench_ceilings;
 
-/* Raises the ceilings (the best rates of the run) to the best rates that the probes of one more
- * measurement reached, if these rates are higher. */
+/* Replaces each ceiling, i.e. the best rate of the run, by the best rate of this measurement if
+ * that is higher. */
 void bench_ceilings_raise(bench_ceilings *run, const bench_probed *row);
 
 /* Returns the median rate of the row's probe (peak-rate loop) divided by the ceiling, i.e. by the
@@ -55,11 +55,11 @@ double bench_ceilings_share(const bench_ceilings *run, const bench_probed *row);
  * again, or mark it in the output if no attempt is left. */
 bool bench_ceilings_disturbed(const bench_ceilings *run, const bench_probed *row);
 
-/* Describes the rows to measure. `measure` measures one row, stores its result in `context` and
- * fills *probed. `keep` makes the latest measurement the final result of the row. */
+/* Describes the rows to measure. `measure` measures one row and stores its result in `context`.
+ * `keep` makes the latest measurement the final result of the row. */
 typedef struct bench_rows {
     size_t count;
-    /* Returns 0, or a failure status. */
+    /* Measures row number `row` and fills *probed. Returns 0, or a failure status. */
     int (*measure)(void *context, size_t row, bench_probed *probed);
     void (*keep)(void *context, size_t row);
     void *context;

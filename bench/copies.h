@@ -1,6 +1,5 @@
-/* Holds copies of a constant operand. Either all runs use one copy, or each run uses the next
- * copy. In the second case, there are so many copies that no cache holds a copy when a run uses it
- * again. */
+/* Holds copies of a constant operand. Either all runs use one copy, or each run uses the next copy.
+ * With several copies, none is still in a cache when its turn comes again. */
 #ifndef BENCH_COPIES_H
 #define BENCH_COPIES_H
 
@@ -15,8 +14,8 @@ typedef struct bench_copies {
 } bench_copies;
 
 /* Returns the number of copies of an operand of `bytes` bytes. It is 1 if `cold` is false. If
- * `cold` is true, no run may find the operand in a cache. There are then at least 2 copies, which
- * together have at least 256 MiB. */
+ * `cold` is true, there are at least 2 copies with at least 256 MiB in all, so that no run finds
+ * its copy in a cache. */
 size_t bench_copies_count(uint64_t bytes, bool cold);
 
 /* Allocates memory for `count` copies. The caller then fills the first copy and calls

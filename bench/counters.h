@@ -18,7 +18,8 @@ enum {
     BENCH_WAITS = BENCH_COUNTER_wait_issue - BENCH_COUNTER_wait_memory + 1
 };
 
-/* Tells how long waves wait at a line of source, as shares of the waves' cycles, by cause. */
+/* Describes a line of the kernel's source: for each cause of waits, the fraction of the waves'
+ * cycles that they wait there. */
 typedef struct bench_line_waits {
     char place[64];
     double waits[BENCH_WAITS];

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* VARIETY is the number of random codes from which elements are chosen. PICKS is the number of
- * choices that 64 random bits give. */
+/* VARIETY is the number of random codes in a table, and each element is one of them. PICKS is the
+ * number of elements for which one 64-bit random number suffices. */
 enum { VARIETY = 4096, PICKS = 5 };
 
 uint64_t bench_next_bits(uint64_t *state) {
@@ -67,8 +67,8 @@ bool bench_elem_is_wide(uint32_t elem) {
     return bench_elem_bits(elem) > 8;
 }
 
-/* Makes the codes from which elements are chosen. The values are either all e2m1 values with equal
- * probability, or normally distributed. */
+/* Makes the table of codes from which elements are chosen. The values are normally distributed if
+ * `normal` is true. Otherwise they are the values of e2m1, each with the same probability. */
 static bsmm_status make_codes(uint32_t elem, bool normal, uint64_t *state, uint32_t *codes) {
     bsmm_status status = BSMM_OK;
     for (uint32_t i = 0; i < VARIETY && !status; i++) {
@@ -79,8 +79,8 @@ static bsmm_status make_codes(uint32_t elem, bool normal, uint64_t *state, uint3
     return status;
 }
 
-/* Fills a matrix with random codes. Codes of every format lie next to each other without gaps, the
- * least significant bit first. The function works only on a little-endian machine. */
+/* Fills a matrix with codes that it chooses at random from the table `codes`. The codes are packed
+ * without gaps, the least significant bit first. The function requires a little-endian machine. */
 static void fill_elements(bsmm_matrix *m, const uint32_t *codes, uint64_t *state) {
     uint32_t bits = bench_elem_bits(m->format.elem), held = 0;
     uint64_t pending = 0, random = 0, picks = 0;

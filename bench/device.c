@@ -115,8 +115,8 @@ bool bench_device_allocate(bench_device *device, uint64_t bytes, void **memory) 
     return true;
 }
 
-/* Fills device memory with the byte 0x5A, because a kernel that reads uninitialized memory then
- * gives visibly wrong results. */
+/* Fills device memory with the byte 0x5A. A kernel that reads uninitialized memory then gives
+ * visibly wrong results. */
 static bool poison(bench_device *device, void *memory, uint64_t bytes) {
     static const uint8_t rest[3] = {0x5A, 0x5A, 0x5A};
     uint64_t words = bytes / 4;
@@ -130,7 +130,8 @@ bool bench_device_new(bench_device *device, const void *from, uint64_t bytes, vo
     return from ? bench_device_write(device, *memory, from, bytes) : poison(device, *memory, bytes);
 }
 
-/* Copies the first `bytes` bytes to the other sets of operands, which are `stride` bytes apart. */
+/* Copies the first `bytes` bytes of a buffer to the places of the other sets of operands, which
+ * follow at a distance of `stride` bytes each. */
 static bool spread(bench_device *device, void *memory, uint64_t bytes, uint64_t stride,
                    size_t sets) {
     bool done = true;

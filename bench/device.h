@@ -1,6 +1,6 @@
-/* Declares the devices to which bench moves data, and on which it measures time. devices.def lists
- * the kinds of devices. The library only takes pointers to a device's memory and leaves copying to
- * its caller. bench is such a caller, so the code of each kind opens the device's driver itself. */
+/* Declares devices, on which bench allocates memory, copies data and measures time. devices.def
+ * lists the kinds of devices. The code of each kind opens the device's driver itself, because the
+ * library does not copy data. */
 #ifndef BENCH_DEVICE_H
 #define BENCH_DEVICE_H
 
@@ -25,18 +25,18 @@ typedef struct bench_device_kind {
     /* `name` is the name of this kind of device. Its devices are called "name", "name:0", and so
      * on. */
     const char *name;
-    /* `is_host` is true for the host, whose memory is that of the process. Work is then complete
-     * when its call returns, and there are no graphs. */
+    /* `is_host` is true for the host. Its memory is the memory of the process, its calls return
+     * when their work is complete, and it has no graphs. */
     bool is_host;
-    /* Names the known device (bsmm_device_at) whose data sheet is used if the actual device has
-       none. */
+    /* `known` names the entry of the library's table of devices (bsmm_device_at) whose data sheet
+     * is used for a device that has no entry of its own. */
     const char *known;
     /* Returns the name of the known device whose data sheet describes this device. If the function
      * is NULL, `known` describes all devices of this kind. */
     const char *(*known_of)(const char *device);
-    /* If devices of this kind are called "name:model" or "name:model:1", the first letters of the
-     * models' names, separated by '|'. Several kinds may have the same name. The last of these
-     * kinds whose letters begin the model's name is used. NULL means that there are no models. */
+    /* If devices of this kind have names such as "name:model", `models` lists the beginnings of
+     * these models' names, separated by '|'. NULL means that there are no models. If several kinds
+     * match a device's name, the last one counts. */
     const char *models;
     /* Names the kind of device whose kernels run on this device. NULL means that this kind has its
        own kernels. */
@@ -47,14 +47,14 @@ typedef struct bench_device_kind {
     /* `is_model` is true if times come from a model of the device, which gives the same time in
      * every run. A simulated device without a model reports the time that simulating took. */
     bool is_model;
-    /* `times_without_results` is true if timed launches on a modelled device compute no results, so
-     * that nothing can be validated with the option --sampled. */
+    /* `times_without_results` is true if the timed launches of a modelled device compute no
+     * results. With the option --sampled, bench then cannot validate anything. */
     bool times_without_results;
     /* `peer` points to the library with which bench compares GEMMs on this kind of device (the
      * peer), or NULL if there is none. */
     const bench_queued_peer *peer;
-    /* Lists the measured typical errors of this device's kernels. The last entry has no name. NULL
-     * means that none were measured. */
+    /* Lists the measured typical errors of this device's kernels. An entry without a name ends the
+     * list. NULL means that none were measured. */
     const bench_family_level *levels;
 
     /* Opens the device `name` (NULL for the host) and makes it the current device of this thread.
@@ -63,8 +63,8 @@ typedef struct bench_device_kind {
     void (*close)(void *state);
     void *(*stream)(const void *state); /* Returns the stream for bsmm_buffers. */
 
-    /* These functions manage device memory, whose allocations are aligned to at least 64 bytes.
-     * `copy` and `fill_words` only add their work to the stream. */
+    /* These functions manage device memory. Allocations are aligned to at least 64 bytes. `copy`
+     * and `fill_words` queue their work in the stream and return. */
     bool (*allocate)(void *state, uint64_t bytes, void **memory);
     void (*release)(void *state, void *memory);
     bool (*write)(void *state, void *to, const void *from, uint64_t bytes);
@@ -73,14 +73,14 @@ typedef struct bench_device_kind {
     bool (*fill_words)(void *state, void *to, uint32_t word, uint64_t count);
     bool (*wait)(void *state);
 
-    /* These functions measure the time in seconds that the device takes for the work that was
-     * queued between the two calls. finish_time waits for that work. */
+    /* These functions measure the time in seconds that the device takes for work. The work is
+     * queued between a call of start_time and a call of finish_time, which waits for it. */
     bool (*start_time)(void *state);
     bool (*finish_time)(void *state, double *seconds);
 
-    /* cache_bytes returns the size of the last-level cache. The operations after cache_bytes
-     * capture work in a graph, launch the graph and destroy it. end_capture with a NULL graph only
-     * ends the capture. All of these pointers are NULL for the host. */
+    /* cache_bytes returns the size of the last-level cache. The functions after it capture work in
+     * a graph, launch the graph and destroy it. end_capture with a NULL graph discards the captured
+     * work. All these pointers are NULL for the host. */
     uint64_t (*cache_bytes)(const void *state);
     bool (*begin_capture)(void *state);
     bool (*end_capture)(void *state, bench_graph *graph);
@@ -92,17 +92,17 @@ typedef struct bench_device_kind {
      * the device has no counters. */
     bool (*count)(void *state, size_t launch, bench_counters *counters);
 
-    /* count_opcodes makes devices of this kind count the opcodes that they execute. bench must call
-     * count_opcodes before it opens such a device. get_opcode gives opcode number `number` and how
-     * often it was executed. get_opcode returns 1 if tests with kernels of other projects execute
-     * the opcode too, 0 if only tests of bsmm do, and -1 after the last opcode. Both functions are
-     * NULL for devices that are not simulated or cannot count. */
+    /* count_opcodes makes simulated devices count the opcodes that they execute. bench calls it
+     * before it opens the device. get_opcode gives opcode number `number` and how often it was
+     * executed. Its result is 1 if tests with kernels of other projects execute the opcode too, 0
+     * if only bsmm's tests do, and -1 after the last opcode. Both pointers are NULL for devices
+     * that cannot count. */
     void (*count_opcodes)(void);
     int (*get_opcode)(unsigned number, const char **opcode, uint64_t *count);
 
-    /* launch_empty queues `count` empty kernels, which show the least cost of a launch.
+    /* launch_empty queues `count` empty kernels, whose time is the least cost of launches.
      * count_launches returns the number of kernels that a graph launches, or 0 if the driver does
-     * not tell. Both are NULL for the host and for devices that cannot do this. */
+     * not tell. Devices without these functions have NULL here. */
     bool (*launch_empty)(void *state, size_t count);
     size_t (*count_launches)(const bench_graph *graph);
 } bench_device_kind;
@@ -133,9 +133,10 @@ bool bench_device_find(const char *device, bsmm_local_device *info);
 typedef struct bench_device {
     const bench_device_kind *kind;
     void *state;
-    void **memory; /* Lists the allocations that bench_device_reset frees. */
+    void **memory; /* `memory` lists the allocations that bench_device_reset frees. */
     size_t count;
-    void *copies[2]; /* bench_device_time_copy copies between these two buffers. */
+    /* `copies` holds the two buffers between which bench_device_time_copy copies. */
+    void *copies[2];
 } bench_device;
 
 /* bench_device_open opens a device and makes it the current device of this thread. If there is no
@@ -149,9 +150,9 @@ const char *bench_device_error(void);
 
 void *bench_device_stream(const bench_device *device);
 
-/* Returns the number of sets of `bytes` bytes that are together four times as large as the device's
- * cache. The result is from 4 to 1024, or 1 if the device is simulated. The device must not be the
- * host. */
+/* Returns the number of copies of operands with `bytes` bytes that are together four times as large
+ * as the device's cache. The result is from 4 to 1024, or 1 if the device is simulated. The device
+ * must not be the host. */
 size_t bench_device_sets(const bench_device *device, uint64_t bytes);
 
 /* Returns the number of repetitions of a measurement. The result is `wanted`, or 1 if the device is
@@ -163,8 +164,8 @@ bool bench_device_allocate(bench_device *device, uint64_t bytes, void **memory);
 /* Allocates memory and fills it with a copy of `from`, or with the byte 0x5A if `from` is NULL. For
  * 0 bytes, *memory becomes NULL. */
 bool bench_device_new(bench_device *device, const void *from, uint64_t bytes, void **memory);
-/* Allocates device memory for `sets` copies of `from`, which are `stride` bytes apart, and fills
- * it. */
+/* Allocates device memory for `sets` copies of `from`, and fills it. Each copy begins `stride`
+ * bytes after the one before. */
 bool bench_device_new_sets(bench_device *device, const void *from, uint64_t bytes, uint64_t stride,
                            size_t sets, void **memory);
 bool bench_device_write(bench_device *device, void *to, const void *from, uint64_t bytes);
@@ -173,24 +174,24 @@ bool bench_device_fill_f32(bench_device *device, void *memory, float value, uint
 bool bench_device_wait(bench_device *device);
 void bench_device_reset(bench_device *device);
 
-/* Copies a host matrix to device memory, with its scales and its second-level scale. If `copied`
- * is false, the device memory stays uninitialized. On the host, *there is the matrix itself. */
+/* Copies a host matrix with its scales to device memory. If `copied` is false, the function only
+ * allocates the memory. On the host, *there becomes the matrix itself. */
 bool bench_device_put(bench_device *device, const bsmm_matrix *host, bool copied,
                       bsmm_matrix *there);
 /* Copies the device matrix `there`, which bench_device_put made, to the memory of `host`. */
 bool bench_device_get(bench_device *device, const bsmm_matrix *there, const bsmm_matrix *host);
 
-/* Queues work in the stream, and returns false on failure. `turn` counts the calls and selects one
- * of several sets of operands. */
+/* Queues work in the stream, and returns false on failure. `turn` is the number of the call and
+ * selects one of several copies of the operands. */
 typedef bool bench_work(void *context, size_t turn);
 
 /* Captures a graph with the work of `turns` calls of work(context, turn), where turn counts from
  * 0. */
 bool bench_device_record(bench_device *device, bench_work *work, void *context, size_t turns,
                          bench_graph *graph);
-/* Captures a graph that runs the work on each of the `sets` sets of operands equally often. The
- * graph takes about a millisecond and has at least 8 runs, because the cost of starting it then
- * matters little. On a simulated device, the graph runs each set once. */
+/* Captures a graph that runs the work equally often on each of the `sets` copies of the operands.
+ * The graph has at least 8 runs and takes about a millisecond, so that the cost of its launch is
+ * small. On a simulated device, the graph has one run for each copy. */
 bool bench_device_record_sets(bench_device *device, bench_work *work, void *context, size_t sets,
                               bench_graph *graph);
 /* Launches a graph, and adds to `seconds` the mean time of one run of the work in the graph. */

@@ -62,8 +62,8 @@ static bool finish_time(void *state, double *seconds) {
 }
 
 /* Lists the typical error of each kernel family, as a multiple of the typical error of fp32 sums.
- * Each level is the largest that tests/unit/test_cli_level.c found on a Xeon of the Sapphire
- * Rapids generation. That test fails if a kernel exceeds its level. */
+ * tests/unit/test_cli_level.c fails if a kernel's error is larger. The values are the largest
+ * errors on a Xeon of the Sapphire Rapids generation. */
 static const bench_family_level levels[] = {
     {"cpu_avx512_int8dot", .unit = 0, .level = 1.01},
     {"cpu_avx2_int8dot", .unit = 0, .level = 1.01},

@@ -76,9 +76,9 @@ void bench_cuda_release(void *state, void *memory) {
     ((gpu_state *)state)->free((uintptr_t)memory);
 }
 
-/* Copies host memory to the device. The driver's copy call may return before the last bytes arrive.
- * The copy is in the default stream, for which bench's stream does not wait. This function
- * therefore waits until the copy is complete. */
+/* Copies host memory to the device and waits until the copy is complete. The driver's call may
+ * return earlier, and bench's stream does not wait for the default stream, in which the copy
+ * runs. */
 bool bench_cuda_write(void *state, void *to, const void *from, uint64_t bytes) {
     gpu_state *cuda = state;
     return CALL(cuda, to_device, (uintptr_t)to, from, bytes) && CALL(cuda, stream_wait, NULL);

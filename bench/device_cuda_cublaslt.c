@@ -1,5 +1,5 @@
-/* Loads NVIDIA's cuBLASLt, with whose GEMMs bench compares. The file is libcublasLt.so.13 or .12,
- * or the one that the environment variable BSMM_BENCH_CUBLASLT names. */
+/* Loads NVIDIA's cuBLASLt and measures its GEMMs for comparison. The library's file is
+ * libcublasLt.so.13 or .12, or the one that the environment variable BSMM_BENCH_CUBLASLT names. */
 #include "data.h"
 #include "device_cuda.h"
 
@@ -36,9 +36,9 @@ _Static_assert(sizeof(lt_result) == 96, "the library writes such results");
 
 static const uint64_t workspace_bytes = (uint64_t)64 << 20;
 
-/* Names the variants of cuBLASLt's GEMM that bench measures. FP8 multiplies e4m3 with one scale
- * per tensor, and shows the practical peak of the FP8 tensor cores. VEC128 multiplies e4m3 with
- * fp32 scales for 1 x 128 blocks of A and 128 x 128 blocks of B. BF16 multiplies bf16. */
+/* Lists the GEMMs of cuBLASLt that bench measures. FP8 multiplies e4m3 with one scale per tensor,
+ * and shows the practical peak of the FP8 tensor cores. VEC128 multiplies e4m3 with fp32 scales for
+ * 1 x 128 blocks of A and 128 x 128 blocks of B. BF16 multiplies bf16. */
 typedef enum lt_way { FP8, VEC128, BF16 } lt_way;
 
 typedef struct lt_library {
@@ -91,9 +91,8 @@ static void *open_library(void) {
     return library;
 }
 
-/* Finds the library's functions. The function copies each pointer with memcpy, because ISO C has
- * no cast from dlsym's data pointer to a function pointer. POSIX guarantees that the bits are the
- * same. */
+/* Finds the library's functions. ISO C has no cast from dlsym's data pointer to a function pointer,
+ * so the function copies each pointer with memcpy. POSIX guarantees that this works. */
 static bool take_symbols(lt_library *lt) {
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *symbol = dlsym(lt->library, symbols[i].symbol);
@@ -173,8 +172,8 @@ static bool make_operands(lt_product *p, bench_device *device, lt_way way,
            bench_device_new(device, NULL, workspace_bytes, &p->workspace);
 }
 
-/* Makes scales that are all 1, because the values of scales do not affect the time. Each array is
- * large enough for the largest scale layout. */
+/* Allocates scales and sets all of them to 1, because the values of scales do not affect the time.
+ * Each array is large enough for the largest scale layout. */
 static bool make_scales(lt_product *p, bench_device *device, const bench_queued_shape *s) {
     uint64_t k_blocks = round_up((uint64_t)s->k, 512) / 128;
     const int64_t rows[2] = {s->m, s->n};
@@ -206,8 +205,8 @@ static bool set_scaling(const lt_product *p, lt_way way) {
            set(p, DESC_FAST_ACCUM, &fast, sizeof fast);
 }
 
-/* Returns cuBLASLt's type of D. If D should be f16 and the operands are bf16, D is bf16, because
- * cuBLASLt cannot multiply bf16 matrices into f16. Both types have the same size. */
+/* Returns cuBLASLt's type of D. cuBLASLt has no product of bf16 matrices with a result in f16. D is
+ * bf16 in that case, which has the same size. */
 static int type_of(lt_way way, uint32_t elem) {
     if (elem == BSMM_ELEM_F32) return R_32F;
     return elem == BSMM_ELEM_F16 && way != BF16 ? R_16F : R_16BF;
@@ -249,8 +248,8 @@ static int find_algorithms(const lt_product *p, lt_result *results) {
     return found;
 }
 
-/* Returns the median time in seconds of running the algorithm on all sets of operands, or 0 if the
- * algorithm fails. */
+/* Runs the algorithm on all copies of the operands, and returns the median time of a run in
+ * seconds, or 0 if the algorithm fails. */
 static double time_algorithm(lt_product *p, bench_device *device) {
     bench_graph graph = {0};
     bench_samples seconds = {0};

@@ -24,9 +24,8 @@ static void *empty;
 static const char ptx[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                           ".visible .entry empty() { ret; }\n";
 
-/* Finds a function of the library. The function copies the pointer with memcpy, because ISO C has
- * no cast from dlsym's data pointer to a function pointer. POSIX guarantees that the bits are the
- * same. */
+/* Finds a function of the library. ISO C has no cast from dlsym's data pointer to a function
+ * pointer, so the function copies the pointer with memcpy. POSIX guarantees that this works. */
 static void find(void *library, const char *symbol, void *to) {
     void *found = library ? dlsym(library, symbol) : NULL;
     memcpy(to, &found, sizeof found);

@@ -1,10 +1,12 @@
-/* Declares the operations of GPUs as devices of bench, once for each driver of GPUs. */
+/* Declares the functions by which bench uses a GPU. They exist once for NVIDIA's driver and once
+ * for AMD's. */
 #ifndef BENCH_DEVICE_DRIVER_H
 #define BENCH_DEVICE_DRIVER_H
 
 #include "device.h"
 
-/* Declares the operations whose names begin with bench_DRIVER_. */
+/* Declares the functions that use a GPU through one driver. Their names begin with
+ * bench_DRIVER_. */
 #define BENCH_DECLARE_OPERATIONS(driver)                                                           \
     void bench_##driver##_close(void *state);                                                      \
     void *bench_##driver##_stream(const void *state);                                              \
@@ -22,8 +24,8 @@
     bool bench_##driver##_launch(void *state, const bench_graph *graph);                           \
     void bench_##driver##_forget(void *state, bench_graph *graph)
 
-/* Initializes the operations of a bench_device_kind except open, cache_bytes, start_time and
- * finish_time. */
+/* Initializes the function pointers of a bench_device_kind, except open, cache_bytes, start_time
+ * and finish_time. */
 #define BENCH_OPERATIONS(driver)                                                                   \
     .close = bench_##driver##_close, .stream = bench_##driver##_stream,                            \
     .allocate = bench_##driver##_allocate, .release = bench_##driver##_release,                    \

@@ -1,12 +1,10 @@
-/* Implements the operations of GPUs as devices of bench, which are the same through every vendor's
- * driver. A file defines the following names before it includes this one.
- *
- * - DRIVER is the name of the driver's library, which messages contain.
- * - OPERATION(name) is the name of an operation of the device.
- * - gpu_state is a struct of the driver's functions, a stream, two events and the size of L2.
- * - entries is a table of the symbols of the driver's functions and of their offsets in gpu_state.
- * - CALL(gpu, name, ...) calls a function of the driver. It reports a failure and returns false
- *   then. */
+/* Implements the operations of GPUs as devices of bench, which are the same for every vendor's
+ * driver. A file defines these names before it includes this one: DRIVER is the name of the
+ * driver's library for messages. OPERATION(name) is the name of an operation of the device.
+ * gpu_state is a struct of the driver's functions, a stream, two events and the size of L2.
+ * `entries` is a table of the names of the driver's functions and of their offsets in gpu_state.
+ * CALL(gpu, name, ...) calls a function of the driver. If the call fails, it reports the failure
+ * and returns false. */
 
 static bool take_entries(gpu_state *gpu) {
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {

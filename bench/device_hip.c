@@ -38,8 +38,9 @@ static bool succeeded(int result, const char *call) {
 #define OPERATION(name) bench_hip_##name
 #include "device_driver_body.h"
 
-/* Opens the driver library and finds the driver's number of the device. `probe` is memory that the
- * bsmm library has allocated on the device, and the driver reports the device of this memory. */
+/* Opens the driver's library and finds the driver's number of the device. `probe` is memory that
+ * the bsmm library has allocated on the device. The driver is asked which device has this
+ * memory. */
 static bool open_device(gpu_state *hip, const char *name, const char *const *libraries,
                         const void *probe) {
     for (; *libraries && !hip->library; libraries++)
@@ -79,9 +80,9 @@ void bench_hip_release(void *state, void *memory) {
     ((gpu_state *)state)->free(memory);
 }
 
-/* Copies host memory to the device. The driver's copy call may return before the last bytes arrive.
- * The copy is in the default stream, for which bench's stream does not wait. This function
- * therefore waits until the copy is complete. */
+/* Copies host memory to the device and waits until the copy is complete. The driver's call may
+ * return earlier, and bench's stream does not wait for the default stream, in which the copy
+ * runs. */
 bool bench_hip_write(void *state, void *to, const void *from, uint64_t bytes) {
     gpu_state *hip = state;
     return CALL(hip, to_device, to, from, bytes) && CALL(hip, stream_wait, NULL);

@@ -5,8 +5,8 @@
 
 #include "device_driver.h"
 
-/* Opens the device `name` through one of the libraries in a list that ends with NULL. The bsmm
- * library must have opened that library before. */
+/* Opens the device `name` through one of the driver libraries in a list that ends with NULL. The
+ * bsmm library must have opened the same driver library before. */
 void *bench_hip_open(const char *name, const char *const *libraries);
 
 BENCH_DECLARE_OPERATIONS(hip);

@@ -44,16 +44,17 @@ static const char *known_of(const char *device) {
     return strstr(device, "gfx942") ? "mi300x" : "mi355x";
 }
 
-/* The model's caches are empty at the start of each launch, so one set of operands is enough. */
+/* The model's caches are empty at the start of each launch, so bench needs only one copy of the
+ * operands. */
 static uint64_t cache_bytes(const void *state) {
     (void)state;
     return 0;
 }
 
 /* Lists the typical errors of kernel families. Each level is the largest that
- * tests/unit/test_cli_level.c found on the simulator, with K from 256 to 1024. The simulator adds
- * products with K ascending (docs/SIMULATOR.md). AMD has not published how its GPUs add, and none
- * was measured, so the levels do not hold for real GPUs. */
+ * tests/unit/test_cli_level.c found on the simulator, for K from 256 to 1024. The simulator adds
+ * products in the order of ascending K (docs/SIMULATOR.md). The levels do not hold for real GPUs,
+ * because AMD has not published how its GPUs add. */
 static const bench_family_level levels[] = {
     {"hip_bf16", .unit = 1, .exact_in_bf16 = true, .level = 1.15},
     {"hip_gfx950_scaled", .unit = 1, .segment = 32, .level = 1.01},

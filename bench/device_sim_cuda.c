@@ -1,6 +1,6 @@
-/* Implements simulated NVIDIA GPUs as devices of bench, through the simulator's libcuda.so.1. Times
- * are those that simulating took. device_sim_cuda_model.c has the devices that the simulator's time
- * model knows. */
+/* Implements simulated NVIDIA GPUs as devices of bench, through the simulator's libcuda.so.1. The
+ * reported times are the times that the simulator needs. For devices with a time model see
+ * device_sim_cuda_model.c. */
 #include "device_sim_cuda.h"
 #include "device_sim_model.h"
 
@@ -43,19 +43,19 @@ const char *bench_sim_cuda_known_of(const char *device) {
     return strstr(device, "sm_100") ? "b200" : strstr(device, "sm_120") ? "rtx5090" : "h200";
 }
 
-/* The simulator has no caches, so one set of operands is enough. */
+/* The simulator has no caches, so bench needs only one copy of the operands. */
 uint64_t bench_sim_cuda_cache_bytes(const void *state) {
     (void)state;
     return 0;
 }
 
 /* Lists the typical errors of kernel families. Each level is the largest that
- * tests/unit/test_cli_level.c found on the simulator, with K from 256 to 1024. The simulator rounds
- * the sum of an instruction's products once, unless it knows how the GPU adds (docs/SIMULATOR.md).
- * Real Blackwell GPUs may round otherwise; none was measured. */
+ * tests/unit/test_cli_level.c found on the simulator, for K from 256 to 1024. Unless it is known
+ * how a GPU adds, the simulator rounds the sum of an instruction's products once
+ * (docs/SIMULATOR.md). Real Blackwell GPUs may round differently, and none has been measured. */
 const bench_family_level bench_sim_cuda_levels[] = {
-    /* The kernel cuda_sm100f_scaled_small_m divides K among a number of thread blocks that depends
-     * on N and K, so it has no level (docs/NUMERICS.md). */
+    /* The kernel cuda_sm100f_scaled_small_m has no level. It splits K among thread blocks, and
+     * their number depends on N and K (docs/NUMERICS.md). */
     {"cuda_sm100f_scaled_small_m", .level = 0},
     {"cuda_sm100f_scaled", .unit = 32, .level = 1.01},
     {"cuda_sm100f_wide", .unit = 16, .exact_in_bf16 = true, .level = 1.01},

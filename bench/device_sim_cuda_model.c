@@ -12,10 +12,10 @@ static void *open_modelled(const char *name) {
     return NULL;
 }
 
-/* Names two modes of the simulator's time model. In the mode UNTIMED the simulator times no launch.
- * In the mode TIMED_SAMPLE it times each launch and executes only the thread blocks that the model
- * needs, so the results are incomplete. bench has validated the results in a complete run before.
- */
+/* Names two modes of the simulator's time model. In the mode UNTIMED, the simulator times no
+ * launch. In the mode TIMED_SAMPLE, it times each launch and executes only the thread blocks that
+ * the model needs, so the results are incomplete. bench validates the results of a complete run
+ * before. */
 enum { UNTIMED = 0, TIMED_SAMPLE = 2 };
 
 static bool start_time(void *state) {

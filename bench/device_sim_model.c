@@ -42,7 +42,7 @@ enum {
 };
 
 /* Reads the source lines at which the waves of a launch wait longest. `cycles` is the sum of the
- * cycles of all waves of the launch. */
+ * cycles of all waves, by which the waits are divided. */
 static void count_lines(const bench_sim_model *model, unsigned back, double cycles,
                         bench_counters *c) {
     c->line_count = 0;

@@ -11,16 +11,17 @@ typedef struct bench_sim_model {
     void (*set_mode)(int mode); /* Switches the time model of all devices of the process. */
     /* Returns the times of a launch. */
     int (*get_times)(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
-    /* Returns where a launch's waves wait, or is NULL. */
+    /* Gives the source line number `number` at which waves of a launch wait. It is NULL if the
+     * simulator does not record waits. */
     int (*get_stalls)(unsigned back, unsigned number, char *place, size_t place_bytes,
                       double *cycles, size_t count);
 } bench_sim_model;
 
 /* Finds the functions of the simulator `library`, which is loaded already. */
 bool bench_sim_find_model(bench_sim_model *model, const char *library);
-/* Returns the counters of a launch. Fractions, such as the fraction of busy units, are fractions
- * over the workgroups that the model has replayed. Counts of bytes are scaled to all workgroups of
- * the launch. `matrix_units` is the number of matrix units of a compute unit. */
+/* Returns the counters of a launch. Fractions, such as the fraction of cycles in which a unit is
+ * busy, refer to the workgroups that the model has timed. Counts of bytes are extrapolated to all
+ * workgroups of the launch. `matrix_units` is the number of matrix units of a compute unit. */
 bool bench_sim_count(const bench_sim_model *model, int matrix_units, size_t launch,
                      bench_counters *c);
 

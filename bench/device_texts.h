@@ -1,4 +1,4 @@
-/* Defines texts for help and examples that name the kinds of devices in devices.def. */
+/* Defines parts of help texts and examples that contain the names of the devices in devices.def. */
 #ifndef BENCH_DEVICE_TEXTS_H
 #define BENCH_DEVICE_TEXTS_H
 

@@ -10,32 +10,34 @@
  * sums"). */
 typedef struct bench_family_level {
     const char *kernel; /* The names of the kernels of the family begin with the text `kernel`. */
-    /* The names of the devices on which the family of kernels was measured begin with the text
-     * `device`. NULL means all devices of the kind that has the table. */
+    /* The measurement holds for devices whose names begin with the text `device`. NULL means all
+     * devices of the kind that has the table. */
     const char *device;
     /* `unit` is the number of products that the kernel adds exactly before a rounding. 0 means 32
      * if both scales are e8m0, else 16. */
     int64_t unit;
     /* `segment` is the number of products in a segment, i.e. in a part of K that is summed
-     * separately. A segment ends at the latest with a scale block of A or B. 0 means that there are
+     * separately. A segment never continues past the end of a scale block. 0 means that there are
      * no segments. */
     int64_t segment;
-    /* If `chunk` is not 0, `segment` applies only to operands with fp32 scales. For other operands,
-     * K is divided into segments of nearly equal length, a multiple of 128, of at most `chunk`
-     * elements if B has elements of at most 8 bits, else of at most `wide_chunk`. */
+    /* If `chunk` is not 0, `segment` is used only for operands with fp32 scales. For other
+     * operands, K is split into segments whose lengths are nearly equal and multiples of 128. A
+     * segment has at most `chunk` elements if elements of B have at most 8 bits, else at most
+     * `wide_chunk`. */
     int64_t chunk, wide_chunk;
     /* `total_in_double` is true if the kernel adds the sums of the segments in double. */
     bool total_in_double;
-    /* `divides_k` is true if the kernel divides K among thread blocks when D has few tiles. The
-     * sums of the parts of K are then rounded differently, and mostly less often, than `level`
-     * assumes. */
+    /* `divides_k` is true if the kernel splits K among thread blocks when D has few tiles
+     * (split-K). Its rounding errors are then different from those that `level` assumes, and
+     * usually smaller. */
     bool divides_k;
-    /* `fraction` is the number of bits below the largest term that a tensor core keeps of each term
-     * (docs/NUMERICS.md, "Tensor cores"). Segments of such a family do not end with scale blocks. 0
-     * means that `unit` products are added exactly and rounded to fp32. */
+    /* `fraction` is the number of bits that a tensor core keeps of each term below the leading bit
+     * of the largest term (docs/NUMERICS.md, "Tensor cores"). It is 0 if the unit adds `unit`
+     * products exactly and rounds to fp32. Segments of a family with a `fraction` do not end at
+     * scale blocks. */
     int fraction;
-    /* `exact_in_bf16` is true if the family was measured only for operands without fp32 scales
-     * whose elements bf16 holds exactly. */
+    /* If `exact_in_bf16` is true, the measurement holds only for operands that have no fp32 scales
+     * and whose elements bf16 represents exactly. */
     bool exact_in_bf16;
     /* `level` is the largest measured typical error of the family, as a multiple of the typical
      * error of fp32 sums that add the products in the family's order. 0 means that the family was

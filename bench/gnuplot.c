@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns true if the file can be written. The test is necessary because gnuplot writes to its
+/* Returns true if the file can be written. The caller must know this, because gnuplot writes to its
  * standard output if it cannot open the file. */
 static bool can_write(const char *path) {
     bool there = access(path, F_OK) == 0;
@@ -50,7 +50,8 @@ static void put_setting(FILE *to, const char *name, const char *value) {
 void bench_gnuplot_titles(FILE *to, const char *title, const char *subtitle) {
     fputs("set multiplot layout 1,2 title ", to);
     bench_gnuplot_quote(to, title);
-    fputs(" . \"\\n\" . ", to); /* Writes a line break, which cannot stand in single quotes. */
+    /* This writes a line break, because gnuplot allows none inside single quotes. */
+    fputs(" . \"\\n\" . ", to);
     bench_gnuplot_quote(to, subtitle);
     fputs(" noenhanced\n", to);
 }
@@ -82,7 +83,8 @@ static bool is_whole(const char *path) {
 }
 
 static const char *draw(const char *path, bench_gnuplot_put *put, const void *context) {
-    /* If gnuplot exits early, writing to it must not end this process by SIGPIPE. */
+    /* gnuplot may exit early. Writing to its pipe then raises SIGPIPE, which must not end this
+     * process. */
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     /* NOLINTNEXTLINE(cert-env33-c): the command contains no input of the user */
     FILE *gnuplot = popen("gnuplot", "w");
@@ -96,8 +98,8 @@ static const char *draw(const char *path, bench_gnuplot_put *put, const void *co
     return drawn ? NULL : "gnuplot failed";
 }
 
-/* Writes a gnuplot script FILE.gp. The script draws FILE.svg in the folder in which gnuplot runs,
- * even on another machine. */
+/* Writes the gnuplot script FILE.gp. When the user runs it, it draws FILE.svg in the current
+ * folder. */
 static const char *keep_script(const char *path, bench_gnuplot_put *put, const void *context) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     int stem = (int)(strlen(name) - strlen("gp"));

@@ -12,7 +12,7 @@ const char *bench_gnuplot_refusal(const char *path);
  * single quote must be doubled. */
 void bench_gnuplot_quote(FILE *to, const char *text);
 
-/* Writes the commands for a drawing of two panels side by side under two lines of title. */
+/* Writes the commands for two panels side by side with the title and the subtitle above them. */
 void bench_gnuplot_titles(FILE *to, const char *title, const char *subtitle);
 
 /* Writes the commands of a drawing, without the commands that choose the output file. */

@@ -3,10 +3,9 @@
 #include "device.h"
 #include "measure.h"
 
-/* Returns the scale layout of an operand. In AMD's FP8 groupwise challenge, scales are
- * column-major. On a GPU, fp32 scales of 1 x 128 blocks have the layout that the peer reads. The
- * peer is the library with which bench compares bsmm. All other scales are row-major, as in
- * checkpoints. */
+/* Returns the scale layout of an operand. Scales are column-major in AMD's FP8 groupwise challenge.
+ * On a GPU, fp32 scales of 1 x 128 blocks have the layout that the compared library reads. All
+ * other scales are row-major, as in checkpoints. */
 static uint32_t layout_of(const bench_job *job, bsmm_format f) {
     if (job->challenge) return BSMM_LAYOUT_COL_MAJOR;
     bool rows = f.scale == BSMM_SCALE_F32 && f.block_rows == 1 && f.block_cols == 128;

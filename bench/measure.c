@@ -19,7 +19,7 @@ typedef struct bench {
     bsmm_plan *plan;
     bsmm_buffers buffers;
     const bench_probe *unit;
-    /* `memory` is the memory in which bench measures the read bandwidth. It is used only if runs
+    /* `memory` is the buffer with which bench measures the read bandwidth. It exists only if runs
      * read B from memory instead of a cache (job.cold). */
     bench_memory memory;
     const bench_peer *peers[BENCH_PEERS];
@@ -33,7 +33,7 @@ static bool copy_bytes(bench_copies *to, const void *from, uint64_t bytes, size_
     return true;
 }
 
-/* Packs B twice and keeps the second time, because the first packing includes page faults. */
+/* Packs B twice and keeps the second time, because the first time includes page faults. */
 static bsmm_status pack(bench *b, uint64_t bytes) {
     bsmm_status status = BSMM_OK;
     for (int i = 0; i < 2 && !status; i++) {
@@ -89,8 +89,8 @@ static bsmm_status run_peer(void *context, size_t turn) {
     return BSMM_OK;
 }
 
-/* Prepares the other libraries (peers) that are installed and can compute the shape. Each peer
- * runs once before the measurement, so that its memory is mapped. */
+/* Prepares the other libraries that are installed and can compute this shape. Each library runs
+ * once before the measurement, so that its page faults are not timed. */
 static void prepare_peers(bench *b) {
     const bench_shape shape = {&b->m.a_wide, &b->m.b_wide, b->job->cold};
     for (int i = 0; i < BENCH_PEERS; i++) {
@@ -129,8 +129,8 @@ static bsmm_status time_all(bench *b) {
     return status;
 }
 
-/* Estimates the peak rate of the arithmetic unit that the GEMM could use on a processor with
- * AVX-512's dot products. If this processor lacks that unit, bench probes another unit instead. */
+/* Estimates which arithmetic unit limits the GEMM. The estimate assumes a processor with AVX-512's
+ * dot products. If this processor lacks that unit, bench probes another one. */
 static bsmm_status estimate(bench *b, bench_result *result) {
     bsmm_sol_estimate sol = BSMM_INIT(bsmm_sol_estimate);
     bsmm_matmul_desc desc = bench_job_describe(b->job, &b->m);
@@ -146,7 +146,8 @@ static bsmm_status estimate(bench *b, bench_result *result) {
 
 /* Returns the median of times, or 0 if there are none. Sets *shortest to the shortest time. */
 static double find_times(bench_samples *times, double *shortest) {
-    double median = bench_samples_median(times); /* bench_samples_median also sorts the times. */
+    /* bench_samples_median also sorts the times, so the first one is now the shortest. */
+    double median = bench_samples_median(times);
     *shortest = times->count ? times->values[0] : 0;
     return median;
 }
@@ -165,9 +166,8 @@ static void summarize(bench *b, bench_result *result) {
     result->probed.reached[BENCH_MEMORY] = result->b_bytes / result->seconds;
 }
 
-/* Sets the ceiling of a GEMM, which is the peak rate of the arithmetic unit. If the runs read B
- * from memory, and the measured bandwidth allows only a lower rate, the ceiling is the lower rate.
- */
+/* Sets the ceiling of a GEMM. It is the peak rate of the arithmetic unit, or the rate that memory
+ * bandwidth allows if B is read from memory and that rate is lower. */
 void bench_measure_limit(const bench_ceilings *run, bench_result *result) {
     result->ceiling = result->unit = result->probe->name;
     result->ceiling_rate = result->unit_rate = run->best[BENCH_UNIT];

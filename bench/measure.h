@@ -16,30 +16,31 @@ typedef struct bench_job {
     int64_t sizes[3];   /* `sizes` holds the sizes M, N and K, each at least 1. */
     const char *kernel; /* `kernel` is the name of the kernel. NULL lets the library choose. */
     const char *device; /* `device` is the name of the device. NULL means "cpu". */
-    /* `probe` points to the probe (peak-rate loop) of the arithmetic unit. If it is NULL, bench
-     * first finds the fastest probe. */
+    /* `probe` points to the loop that measures the peak rate of the arithmetic unit. If it is NULL,
+     * bench looks for the fastest such loop first. */
     const bench_probe *probe;
     int threads;
     int rounds; /* `rounds` is the number of timing rounds, at least 1. */
-    /* If `pack_b` is true, B is packed in advance if the kernel packs it. Otherwise each timed run
-     * packs B. */
+    /* If `pack_b` is true and the kernel reads packed weights, B is packed before the measurement.
+     * Otherwise each timed run packs B. */
     bool pack_b;
-    /* `form` is the packed format of B (a bsmm_packed_form). NONE means the format WIDE if the
-     * kernel reads panels of B. */
+    /* `form` is the packed format of B (bsmm_packed_form). BSMM_PACKED_NONE leaves the choice to
+     * the kernel: it means BSMM_PACKED_WIDE if the kernel reads B in panels. */
     uint32_t form;
     bool cold; /* If `cold` is true, every run reads B from memory instead of a cache. */
     /* If `quantized` is true, the operands are normally distributed values that were quantized. */
     bool quantized;
-    /* If `challenge` is true, A and B are stored as in AMD's FP8 groupwise challenge. They and
-     * their scales are column-major, and elements and scales are normally distributed. */
+    /* If `challenge` is true, A, B and their scales are column-major, and elements and scales are
+     * normally distributed, as in AMD's FP8 groupwise challenge. */
     bool challenge;
-    /* If times come from a model and this is true, the simulator executes only the workgroups that
-     * the model needs, and bench validates only their outputs. */
+    /* `sampled` affects devices whose times come from a model. If it is true, the simulator
+     * executes only the workgroups that the model needs, and bench validates only their outputs. */
     bool sampled;
     /* If `fast` is true, the library may use kernels with a larger error bound
      * (BSMM_COMPUTE_FAST). */
     bool fast;
-    /* Has an entry for each of the BENCH_PEERS libraries to compare with, installed or not. */
+    /* Holds one entry for each of the BENCH_PEERS libraries with which bench can compare. A library
+     * may be absent. */
     const bench_found *peers;
     void (*tick)(void *context); /* `tick` is called after each timing round. It may be NULL. */
     void *tick_context;
@@ -58,25 +59,26 @@ typedef struct bench_result {
     /* `intensity` is the number of operations per byte of A, B and D. Each byte counts once. */
     double intensity;
     double b_bytes; /* `b_bytes` is the number of bytes of B as stored, including its scales. */
-    /* `probe` points to the probe (peak-rate loop) of the arithmetic unit. Its runs alternated with
-     * those of the GEMM. */
+    /* `probe` points to the loop that measures the peak rate of the arithmetic unit. Runs of this
+     * loop alternated with runs of the GEMM. */
     const bench_probe *probe;
-    /* `probed` holds the rates of `probe` and, if B is cold, of reading memory. */
+    /* `probed` holds the rate of `probe` and, if B is read from memory, the measured read
+     * bandwidth. */
     bench_probed probed;
     const char *unit; /* `unit` is the name of `probe`. */
     /* `unit_rate` is the best rate of `probe` in the whole run of bench, in operations per
      * second. */
     double unit_rate;
-    /* `ceiling` is the name of the ceiling. It is the arithmetic unit or, if B is cold, possibly
-     * "dram_read". */
+    /* `ceiling` is the name of the resource that limits the GEMM: an arithmetic unit, or
+     * "dram_read" if reading B from memory is the limit. */
     const char *ceiling;
     /* `ceiling_rate` is the number of operations per second that the ceiling allows. */
     double ceiling_rate;
     /* `peer_seconds` holds the median times of the other libraries in seconds. 0 means that a
      * library is not available. */
     double peer_seconds[BENCH_PEERS];
-    /* `shortest` and `peer_shortest` are the shortest times in seconds instead of the median ones,
-     * on the host only. */
+    /* On the host, `shortest` and `peer_shortest` are the shortest times in seconds. The other
+     * fields hold median times. */
     double shortest, peer_shortest[BENCH_PEERS];
     /* `bound` is the kernel's error bound as a multiple of sum |a||b| (bsmm_explanation). 0 means
      * that the validation does not use it. */
@@ -106,9 +108,9 @@ void bench_matrices_destroy(bench_matrices *m);
 
 bsmm_matmul_desc bench_job_describe(const bench_job *job, const bench_matrices *m);
 
-/* Makes a plan with B in the packed format that the job names. If the job only asks for packing
- * and the kernel has a panel layout, the format is BSMM_PACKED_WIDE. *packed_bytes is the size of
- * packed B, or 0 if the plan takes B as stored. */
+/* Makes a plan. B has the packed format that the job names. If the job asks for packing without a
+ * format, it is BSMM_PACKED_WIDE, provided that the kernel reads panels of B. *packed_bytes is the
+ * size of packed B, or 0 if B is not packed. */
 bsmm_status bench_job_plan(const bench_job *job, const bench_matrices *m, bsmm_plan **plan,
                            uint64_t *packed_bytes);
 

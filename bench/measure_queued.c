@@ -11,8 +11,8 @@
 /* LAUNCHES is the number of times that each timing round launches a graph. */
 enum { LAUNCHES = 4 };
 
-/* Describes a buffer of which each set of operands has a copy. The copies are `stride` bytes
- * apart. */
+/* Describes a buffer that holds one copy for each set of operands. Each copy begins `stride` bytes
+ * after the one before. */
 typedef struct rotating {
     void *memory;
     uint64_t bytes, stride;
@@ -21,8 +21,7 @@ typedef struct rotating {
 typedef struct bench {
     const bench_queued_job *on;
     const bench_job *job;
-    /* Holds the matrices in host memory. The sets of operands in device memory are copies of them.
-     */
+    /* Holds the matrices in host memory. The operands in device memory are copies of them. */
     bench_matrices m;
     /* `data`, `scales`, `packed` and `result` are buffers in device memory. `data` and `scales`
      * have an entry for A and one for B. */
@@ -31,7 +30,7 @@ typedef struct bench {
     bsmm_plan *plan;
     bsmm_buffers buffers;
     bench_graph graph, pack_graph;
-    /* `peers` holds the prepared GEMM of each variant of the other library (peer). */
+    /* `peers` holds the prepared GEMMs of the other library with which bench compares. */
     void *peers[BENCH_WAYS];
     bench_graph peer_graphs[BENCH_WAYS];
     bench_samples ours, packing, theirs[BENCH_WAYS], copies;
@@ -94,7 +93,7 @@ static const char *library_or_device(bool failed) {
     return !failed ? NULL : *bsmm_error_message() ? bsmm_error_message() : bench_device_error();
 }
 
-/* Packs B in each set of operands, so that each set has its own packed bytes. */
+/* Packs B once for each set of operands, so that each set has its own packed B. */
 static const char *pack(bench *b) {
     if (!b->packed.bytes) return NULL;
     for (size_t i = 0; i < b->sets; i++)
@@ -107,9 +106,9 @@ static const char *pack(bench *b) {
     return NULL;
 }
 
-/* Returns the error bound for the validation of D. The documented bound of a fast kernel is very
- * loose for random data. The validation therefore requires that fast kernels, too, stay within the
- * bound of the exact FP8 kernels (docs/NUMERICS.md). */
+/* Returns the error bound for the validation of D. For a fast kernel it is the bound of the exact
+ * FP8 kernels, because the documented bound of a fast kernel is far too loose to find errors in
+ * random data (docs/NUMERICS.md). */
 static double bound_of(const bench *b) {
     bsmm_explanation row = BSMM_INIT(bsmm_explanation);
     bsmm_matmul_desc desc = bench_job_describe(b->job, &b->m);
@@ -119,8 +118,9 @@ static double bound_of(const bench *b) {
     return 0;
 }
 
-/* Validates the result D. `unwritten` is a code that marks elements of D that the kernel did not
- * write. The validation skips such elements. NULL means that all elements were written. */
+/* Validates the result D. The caller may have filled D with the code `unwritten` before the run.
+ * Elements that still have this code were not computed, and the validation skips them. If
+ * `unwritten` is NULL, all elements are validated. */
 static const char *validate(bench *b, const uint32_t *unwritten, bench_result *result) {
     if (!bench_device_wait(b->on->device) ||
         !bench_device_read(b->on->device, b->m.d.data, b->result.memory, b->m.d.data_bytes))
@@ -152,8 +152,7 @@ static void prepare_peers(bench *b) {
     }
 }
 
-/* Times a graph after a pause. Without the pause, the GPU would lower its clock and slow the next
- * graph. */
+/* Times a graph after a pause, because the GPU lowers its clock after long work without pauses. */
 static bool time_graph(bench *b, const bench_graph *graph, bench_samples *seconds) {
     bool done = true;
     bench_settle();
@@ -206,10 +205,9 @@ static const char *measure_whole(bench *b, bench_queued_result *result) {
     return time_all(b);
 }
 
-/* Measures the time, and validates the outputs that the timed launches have written. The launches
- * execute only the workgroups that the time model needs. The function fills D with a code that no
- * kernel writes for a number, because outputs that keep this code were not computed. If the timed
- * launches compute no results, the error becomes NaN. */
+/* Measures the time on a device whose timed launches execute only some workgroups, and validates
+ * their outputs. D is filled with a NaN code first, so outputs that keep this code were not
+ * computed. If the launches compute no results at all, the error is NaN. */
 static const char *measure_sample(bench *b, bench_queued_result *result) {
     const uint32_t bits = bench_elem_bits(b->m.d.format.elem), ones = UINT32_MAX >> (32 - bits);
     const bench_device *device = b->on->device;
@@ -224,8 +222,8 @@ static const char *measure_sample(bench *b, bench_queued_result *result) {
     return NULL;
 }
 
-/* Returns the known device whose name is part of the driver's name of the device, such as "H200".
- * If there is none, returns the default of the device's kind. */
+/* Returns the known device, such as "H200", whose name is contained in the name that the driver
+ * reports. If there is none, returns the default of the device's kind. */
 static const char *known_device(const char *device) {
     bsmm_local_device local = BSMM_INIT(bsmm_local_device);
     bsmm_device_info known = BSMM_INIT(bsmm_device_info);
@@ -240,8 +238,7 @@ static const char *known_device(const char *device) {
     return kind->known_of ? kind->known_of(device) : kind->known;
 }
 
-/* Estimates the peak rate from the data sheet, for the arithmetic unit that takes the formats of A
- * and B. */
+/* Estimates the peak rate for the formats of A and B from the data sheet of the device. */
 static const char *estimate(const bench *b, bench_queued_result *all) {
     bench_result *result = &all->ours;
     const char *device = known_device(b->job->device);
@@ -258,9 +255,9 @@ static const char *estimate(const bench *b, bench_queued_result *all) {
     return NULL;
 }
 
-/* Returns the GEMM variant of the other library (peer) whose rate is the ceiling. The result is the
- * first variant whose elements have at least as many bits as the elements of A and B, else the
- * variant with the widest elements. Returns NULL if no variant is suitable. */
+/* Returns the GEMM of the other library whose rate serves as our ceiling. It is the first one whose
+ * elements have at least as many bits as the elements of A and B, else the one with the widest
+ * elements. Returns NULL if none is suitable. */
 static const bench_queued_way *ceiling_way(const bench *b) {
     const bench_queued_peer *peer = peer_of(b);
     uint32_t bits = bench_elem_bits(b->job->a.elem), of_b = bench_elem_bits(b->job->b.elem);
@@ -294,27 +291,25 @@ static void summarize(bench *b, bench_queued_result *result) {
     ours->unit_rate = seconds > 0 ? ours->operations / seconds : result->sheet_rate;
 }
 
-/* Sets the ceiling of a GEMM, which is the lower of two rates. The first is the measured rate of
- * the peer's GEMM on the same shape, or else the data sheet's peak. The second is the rate of a
- * GEMM that only moves A, B and D at the measured speed of copying device memory. */
+/* Sets the ceiling of a GEMM to the lower of two rates. One is the measured rate of the other
+ * library's GEMM of the same shape, or the data sheet's peak if there is none. The other is the
+ * rate of a GEMM whose time is that of copying the bytes of A, B and D. */
 void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result) {
     bench_result *ours = &result->ours;
     result->copy_rate = run->best[BENCH_MEMORY];
     ours->ceiling = ours->unit = result->way ? result->way->name : result->sheet;
     ours->ceiling_rate = ours->unit_rate;
     double copy = result->copy_rate * ours->intensity;
-    /* With few rows of A, memory limits the GEMM, so the ceiling is the rate of copying. In that
-     * case the peer's GEMM is no ceiling, because the peer's operands have wider elements and thus
-     * more bytes. */
+    /* With few rows of A, memory limits the GEMM, so the rate of copying is the ceiling. The other
+     * library's GEMM has wider elements and reads more bytes, so it is not used as the ceiling. */
     if (copy >= ours->ceiling_rate && !result->few_rows) return;
     ours->ceiling = "copy";
     ours->ceiling_rate = copy;
 }
 
-/* Returns true if bench can run only a sample of the workgroups. The caller must have asked for a
- * sample, and each result must come from a single launch. A plan with a workspace has a second
- * launch that reads what the first launch writes, and the time model needs other workgroups in each
- * launch. */
+/* Returns true if bench can execute only a sample of the workgroups. This requires the option
+ * --sampled and a plan of a single launch. A plan with a workspace has a second launch, which reads
+ * outputs of the first one that a sample would not compute. */
 static bool can_sample(const bench *b) {
     return b->job->sampled &&
            (b->on->device->kind->times_without_results || bsmm_plan_workspace_bytes(b->plan) == 0);

@@ -1,6 +1,6 @@
-/* Validates the result of one GEMM on a GPU, whose work is queued, and then times the GEMM
- * together with its ceilings and the other library (peer). Runs use several sets of operands in
- * turn, so that the operands of a run are never in the GPU's cache. */
+/* Validates the result of one GEMM on a GPU, whose work is queued, and then times it beside the
+ * GEMM of another library. Runs use several copies of the operands in turn, so that the operands of
+ * a run are not in the GPU's cache. */
 #ifndef BENCH_MEASURE_QUEUED_H
 #define BENCH_MEASURE_QUEUED_H
 
@@ -11,29 +11,31 @@ typedef struct bench_queued_job {
     /* `job` describes the GEMM to measure. Its fields `peers` and `cold` are not used. */
     const bench_job *job;
     bench_device *device;
-    void *peer; /* `peer` points to the loaded library of the peer, or NULL if there is none. */
+    /* `peer` points to the loaded library with which bench compares, or NULL if there is none. */
+    void *peer;
 } bench_queued_job;
 
 typedef struct bench_queued_result {
-    /* The field `ceiling` of `ours` is the name of the GEMM of another library (peer), the text in
-     * `sheet`, or "copy". */
+    /* `ours` is the result of our GEMM. Its field `ceiling` is the name of the other library's
+     * GEMM, the text in `sheet`, or "copy". */
     bench_result ours;
     /* `sheet` is the name of the data sheet's peak for the arithmetic unit in use, such as
      * "h200_sheet". */
     char sheet[32];
     double sheet_rate; /* `sheet_rate` is the peak of the data sheet in operations per second. */
-    /* `peer_seconds` holds the median times of the peer's GEMMs in seconds. 0 means that a GEMM is
-     * not available. */
+    /* `peer_seconds` holds the median times of the other library's GEMMs in seconds. 0 means that
+     * there is no such GEMM. */
     double peer_seconds[BENCH_WAYS];
     /* `copy_rate` is the best rate of copies in the run, in bytes read and written per second. */
     double copy_rate;
     /* `counters` holds the counters of the launches of one product, if the device has counters. */
     bench_counters counters[BENCH_COUNTED_LAUNCHES];
     size_t counted;
-    /* `way` points to the peer's GEMM whose rate is the ceiling, or NULL if none was measured. */
+    /* `way` points to the GEMM of the other library whose rate is the ceiling, or NULL if none was
+     * measured. */
     const bench_queued_way *way;
     bool few_rows; /* `few_rows` is true if A has so few rows that memory limits the GEMM. */
-    size_t sets;   /* `sets` is the number of sets of operands, which the runs use in turn. */
+    size_t sets;   /* `sets` is the number of copies of the operands, which the runs use in turn. */
 } bench_queued_result;
 
 /* Measures one GEMM. Returns NULL, or the reason of a failure. If outputs fail the validation, the

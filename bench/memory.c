@@ -9,8 +9,8 @@
 #    include <immintrin.h>
 #endif
 
-/* LINE is the size of a cache line in bytes. A thread alternates between reading and writing, and
- * moves STEP cache lines by one read and one write together. */
+/* LINE is the size of a cache line in bytes. A thread reads and writes in turn, and one read and
+ * one write together move STEP cache lines. */
 enum { LINE = 64, STEP = 32 };
 static const size_t total = (size_t)256 << 20;
 
@@ -49,8 +49,9 @@ static void write_lines(char *to, size_t lines) {
 #endif
 }
 
-/* Reads and writes the part of the memory that belongs to one thread. The cache lines at its start
- * are only read, and the others are only written. Short runs of reads and writes alternate. */
+/* Reads and writes the part of the memory that belongs to one thread. The thread only reads the
+ * first `read_part` of the cache lines and only writes the rest. Reads and writes of a few lines
+ * alternate. */
 static uint64_t move(char *bytes, size_t lines, double read_part) {
     size_t reads = (size_t)((double)lines * read_part), writes = lines - reads;
     size_t steps = lines / STEP;

@@ -1,6 +1,6 @@
-/* Loads oneDNN, with whose bf16 matmul bench compares. The weights are packed in advance in the
- * layout that oneDNN prefers. The file supports versions 2 and 3 of oneDNN, which differ in the
- * way descriptors are made. */
+/* Loads oneDNN and measures its bf16 matmul for comparison. oneDNN gets the weights in the layout
+ * that it prefers, packed in advance. Versions 2 and 3 of oneDNN, which create descriptors in
+ * different ways, are supported. */
 #include "copies.h"
 #include "data.h"
 #include "peer.h"
@@ -20,9 +20,9 @@ enum {
 };
 
 typedef struct descriptor {
-    /* Holds the descriptor itself in version 2, where it has 696 bytes (version 2.6). */
+    /* oneDNN 2 stores a descriptor here. It has 696 bytes in version 2.6. */
     _Alignas(64) char storage[1024];
-    /* Points to a descriptor that the library made (version 3), or to `storage` (version 2). */
+    /* `handle` points to a descriptor that oneDNN 3 has made, or to `storage` with oneDNN 2. */
     void *handle;
 } descriptor;
 
@@ -150,7 +150,7 @@ static void forget(descriptor *d) {
 
 static bool describe_matmul(void **primitive_descriptor, const descriptor *src,
                             const descriptor *weights, const descriptor *dst) {
-    /* Holds the operation descriptor of version 2, which has 2800 bytes in version 2.6. */
+    /* oneDNN 2 stores the descriptor of an operation here. It has 2800 bytes in version 2.6. */
     _Alignas(64) char operation[8192];
     if (major == 3)
         return dnnl.matmul_create(primitive_descriptor, engine, src->handle, weights->handle, NULL,
@@ -162,7 +162,8 @@ static bool describe_matmul(void **primitive_descriptor, const descriptor *src,
 enum { SRC, WEIGHTS, DST, OPERANDS };
 
 static struct {
-    /* `stored` describes B before it is packed, as a (K, N) matrix with K contiguous. */
+    /* `described` holds the descriptors of the operands. `stored` describes B before it is packed,
+     * as a matrix of K rows and N columns that is column-major. */
     descriptor described[OPERANDS], stored;
     bsmm_matrix a, b, d; /* `a`, `b` and `d` are the operands and the result of the GEMM in bf16. */
     void *matmul_descriptor, *matmul, *memory[OPERANDS];

@@ -6,9 +6,8 @@
 
 static const bench_peer *const peers[BENCH_PEERS] = {&bench_openblas, &bench_onednn};
 
-/* Finds a function of a library. The function copies the pointer with memcpy, because ISO C has no
- * cast from dlsym's data pointer to a function pointer. POSIX guarantees that the bits are the
- * same. */
+/* Finds a function of a library. ISO C has no cast from dlsym's data pointer to a function pointer,
+ * so the function copies the pointer with memcpy. POSIX guarantees that this works. */
 bool bench_peer_symbol(void *library, const char *name, void *function) {
     void *symbol = dlsym(library, name);
     memcpy(function, &symbol, sizeof symbol);

@@ -19,9 +19,9 @@ typedef struct bench_shape {
  * one shape at a time. */
 typedef struct bench_peer {
     const char *name; /* `name` is the peer's key in JSON output, such as "openblas". */
-    /* `title` is the heading of the peer's column in a table, such as " sgemm". */
+    /* `title` is the heading of the library's column in a table, such as " sgemm". */
     const char *title;
-    /* `work` is the text in the heading of the output that says what the peer computes. */
+    /* `work` says in the heading of the output what the library computes. */
     const char *work;
     /* `variable` is the environment variable that names another library file to load, or an empty
      * text. */
@@ -30,9 +30,9 @@ typedef struct bench_peer {
      * list. */
     const char *files[2];
     bool (*load)(void *library, int threads, char *version, size_t size);
-    void (*unload)(void); /* Unloads the library, or is NULL. */
-    /* Prepares a GEMM. Returns false if the peer cannot compute it. The caller must call `release`
-     * in either case. */
+    void (*unload)(void); /* Unloads the library. It is NULL if there is nothing to unload. */
+    /* Prepares a GEMM. Returns false if the library cannot compute it. The caller must call
+     * `release` in either case. */
     bool (*prepare)(const bench_shape *shape);
     void (*run)(size_t turn);
     void (*release)(void);
@@ -44,10 +44,10 @@ enum { BENCH_PEERS = 2 };
 typedef struct bench_found {
     const bench_peer *peer;
     /* `library` is the handle of the loaded library. If it is NULL, bench found no library, and
-     * `file` is the last name that it tried. */
+     * `file` is the last file name that it tried. */
     void *library;
-    /* `file` is the name of the library's file, which comes from the environment variable or the
-     * usual names. */
+    /* `file` is the name of the library's file. The environment variable `variable` may set it;
+     * otherwise it is one of the usual names. */
     const char *file;
     /* `version` is the name and version of the library, such as "OpenBLAS 0.3.21, Cooperlake
      * kernels". */

@@ -8,7 +8,7 @@
  * GFLOP/s of the library, the ceiling, the arithmetic unit and the other libraries (peers). */
 enum { M = 1, K, INTENSITY, OURS, CEILING, UNIT, PEERS };
 
-/* Writes the data of all points. If another library has no result for a shape, its curve has a gap
+/* Writes the data of all points. If a library has no result for a shape, its curve has a gap
  * there. */
 static void put_data(FILE *to, const bench_plot *plot) {
     fputs("# M, K, operations per byte, GFLOP/s: ours, ceiling, unit, peers\n$data << END\n", to);
@@ -26,8 +26,8 @@ static void put_data(FILE *to, const bench_plot *plot) {
     fputs("END\n", to);
 }
 
-/* Writes a plot clause for the curve of `column` over column x. `value` is an expression for the
- * column in gnuplot's syntax. */
+/* Writes the part of a gnuplot command that draws the curve of `column` over column x. `value` is
+ * the gnuplot expression for the curve's y values. */
 static void put_curve(FILE *to, const char *separator, int x, const char *value, int column,
                       const char *name, const char *style) {
     fprintf(to, "%s $data using %d:", separator, x);
@@ -80,9 +80,8 @@ static bool has_one_ceiling(const bench_plot *plot) {
     return true;
 }
 
-/* Draws the ceiling, i.e. the rate that the hardware allows for each shape. If all shapes have the
- * same ceiling, it is drawn as a line across the whole plot, even if there are only a few
- * shapes. */
+/* Draws the ceiling, i.e. the peak rate that the hardware allows for each shape. If all shapes have
+ * the same ceiling, it is one line across the whole plot. */
 static void put_ceiling(FILE *to, const bench_plot *plot, int x, const char *value, double unit) {
     static const char style[] = "lines linetype 4 dashtype 2";
     char name[256] = "ceiling: ";
@@ -103,7 +102,7 @@ static void put_bar(FILE *to, const char *separator, int place, const char *valu
     bench_gnuplot_quote(to, name);
 }
 
-/* Draws a single shape with one bar for the library and one for each other library. */
+/* Draws a plot of a single shape. It has one bar for bsmm and one for each other library. */
 static void put_bars(FILE *to, const bench_plot *plot, const char *value) {
     char kernels[256];
     const bench_point *point = &plot->points[0];
@@ -139,9 +138,8 @@ static void put_sweep(FILE *to, const bench_plot *plot) {
     fputs("\nreset\n", to);
 }
 
-/* Draws the roofline plot, i.e. the fraction of the arithmetic unit's peak over operations per
- * byte. The roof is the lower one of the unit's peak and the rate that the memory bandwidth
- * allows. */
+/* Draws the roofline plot: the fraction of the arithmetic unit's peak over operations per byte. The
+ * roof is the smaller of 1 and the fraction that memory bandwidth allows. */
 static void put_roofline(FILE *to, const bench_plot *plot) {
     double low = plot->points[0].intensity, high = low, unit = 0;
     for (size_t i = 0; i < plot->count; i++) {

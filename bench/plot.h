@@ -14,8 +14,8 @@ typedef struct bench_point {
     int64_t m, k;
     /* `kernel` names the kernel, and `limit` names the GEMM's ceiling. */
     char kernel[64], limit[32];
-    /* `gflops` has the GFLOP/s of the GEMM, `ceiling` those of its ceiling (peak rate), and `peers`
-     * those of each other library. 0 means that there is no result. */
+    /* `gflops` is the rate of the GEMM, `ceiling` its peak rate, and `peers` the rate of each other
+     * library, all in GFLOP/s. 0 means that there is no result. */
     double gflops, ceiling, peers[BENCH_CURVES];
     /* `unit` is the peak in GFLOP/s of the arithmetic unit that the kernel uses. */
     double unit;
@@ -28,8 +28,8 @@ typedef struct bench_plot {
     const char *path;
     /* The title says what was measured, and the subtitle says where and when. */
     const char *title, *subtitle;
-    /* `unit` and `memory` name the arithmetic unit and the memory, which form the roof of the
-     * roofline plot. */
+    /* `unit` and `memory` are the names of the arithmetic unit and of the memory whose rates form
+     * the roof of the roofline plot. */
     const char *unit, *memory;
     /* `peers` holds the names of the other libraries. NULL ends the list. */
     const char *peers[BENCH_CURVES];

@@ -4,17 +4,17 @@
 #include <omp.h>
 #include <string.h>
 
-/* CHAINS is the number of independent dependency chains. It exceeds the latency of an arithmetic
- * instruction in cycles times the number of arithmetic units, because the units are then always
- * busy. All chains fit in the registers. */
+/* CHAINS is the number of independent dependency chains. It is larger than the latency of an
+ * instruction (in cycles) times the number of arithmetic units, so the units are always busy. All
+ * chains fit in the registers. */
 enum { CHAINS = 12 };
 
 static bool always(void) {
     return true;
 }
 
-/* The compiler does not know these values, so it cannot remove the measured loops. A loop
- * multiplies a vector by 1 or adds 0 to it, so that the values stay constant. */
+/* These variables are volatile, so the compiler cannot compute the measured loops in advance. A
+ * loop multiplies a vector by 1 or adds 0 to it, and its values stay constant. */
 static volatile float one = 1, zero = 0;
 
 typedef float vec4 __attribute__((vector_size(16)));
@@ -61,9 +61,9 @@ __attribute__((target("avx2,fma"))) static double f32_avx2(uint32_t rounds) {
     return (double)_mm256_cvtss_f32(chain[0]);
 }
 
-/* Multiplies pairs of int8 values, adds the products of each pair in int16, and adds these sums to
- * the chains. The empty asm statement tells the compiler that `factor` changes, because it would
- * otherwise move the multiplication out of the loop. */
+/* Multiplies int8 values, adds each pair of products in int16, and adds the results to the chains.
+ * The empty asm statement pretends to change `factor`, so that the compiler does not move the
+ * multiplication out of the loop. */
 __attribute__((target("avx2"))) static double int8_avx2(uint32_t rounds) {
     __m256i chain[CHAINS], factor = _mm256_set1_epi8((char)one);
     for (int i = 0; i < CHAINS; i++)
@@ -146,8 +146,8 @@ const bench_probe *bench_probe_of(const char *unit) {
     return found ? found : find("f32");
 }
 
-/* Runs the measured loop in all threads, which start at the same time. The time ends with the
- * slowest thread, like that of a GEMM. */
+/* Runs the measured loop in all threads, which start at the same time. The measured time ends when
+ * the slowest thread ends, as it does for a GEMM. */
 static double time_rounds(const bench_probe *probe, int threads, uint32_t rounds) {
     double started = 0, sink = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : sink)
@@ -162,8 +162,8 @@ static double time_rounds(const bench_probe *probe, int threads, uint32_t rounds
 }
 
 double bench_probe_run(const bench_probe *probe, int threads) {
-    /* TRIAL is the number of rounds of the measured loop in a first trial. The trial must take long
-     * compared with the time for waking the threads. */
+    /* TRIAL is the number of rounds of the measured loop in a first trial. A trial of this length
+     * takes much longer than waking the threads. */
     enum { TRIAL = 100000 };
     static const double target = 2e-3;
     double trial = time_rounds(probe, threads, TRIAL);

@@ -12,24 +12,24 @@ typedef struct bench_probe {
     /* `unit` is the name that bsmm_estimate_sol gives to the arithmetic unit, such as "f32". */
     const char *unit;
     bool (*available)(void); /* Returns true if this processor has the arithmetic unit. */
-    /* Runs the measured loop for a number of rounds. The result only keeps the compiler from
-     * removing the loop. */
+    /* Runs the measured loop for a number of rounds. The return value has no meaning; it keeps the
+     * compiler from removing the loop. */
     double (*work)(uint32_t);
     /* `per_round` is the number of operations in one round of the measured loop. */
     double per_round;
 } bench_probe;
 
-/* Returns probe number `index`, counted from 0, or NULL after the last probe. If several probes
- * measure a unit, the last available one is the fastest. */
+/* Returns probe number `index`, counted from 0, or NULL after the last probe. If several available
+ * probes measure the same unit, the last of them is the fastest. */
 const bench_probe *bench_probe_at(uint32_t index);
 
 /* Returns the fastest available probe of an arithmetic unit. If the processor lacks the unit, the
  * function returns the fastest probe of the unit "f32". */
 const bench_probe *bench_probe_of(const char *unit);
 
-/* Returns the fastest probe of an arithmetic unit, or the probe of the unit "f32" if the latter is
- * faster. On some processors, bf16 dot products are slower than f32 multiply-adds, which can
- * compute the same sums. The function measures both probes. */
+/* Returns the probe whose rate is the ceiling for an arithmetic unit: the fastest probe of this
+ * unit, or that of "f32" if it measures more. Some processors do f32 multiply-adds faster than bf16
+ * dot products, and both can compute the same sums. */
 const bench_probe *bench_probe_ceiling(const char *unit);
 
 /* Runs a probe once on `threads` threads, which takes about 2 ms. Returns its operations per

@@ -12,15 +12,14 @@ enum { BENCH_WAYS = 3 }; /* BENCH_WAYS is the largest number of GEMM variants of
 typedef struct bench_queued_way {
     const char *name;  /* `name` is the variant's key in JSON output. NULL ends the list. */
     const char *title; /* `title` is the heading of the variant's column in a table. */
-    const char *work;  /* `work` is the text that says what the variant computes. */
+    const char *work;  /* `work` says what the variant computes. */
     uint32_t bits;     /* `bits` is the number of bits of an element of A and B. */
     /* `is_ceiling` is true if the variant's rate is a ceiling for our GEMMs whose elements have at
      * most `bits` bits. */
     bool is_ceiling;
 } bench_queued_way;
 
-/* Describes a GEMM D = A B^T by its sizes M, N and K, and gives the number of copies of its
- * operands. */
+/* Describes a GEMM D = A B^T by its sizes M, N and K and the number of copies of its operands. */
 typedef struct bench_queued_shape {
     int64_t m, n, k;
     uint32_t out; /* `out` is the element format of D (a bsmm_elem), i.e. f32, f16 or bf16. */
@@ -38,7 +37,10 @@ typedef struct bench_queued_peer {
      * installed. */
     void *(*open)(void);
     void (*close)(void *library);
-    const char *(*version)(void *library); /* Returns the name and version of the loaded library. */
+    /* Prepares a GEMM with the fastest algorithm of the library. Returns NULL if there is no
+     * algorithm or not enough memory. bench_device_reset frees the operands, and `destroy` frees
+     * everything else. */
+    const char *(*version)(void *library);
 
     /* Prepares a GEMM with the fastest algorithm of the library. Returns NULL if there is no
      * algorithm or not enough memory. The operands live until bench_device_reset, and everything
@@ -46,7 +48,8 @@ typedef struct bench_queued_peer {
     void *(*create)(void *library, struct bench_device *device, size_t way,
                     const bench_queued_shape *shape);
     void (*destroy)(void *product); /* Frees a prepared GEMM. NULL is allowed. */
-    /* Queues the prepared GEMM on the device, as a bench_work function does. */
+    /* Queues the prepared GEMM on the device. It uses copy number `turn` of the operands, modulo
+     * the number of copies. */
     bool (*run)(void *product, size_t turn);
 } bench_queued_peer;
 

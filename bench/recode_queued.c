@@ -1,5 +1,5 @@
-/* Times conversions on a GPU, whose work is queued. Launches use several sets of matrices in turn,
- * so that the matrices of a launch are not in the GPU's cache. */
+/* Times conversions on a GPU, whose work is queued. Launches use several copies of the matrices in
+ * turn, so that the matrices of a launch are not in the GPU's cache. */
 #include "data.h"
 #include "device.h"
 #include "recode.h"
@@ -18,7 +18,8 @@ typedef struct recode {
     /* `amax` points to the largest magnitude of `from` in device memory, or NULL if the job does
      * not pass it. */
     void *amax;
-    /* `sets` holds the matrices `from` and `to` of each set in device memory, alternately. */
+    /* `sets` holds the matrices in device memory, in the order from, to, from, to, ... with one
+     * pair for each copy. */
     bsmm_matrix *sets;
     size_t count;
     bench_graph graph;
@@ -78,8 +79,9 @@ static bool relayout(void *context, size_t turn) {
 
 static bool time_all(recode *r) {
     bool done = true;
-    const int first = r->device->kind->is_simulated ? 0 : -1, /* A simulator needs no warm-up. */
-        rounds = bench_device_repeats(r->device, r->job->rounds);
+    /* Round -1 warms up a GPU. A simulator needs no such round. */
+    const int first = r->device->kind->is_simulated ? 0 : -1,
+              rounds = bench_device_repeats(r->device, r->job->rounds);
     for (int round = first; round < rounds && done; round++) {
         /* The previous round has warmed up the device, so its times are discarded. */
         if (round == 0) r->seconds.count = r->rates.count = 0;

@@ -29,8 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent
 THREADS = (1, 2)
 NO_PEERS = {"BSMM_BENCH_OPENBLAS": "", "BSMM_BENCH_ONEDNN": ""}
 
-# This list names the GEMMs to measure: their formats, and the wanted fraction of the peak. None
-# means that nothing is wanted.
+# PRODUCTS lists the GEMMs to measure: the formats, and the wanted rate as a fraction of the peak.
+# None means that no rate is wanted.
 PRODUCTS = (
     ("mxfp4", 0.80),
     ("mxfp6_e2m3", 0.80),
@@ -47,19 +47,20 @@ PRODUCTS = (
 BASE = (2048, 2048, 2048)
 PRODUCT_SHAPES = (BASE, (512, 4096, 4096))
 
-# These formats are measured over many shapes, one for each kind of kernel. The wanted rate of a
-# shape is a fraction of the rate at the shape BASE.
+# SHAPE_FORMATS lists the formats that are measured for many shapes. There is one for each kind of
+# kernel.
 SHAPE_FORMATS = ("mxfp4", "nvfp4", "mxfp8", "fp8_groupwise")
 SHAPES = (
     *(((size, size, size), 0.75) for size in (128, 256, 512, 1024, 4096, 8192)),
     *(((m, 4096, 4096), 0.75 if m >= 64 else None) for m in (16, 32, 64, 128)),
     ((2047, 2049, 2050), 0.85),
 )
-# This is the wanted ratio to the rate of OpenBLAS's sgemm, for mxfp4 with at least 64 rows of A.
+# OVER_SGEMM is the wanted ratio of the rate of mxfp4 to the rate of OpenBLAS's sgemm, for at least
+# 64 rows of A.
 OVER_SGEMM = {"avx512": 2.8, "avx2": 1.5}
 
-# These are GEMMs with few rows of A: their formats, the wanted fraction of the memory bandwidth,
-# and the numbers of rows.
+# DECODE lists the GEMMs with few rows of A: the formats, the wanted fraction of the memory
+# bandwidth, and the numbers of rows.
 DECODE = (
     ("mxfp4", 0.90, (1, 2, 4, 8, 16)),
     ("nvfp4", 0.85, (1, 2, 4, 8, 16)),
@@ -83,14 +84,15 @@ CONVERSIONS = tuple(
 CONVERSION_SHARE = 0.60
 
 
-# These are environment variables for OpenBLAS on a processor that it does not know. Without them,
-# OpenBLAS would use SSE kernels there, although the processor has AVX-512.
+# UNKNOWN sets the kernels of OpenBLAS on a processor that it does not know. OpenBLAS would
+# otherwise use its SSE kernels there, although the processor has AVX-512.
 UNKNOWN = {"OPENBLAS_CORETYPE": "SapphireRapids"}
 peer_environment = {}
 
 
 def environment(changes=None):
-    """Returns an environment for bench in which only this script selects OpenBLAS's kernels."""
+    """Returns the environment variables for bench without OPENBLAS_CORETYPE of the user, so that
+    only this script selects OpenBLAS's kernels."""
     own = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
     return own | peer_environment | (changes or {})
 
@@ -148,8 +150,8 @@ def packing(row):
 
 
 def both(rows, cell):
-    """Makes one cell of a table from the rows for all numbers of threads. Equal values are written
-    once."""
+    """Makes one cell of a table. `rows` are the results for each number of threads. If all results
+    are equal, the cell has one of them."""
     cells = [cell(row) for row in rows]
     return cells[0] if len(set(cells)) == 1 else " / ".join(cells)
 
@@ -171,7 +173,7 @@ def products(bench):
              "over oneDNN bf16", "packing B"]
     rows = []
     for formats, share in PRODUCTS:
-        # The wanted fraction assumes arithmetic units that AVX2 lacks.
+        # The wanted fraction holds for arithmetic units that a processor with only AVX2 lacks.
         wanted = share if bench.vectors == "avx512" else None
         for shape in PRODUCT_SHAPES:
             r = [bench.product(formats, shape, threads) for threads in THREADS]
@@ -232,8 +234,7 @@ def decode(bench):
 
 
 def convert(bench, threads, work, plain, wide, *scaled):
-    # bsmm dequantize uses every processor that the process may run on, so taskset limits their
-    # number.
+    # bsmm dequantize uses all processors on which the process may run. taskset limits their number.
     prefix = ("taskset", "-c", f"0-{threads - 1}")
     return bench(work, plain, wide, "--format", *scaled, "-M", 8192, "-K", 8192, "--threads",
                  threads, "--repeats", 3, prefix=prefix)

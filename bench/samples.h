@@ -9,7 +9,7 @@
 typedef struct bench_samples {
     double *values;
     size_t count, capacity;
-    size_t turns; /* Counts the runs, including those that were not timed. */
+    size_t turns; /* `turns` counts all runs, including those whose times were dropped. */
 } bench_samples;
 
 bsmm_status bench_samples_add(bench_samples *samples, double value);
@@ -19,8 +19,8 @@ double bench_samples_best(const bench_samples *samples);
 void bench_samples_destroy(bench_samples *samples);
 
 /* Repeats a run for at least 20 ms and at least once. `turn` counts the runs. The time of each run
- * in seconds is added to `seconds`, except for short runs that begin before the threads are warm
- * (bench_is_warm). The function stops at the first failure. */
+ * in seconds is added to `seconds`. Short runs at the start, before each thread has a processor of
+ * its own, are left out (bench_is_warm). The function stops at the first failure. */
 bsmm_status bench_time(bsmm_status (*run)(void *context, size_t turn), void *context, int threads,
                        bench_samples *seconds);
 

@@ -44,8 +44,8 @@ BANDS = ((1, 64), (65, 512), (513, 8192))
 HOST_BANDS = ((1, 16), (17, 512))
 # HOST_WEIGHTS is the largest N x K of a cell on the host.
 HOST_WEIGHTS = 1 << 26
-# Maps a range of M to the wanted ratios of measured time to the floor: (geometric mean, worst
-# cell).
+# WANTED gives the wanted ratios of measured time to the floor for each range of M: the geometric
+# mean of all cells, and the ratio of the worst cell.
 WANTED = {
     (1, 64): (1.45, 2.2),
     (65, 512): (1.45, 2.0),
@@ -53,10 +53,11 @@ WANTED = {
     (1, 16): (1.6, 2.5),
     (17, 512): (1.4, 2.2),
 }
-# This is the time in seconds for the launch. It is part of the floor of a cell, in addition to the
-# time of moving bytes or of operations.
+# LAUNCH is the time in seconds that a launch takes on a GPU. It is part of the floor of every
+# product.
 LAUNCH = 3e-6
-# CALL is the time in seconds of a call on the host. It replaces LAUNCH there.
+# CALL is the time in seconds that a call of the library takes on the host. It is part of the floor
+# of every product there.
 CALL = 0.5e-6
 # TOKEN and CHANNEL have one fp32 scale for each row: a scale per token for A, and per channel for
 # B.
@@ -77,8 +78,8 @@ FP8_WEIGHTS = ("fp8_block128", CHANNEL, "mxfp4")
 
 
 def unit(a, b):
-    """Returns the arithmetic unit that a pair of formats uses, as the key of its peak in the line
-    that describes the machine."""
+    """Returns the name of the arithmetic unit that a pair of formats uses. The first line of the
+    results has the peak rate of each unit by this name."""
     small = ("mxfp4", "mxfp6_e2m3", "mxfp6_e3m2")
     if a in small and b in small:
         return "fp8"
@@ -101,8 +102,8 @@ def shapes():
 
 
 def fresh_shapes(date, count=64):
-    """Returns `count` random (M, N, K) that no other list contains. The date is the seed, so they
-    are the same all day."""
+    """Returns `count` random (M, N, K) that no list of layers contains. The date is the seed, so
+    all runs of one day use the same ones."""
     draw = random.Random(date)
     size = lambda low, high, step: int(2 ** draw.uniform(math.log2(low), math.log2(high))) // step * step
     return [(size(1, 8192, 1), size(512, 32768, 16), size(512, 16384, 32)) for _ in range(count)]
@@ -137,8 +138,8 @@ def command_cells(options):
         cells = [(pair, m, n, k) for pair in PAIRS for m in ROWS if low <= m <= high for n, k in known]
     else:
         cells = sample(options.sample, options.seed, options.date, (low, high), options.host)
-    # Sort the cells by shape, because cells of one shape that follow each other reuse the time of
-    # the peer's GEMM.
+    # The cells are sorted by shape, because the time of the other library's GEMM is then measured
+    # once for all cells of a shape.
     for pair, m, n, k in sorted(set(cells), key=lambda c: (c[1:], c[0])):
         print(*pair, m, n, k)
 
@@ -189,9 +190,8 @@ def command_run(options):
 
 
 def read(paths):
-    """Reads the result files. A cell is a product with its format and shape. The function computes
-    for each cell the ratio of its time to the floor on the machine that ran it. The floor is a time
-    that no kernel can beat."""
+    """Reads the result files, and computes for each cell (product) the ratio of its time to its
+    floor. The floor is a time that no kernel on that machine can beat."""
     rows, machine = [], None
     for path in paths:
         for row in map(json.loads, Path(path).read_text().splitlines()):
@@ -202,7 +202,8 @@ def read(paths):
             m, n, k = map(int, sizes)
             row |= {"pair": (a, b), "m": m, "n": n, "k": k, "machine": machine["machine"]}
             row |= {"host": machine.get("host", False), "ratio": None}
-            # `run` adds the commit, but `bsmm bench --surface` does not know it.
+            # Results of `bsmm bench --surface` have no commit; the command `run` of this script
+            # adds it.
             row.setdefault("commit", "unknown")
             if not row["host"]:
                 set_floor(row, machine["copy"], machine[unit(a, b)], LAUNCH, "bf16_burst")
@@ -212,14 +213,16 @@ def read(paths):
 
 
 def set_floor(row, speed, rate, call, peer):
-    """Sets the floor of a cell, the ratio of its time to the floor, and to the time of the peer."""
+    """Sets the floor of a cell (the least time of its product), the ratio of its time to the floor,
+    and the ratio to the time of the other library."""
     row["floor"] = max(row["bytes"] / speed, 2.0 * row["m"] * row["n"] * row["k"] / rate) + call
     row["ratio"] = row["burst"] / row["floor"] if row["burst"] else None
     row["over_peer"] = row["burst"] / row[peer] if row["burst"] and row[peer] else None
 
 
 def set_host_floors(rows):
-    """Sets the floors of the cells of each machine. A ceiling is the best rate beside any cell."""
+    """Sets the floors of all cells. The peak rates in a floor are the best rates that were measured
+    on the same machine beside any cell."""
     best = defaultdict(float)
     for row in rows:
         for key, rate in ((row["unit"], row["unit_rate"]), ("read", row["read"])):
@@ -281,8 +284,8 @@ def print_worst(rows, count):
 
 
 def draw_map(pair, cells, folder):
-    """Draws a heat map of one pair of formats: M over the bytes of B. The color is the logarithm of
-    time / floor."""
+    """Draws a heat map of one pair of formats, with N x K on the x axis and M on the y axis. The
+    color is the logarithm of time / floor."""
     shapes_of = sorted({(r["n"] * r["k"], r["n"], r["k"]) for r in cells})
     rows_of = sorted({r["m"] for r in cells})
     lines = [f"{shapes_of.index((r['n'] * r['k'], r['n'], r['k']))} {rows_of.index(r['m'])} {r['ratio']}" for r in cells]

@@ -4,12 +4,12 @@
 #include <string.h>
 
 static const double tolerance = 1e-3;
-/* The largest number of multiply-adds that a validation computes. */
+/* `budget` is the largest number of multiply-adds that a validation computes. */
 static const int64_t budget = (int64_t)1 << 28;
 
-/* Returns the stride between two outputs that are checked. The stride is odd, because it then has
- * no common factor with tile sizes that are powers of two. Every position in a tile is therefore
- * checked in some tile. */
+/* Returns the stride between two outputs that are checked. It is odd, so it has no common factor
+ * with tile sizes, which are powers of two. The check therefore covers every position within a
+ * tile. */
 static int64_t choose_stride(int64_t outputs, int64_t k) {
     int64_t affordable = budget / (k > 0 ? k : 1) + 1;
     int64_t stride = outputs / affordable + 1;
@@ -17,7 +17,7 @@ static int64_t choose_stride(int64_t outputs, int64_t k) {
 }
 
 typedef struct sums {
-    /* `exact` is the sum of the products a * b over K. `magnitude` sums their magnitudes. */
+    /* `exact` is the sum of a * b over K, and `magnitude` is the sum of |a * b|. */
     double exact, magnitude;
 } sums;
 

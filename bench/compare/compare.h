@@ -31,10 +31,11 @@ typedef struct options {
     /* `pairs` is the number of pairs of timed batches. Each pair has one batch of runs of each
      * build. */
     int pairs;
-    /* If this is n, only every n-th GEMM and conversion is compared, because some devices are slow.
-     */
+    /* `every` is n if only each n-th GEMM and conversion is compared. This saves time on slow
+     * devices. */
     size_t every;
-    int64_t largest; /* GEMMs with more multiplications than this are skipped. */
+    /* `largest` is the largest number of multiplications of a GEMM that is compared. */
+    int64_t largest;
     bool bits, times, verbose;
 } options;
 
@@ -46,10 +47,10 @@ typedef struct session {
     const char *kernels[MOST_KERNELS][BUILDS];
     size_t kernel_count;
     bench_device *device;
-    size_t turn; /* Counts all GEMMs, so that only every n-th one is compared. */
-    /* `compared`, `refused`, `choices` and `different` count the GEMMs that were compared, that a
-     * build refused, for which the builds chose different kernels, and that gave different
-     * results. */
+    size_t turn; /* Counts all GEMMs, to choose each n-th of them. */
+    /* These fields count GEMMs. `compared` is the number that was compared, `refused` the number
+     * that a build refused, `choices` the number for which the builds chose different kernels, and
+     * `different` the number with different results. */
     size_t compared, refused, choices, different;
 } session;
 
@@ -67,7 +68,8 @@ typedef enum fill {
     FILL_ORDINARY,
     FILL_WIDE, /* Fills with scales and values of very different magnitudes that do not overflow. */
     FILL_EXTREME, /* Fills with every finite code of the element format. */
-    /* Fills like FILL_ORDINARY, but puts NaN and Inf into about a quarter of the rows. */
+    /* FILL_SPECIAL: fills like FILL_ORDINARY, but puts NaN and Inf into about a quarter of the
+     * rows. */
     FILL_SPECIAL,
     FILLS
 } fill;
@@ -106,7 +108,7 @@ typedef struct product {
      * order A, B, C, D. */
     bsmm_matrix a, b, c, d, there[4];
     void *bias;
-    bsmm_matmul_desc desc; /* Describes the GEMM with the matrices in `there`. */
+    bsmm_matmul_desc desc; /* Describes the GEMM. Its matrices are the copies in `there`. */
 } product;
 
 /* Makes a filled matrix in host memory and its copy on the device. Returns false if the description
@@ -116,8 +118,7 @@ bool matrix_make(session *s, const operand_shape *o, int64_t rows, int64_t cols,
 void matrix_free(bsmm_matrix *host);
 
 void shape_print(const product_shape *s, FILE *to);
-/* Makes a GEMM with filled operands. Returns false if the description of the GEMM breaks a rule of
- * the library, because then there is nothing to compare. */
+/* Makes a GEMM with filled operands. Returns false if the library allows no such GEMM. */
 bool product_make(session *s, const product_shape *shape, product *p);
 void product_free(session *s, product *p);
 

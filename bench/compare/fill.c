@@ -66,7 +66,7 @@ static void fill_elements(bsmm_matrix *m, fill how, uint64_t *state) {
     }
 }
 
-/* Overwrites some codes by NaN or Inf, if the format has any such code. */
+/* Replaces some codes by codes of NaN or Inf, if the format has them. */
 static void spoil(void *codes, uint32_t elem, uint64_t count, int64_t rows, uint64_t *state) {
     uint32_t bits = bench_elem_bits(elem);
     for (int64_t i = 0; count && i < rows / 4 + 1; i++) {

@@ -61,8 +61,8 @@ static const char *take(names *from, const char *name) {
     return NULL;
 }
 
-/* Matches kernels whose names only one build has, if each build has the same number of such
- * kernels. The function assumes that a renamed kernel has the same position in both lists. */
+/* If both builds have the same number of kernels whose names the other build lacks, pairs these
+ * kernels in the order of the lists, because a renamed kernel usually keeps its position. */
 static void match_in_order(session *s, names *old, names *new) {
     if (old->count != new->count) return;
     while (old->count) {

@@ -123,8 +123,7 @@ static product_shape draw(const pairs *all, uint64_t seed) {
 
 static void visit_listed(session *s, const pairs *all,
                          void (*visit)(session *, const product_shape *)) {
-    /* D has one of these formats, depending on the way in which the operands are filled (enum
-       fill). */
+    /* The format of D depends on the kind of values that fill the operands (enum fill). */
     static const char *const outputs[] = {"f32", "bf16", "bf16", "f16"};
     for (size_t i = 0; i < all->count; i++)
         for (size_t j = 0; j < sizeof sizes / sizeof sizes[0]; j++)

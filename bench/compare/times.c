@@ -9,8 +9,8 @@
 typedef struct timed {
     const char *formats[3]; /* `formats` holds the names of the formats of A, B and D. */
     int64_t sizes[3];       /* `sizes` holds the sizes M, N and K of the GEMM. */
-    /* `packed` means that B is packed in advance. `host` means that the program measures the time
-     * in which the host queues a run on a GPU, instead of the GPU's time. */
+    /* If `packed` is true, B is packed in advance. If `host` is true, the program measures how long
+     * the host takes to queue a run on a GPU instead of the GPU's time. */
     bool packed, host;
 } timed;
 
@@ -156,9 +156,9 @@ static void discard(halves *pairs) {
     pairs->count = kept;
 }
 
-/* Computes the median time of each build, the median ratio of the two times, and the error of the
- * median ratio. This error is 1.25 times the standard deviation of the n ratios, divided by
- * sqrt(n). The standard deviation follows from the quartiles. */
+/* Computes the median time of each build, the median of the ratios of both times, and the standard
+ * error of this median. The error is 1.25 times the standard deviation of the n ratios, divided by
+ * sqrt(n). The standard deviation is estimated from the quartiles. */
 static verdict judge(halves *pairs) {
     discard(pairs);
     size_t count = pairs->count;
@@ -266,8 +266,8 @@ static product_shape shape_of(const timed *t, int threads) {
     return p;
 }
 
-/* Prepares the plans of both builds with the same operands and workspace, because times depend on
- * memory addresses. */
+/* Prepares the plans of both builds with the same operands and workspace, because different memory
+ * addresses would change the times. */
 static bool prepare_both(session *s, product *p, contender *both) {
     for (int i = 0; i < BUILDS; i++) {
         both[i] = (contender){.s = s};

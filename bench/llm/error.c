@@ -69,8 +69,8 @@ double product_error(const llm_product *p, const llm_weight *w, int64_t rows, co
         double sum = 0, error = fabs((double)y[(rows - 1) * n + i] - (double)exact[i]);
         for (int64_t j = 0; j < k; j++)
             sum += fabs((double)left[j] * (double)right[i * k + j]);
-        /* Both y and exact[i] are rounded to f32 once, so the tolerance includes two such
-           roundings. */
+        /* y and exact[i] are both rounded to f32, so the tolerance includes two rounding errors of
+         * f32. */
         double allowed = bound * sum + 0x1p-23 * fabs((double)exact[i]);
         worst = fmax(worst, error == 0 ? 0 : error / allowed);
     }

@@ -8,10 +8,12 @@
 
 enum {
     SAMPLE = 8, /* The program computes the divergence for every eighth token. */
-    SAMPLES = LLM_BATCH /
-              SAMPLE, /* Counts the tokens of a window for which the divergence is computed. */
-    DECODED = 48,     /* Counts the tokens of the measured answer. */
-    /* Counts the tokens of the measured answer on a simulated device, which is slow. */
+    SAMPLES =
+        /* SAMPLES is the number of tokens of a window for which the divergence is computed. */
+    LLM_BATCH / SAMPLE,
+    DECODED = 48, /* DECODED is the number of tokens of the measured answer. */
+    /* FEW_DECODED is the number of tokens of the measured answer on a simulated device, which is
+     * slow. */
     FEW_DECODED = 4
 };
 
@@ -29,7 +31,8 @@ static double log_sum(const float *logits, int64_t count, float *scratch) {
     return (double)largest + log((double)llm_softmax(scratch, count));
 }
 
-/* Returns sum p (log p - log q), where p = softmax(from) and q = softmax(to). */
+/* Returns the Kullback-Leibler divergence sum p (log p - log q), where p = softmax(from) and q =
+ * softmax(to). */
 static double divergence(const float *from, const float *to, int64_t count, float *scratch) {
     double p_sum = log_sum(from, count, scratch), sum = 0, difference, all = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -46,8 +49,8 @@ typedef struct sums {
     double losses[LLM_BATCH], divergences[LLM_BATCH];
 } sums;
 
-/* Adds the loss and the divergence of row r of a window. `next` is the token that follows in the
- * text. */
+/* Adds the loss and the divergence of row r of a window. `next` is the token that follows row r's
+ * token in the text. */
 static void score_row(sums *to, int64_t r, const float *logits, int32_t next, int64_t count,
                       float *reference, bool is_reference) {
     float *scratch = llm_alloc((size_t)count, sizeof *scratch);
@@ -83,8 +86,8 @@ static double resident(void) {
     return kib / 1024;
 }
 
-/* Compares the products of three layers and of the embedding with sums in double. These layers
- * stand for all layers. */
+/* Compares the results of three layers and of the output embedding with sums in double. Checking
+ * all layers would take too long. */
 static void watch_product(llm_state *s, const llm_product *p, const llm_weight *w, int64_t rows,
                           const float *y) {
     const llm_model *m = s->m;
@@ -102,8 +105,8 @@ static double seconds_now(void) {
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Measures how fast the model reads a window of tokens and writes an answer. The errors of products
- * are checked before the clock starts. */
+/* Measures how fast the model reads a window of tokens and writes an answer. It checks the errors
+ * of products in a run before the timed one. */
 static void measure_speed(llm_state *s, const int32_t *tokens, model_score *score) {
     s->watch = watch_product;
     s->watch_context = &score->error;

@@ -21,15 +21,15 @@ typedef struct model_score {
     double error; /* `error` is the largest error of a product, divided by its bound. */
 } model_score;
 
-/* Measures a model on a text. The run with `is_reference` writes the logits of every eighth token
- * to `reference`. Other runs read these logits. */
+/* Measures a model on a text. If `is_reference` is true, the run stores the logits of every eighth
+ * token in `reference`. Other runs compare their logits with these. */
 void evaluate(llm_state *s, const llm_ids *text, float *reference, bool is_reference,
               model_score *score);
 /* Returns the number of logits in `reference` for a text. */
 size_t reference_count(const llm_ids *text, int64_t vocabulary);
 
-/* Compares the last row of the result y of llm_multiply with sums in double. Returns the largest
- * error, divided by the bound that bsmm_explain states for the kernel. */
+/* Compares the last row of y, the result of llm_multiply, with sums in double. Returns the largest
+ * error divided by the kernel's error bound (bsmm_explain). */
 double product_error(const llm_product *p, const llm_weight *w, int64_t rows, const float *y);
 
 #endif

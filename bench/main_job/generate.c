@@ -1,6 +1,6 @@
-/* Generates a model for use when no real model is available. It has the names and shapes of two
- * layers of a small BERT. Its weights are normally distributed random values. A few input channels
- * of every weight are large, as in trained models. */
+/* Generates a model for use when no real model is available. It has the shapes and tensor names of
+ * two layers of a small BERT. Weights are normally distributed, and a few input channels have
+ * larger weights, as in trained models. */
 #include "job.h"
 
 #include <math.h>

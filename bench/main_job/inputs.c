@@ -1,5 +1,5 @@
-/* Computes the inputs of the linear layers: the embeddings of the tokens, and the input of the
- * second linear layer of a feed-forward block. */
+/* Computes the inputs of the linear layers. The first layer's input is the embeddings of the
+ * tokens. The second linear layer of a feed-forward block gets the output of the first one. */
 #include "job.h"
 
 #include <math.h>

@@ -40,8 +40,8 @@ size_t job_hash_words(const char *text_path, int64_t below, int64_t *ids);
 /* Returns the input of the first layer of a BERT model: the normalized sum of the word, position
  * and type embeddings of the tokens. */
 job_batch job_embed(const bsmm_file *model, const int64_t *ids, size_t count);
-/* Returns the input of the second linear layer (output.dense) of a feed-forward block. It is gelu
- * of the output of the first linear layer (intermediate.dense) for the input x. */
+/* Returns the input of `output_name`, the second linear layer (output.dense) of a feed-forward
+ * block. It is gelu of the first linear layer (intermediate.dense) applied to x. */
 job_batch job_feed_forward(const bsmm_file *model, const char *output_name, const job_batch *x);
 
 /* Returns an fp32 weight of the model. Its values are in the mapping of the file. */
@@ -50,21 +50,22 @@ job_batch job_weight(const bsmm_file *model, const char *name);
 /* Writes a model of two layers with random weights. Some channels of the weights are large. */
 void job_generate(const char *path);
 
-/* Holds the quality and speed of the model with weights in one format. A signal is sum x^2 of
- * exact values x. A noise is sum (x - y)^2, where y are less exact values. */
+/* Holds the quality and speed of the model with weights in one format. Each signal is sum x^2 over
+ * the exact values x. Each noise is sum (x - y)^2, where y are the values after quantization or
+ * computation. */
 typedef struct job_result {
     double bits, weights; /* `bits` and `weights` are the stored bits and the number of weights. */
     /* `weight_signal` and `weight_noise` compare the quantized weights with the weights of the
      * model. */
     double weight_signal, weight_noise;
-    /* `output_signal` and `output_noise` compare the outputs with quantized weights with the
-     * outputs of the model in double. */
+    /* `output_signal` and `output_noise` describe the outputs of layers. x is computed in double
+     * with the original weights, and y is computed with quantized weights. */
     double output_signal, output_noise;
-    /* Compares the outputs with quantized weights and quantized activations with the outputs of
-     * the model in double. */
+    /* `both_noise` describes the outputs of layers when both weights and activations are
+     * quantized. */
     double both_noise;
-    /* The noise is the rounding error of the GEMM alone: y is the GEMM's result with quantized
-     * weights, and x is the sum in double of the same quantized values. */
+    /* These fields describe the rounding error of the GEMM alone. y is the GEMM's result, and x is
+     * the sum of the same quantized values in double. */
     double exact_signal, exact_noise;
     double seconds; /* `seconds` is the time in seconds of all GEMMs with quantized weights. */
     uint64_t layers;

@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* The job accepts at most this relative error, because the library promises the accuracy of fp32
- * accumulators. Rounding each partial sum of K random terms to fp32 causes a relative error of
+ * accumulators. Rounding each of K partial sums of random terms to fp32 causes a relative error of
  * about 2^-24 * sqrt(K / 6). */
 static const double promised_error = 1e-6;
 
@@ -44,8 +44,8 @@ static void print_heading(const job_batch *tokens) {
         (long long)tokens->rows);
 }
 
-/* Prints the table row of one format. Returns true if the GEMMs are as exact as the library
- * promises. */
+/* Prints the table row of one format. Returns true if the error of the GEMMs is at most
+ * `promised_error`. */
 static bool print_result(const char *name, const job_result *r) {
     double error = sqrt(r->exact_noise / r->exact_signal);
     printf("%-13s %11.3f  %7.2f  %7.2f %7.2f  %12.1e  %11.3f  %6llu\n", name, r->bits / r->weights,
@@ -56,8 +56,8 @@ static bool print_result(const char *name, const job_result *r) {
     return error <= promised_error;
 }
 
-/* Measures one format and prints its row of the table. `argument` is FORMAT=FILE. FORMAT is the
- * first column of the row, and FILE has the model, quantized to the format. */
+/* Measures one format and prints its row of the table. `argument` is FORMAT=FILE, where FILE has
+ * the model quantized to FORMAT. */
 static bool run_format(const bsmm_file *model, const job_batch *tokens, char *argument) {
     char *path = strchr(argument, '=');
     if (!path) job_fail("%s: must be FORMAT=FILE", argument);

@@ -1,11 +1,11 @@
-/* Measures one format. The program multiplies every layer with the library and compares the
- * results with products in double. */
+/* Measures one format. The program multiplies the weights of every layer with the library, and
+ * compares the results with sums in double. */
 #include "job.h"
 
 #include <omp.h>
 #include <stdlib.h>
 
-/* Adds sum a^2 to *signal, unless `signal` is NULL, and sum (a - b)^2 to *noise. */
+/* Adds sum (a - b)^2 to *noise, and sum a^2 to *signal if `signal` is not NULL. */
 static void compare(const double *a, const float *b, int64_t count, double *signal, double *noise) {
     for (int64_t i = 0; i < count; i++) {
         double difference = a[i] - (double)b[i];
@@ -21,8 +21,8 @@ static void multiply(const bsmm_matrix *a, const bsmm_matrix *b, const job_batch
     job_check(bsmm_matmul(&desc), "matmul");
 }
 
-/* Returns the format of activations for weights of a format. It is the same format with blocks of
- * one row. */
+/* Returns the format to which activations are quantized for weights of the format `weights`. It is
+ * the same format, but its blocks have one row. */
 static bsmm_format activation_format(bsmm_format weights) {
     weights.block_rows = 1;
     return weights;

@@ -1,5 +1,5 @@
-/* Implements functions of the main job (bsmm_main_job, which compares formats on a model). They
- * allocate memory, report failures, and compute GEMMs in double. */
+/* Implements functions of the main job (bsmm_main_job): memory allocation, error messages, and
+ * GEMMs in double. */
 #include "job.h"
 
 #include <stdarg.h>

@@ -69,8 +69,8 @@ static void *allocate(overhead_product *product, uint64_t bytes, int fill) {
     return memory;
 }
 
-/* Makes a matrix in host memory. Each byte of its elements is the same constant, which is a small
- * value in every format, and its scales are near 1. */
+/* Makes a matrix in host memory. All bytes of its elements are equal and give a small value in
+ * every format. Its scales are near 1. */
 static bsmm_matrix matrix_of(const char *name, int64_t rows, int64_t cols,
                              overhead_product *product) {
     enum { SMALL = 0x31, E8M0_ONE = 127, E4M3_ONE = 0x38, F32_SMALL = 0x3f };
@@ -90,7 +90,8 @@ static bsmm_matrix matrix_of(const char *name, int64_t rows, int64_t cols,
     return m;
 }
 
-/* Returns a copy of the matrix in device memory, or the matrix itself if `queued` is NULL. */
+/* Returns a copy of the matrix in the memory of the device `queued`, or the matrix itself if
+ * `queued` is NULL. */
 static bsmm_matrix place(bench_device *queued, const bsmm_matrix *host) {
     bsmm_matrix there = *host;
     if (queued && !bench_device_put(queued, host, true, &there))

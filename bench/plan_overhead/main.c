@@ -29,9 +29,9 @@ static void launch(bench_device *queued, size_t count) {
         overhead_fail("launch", bench_device_error());
 }
 
-/* Measures the shortest time of a run of the product in nanoseconds (best[0]), and the baseline
- * (best[1]). The baseline is the launch of `launches` empty kernels, or a run of `empty` if
- * `launches` is 0. */
+/* Measures the shortest time of a run of the product in nanoseconds (best[0]) and of a baseline
+ * (best[1]). The baseline is the launch of `launches` empty kernels. If `launches` is 0, it is a
+ * run of the product `empty`. */
 static void measure(const overhead_product *product, const overhead_product *empty,
                     bench_device *queued, size_t launches, double best[2]) {
     best[0] = best[1] = 1e30;

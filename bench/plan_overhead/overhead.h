@@ -17,8 +17,8 @@ typedef struct overhead_case {
     uint32_t compute, packed;
 } overhead_case;
 
-/* Returns GEMM number `index` of the list for the host (`is_host`) or for other devices. Returns
- * NULL after the last GEMM. */
+/* Returns GEMM number `index` of the list for the host if `is_host` is true, else of the list for
+ * GPUs. Returns NULL after the last GEMM. */
 const overhead_case *overhead_case_at(bool is_host, size_t index);
 
 /* Holds a plan and all buffers of its runs. */
@@ -30,7 +30,7 @@ typedef struct overhead_product {
 } overhead_product;
 
 /* Makes the plan and the buffers of a GEMM. `queued` is NULL for the host. Returns false if the
- * device has no kernel for the GEMM. The library's error message then gives the reason. */
+ * device has no kernel for the GEMM, with the reason in the library's error message. */
 bool overhead_make(const overhead_case *c, const char *device, bench_device *queued, int64_t rows,
                    overhead_product *product);
 void overhead_destroy(overhead_product *product);

@@ -1,5 +1,5 @@
-/* Times one cell, i.e. one GEMM of bench/surface. It makes a plan, several sets of operands that
- * together exceed the GPU's cache, and a graph of runs that uses these sets in turn. */
+/* Times one GEMM for bench/surface on a GPU. Several copies of the operands together exceed the
+ * GPU's cache, and a graph of runs uses the copies in turn. */
 #include "surface.h"
 
 #include <stdio.h>
@@ -7,8 +7,8 @@
 enum { BURSTS = 3, LAUNCHES = 4 };
 static const double steady_seconds = 60e-3;
 
-/* Describes a buffer of which each set of operands has a copy. The copies are `stride` bytes
- * apart. */
+/* Describes a buffer that holds one copy for each set of operands. Each copy begins `stride` bytes
+ * after the one before. */
 typedef struct rotating {
     uint8_t *memory;
     uint64_t stride;
@@ -99,7 +99,8 @@ static bsmm_status find_sizes(bsmm_matrix *m) {
     return status || !m->format.scale ? status : bsmm_scale_bytes(m, &m->scale_bytes);
 }
 
-/* Makes a plan. If the kernel reads packed weights of form compact, B is packed so in advance. */
+/* Makes a plan. If the kernel reads packed weights in the compact form, B is packed before the
+ * measurement. */
 static bsmm_status make_plan(work *w) {
     bsmm_matmul_desc desc = BSMM_INIT(bsmm_matmul_desc);
     desc.a = &w->a, desc.b = &w->b, desc.d = &w->d;

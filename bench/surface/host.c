@@ -1,5 +1,5 @@
-/* Times one cell, i.e. one GEMM of bench/surface, on the host. Every run reads B from memory, and
- * runs of the GEMM, of the peers and of the loops that measure ceilings alternate. */
+/* Times one GEMM of bench/surface on the host. Every run reads B from memory. Runs of the GEMM, of
+ * other libraries and of the loops that measure the peak rates alternate. */
 #include "measure.h"
 #include "surface.h"
 
@@ -36,7 +36,7 @@ static uint64_t bytes_of(bsmm_format format, int64_t rows, int64_t cols) {
     return data + scales;
 }
 
-/* Returns the times of the peer called `name`, which are 0 if there is none. */
+/* Returns the times of the other library called `name`. They are 0 if it is not installed. */
 static surface_times find_peer(const surface *s, const bench_result *measured, const char *name) {
     for (int i = 0; i < BENCH_PEERS; i++)
         if (strcmp(s->host_peers[i].peer->name, name) == 0)

@@ -1,6 +1,5 @@
-/* Makes random operands. The device has one pool of random codes for each element and scale type,
- * and operands are copies of parts of a pool. Filling an operand is thus as fast as copying device
- * memory. */
+/* Makes random operands. The device has one pool of random codes for each element and scale type.
+ * An operand is filled by copying from a pool, which is as fast as copying device memory. */
 #include "data.h"
 #include "surface.h"
 

@@ -30,8 +30,8 @@ typedef struct surface_result {
     /* `packed_bytes` is the number of bytes of packed B, or 0 if the kernel reads B as it is
      * stored. */
     uint64_t packed_bytes;
-    /* `ours` has the times of the library's GEMM. `bf16` has those of the peer's unscaled bf16 GEMM
-     * of the same shape. */
+    /* `ours` has the times of bsmm's GEMM. `bf16` has the times of the other library's unscaled
+     * bf16 GEMM of the same shape. */
     surface_times ours, bf16;
     /* These fields are set on the host only. `sgemm` is the time of a peer's GEMM in fp32 in
      * seconds, or 0. `unit` is the name of the arithmetic unit. `unit_rate` and `read_rate` are the
@@ -44,19 +44,23 @@ typedef struct surface_result {
 typedef struct surface {
     const char *name; /* `device` is the name of the device, as bsmm_local_device_at returns it. */
     bench_device *device;
-    void *peer; /* `peer` points to the loaded library of the peer, or NULL if there is none. */
-    bench_found host_peers[BENCH_PEERS]; /* `host_peers` holds the peers on the host. */
-    /* This struct holds pools of random codes, one for each element type and each scale type
+    /* `peer` points to the other library with which bench compares, or NULL if there is none. */
+    void *peer;
+    /* `host_peers` holds the libraries with which bench compares on the host. */
+    bench_found host_peers[BENCH_PEERS];
+    /* These are the pools of random codes, one for each element type and each scale type
      * (operands.c). */
     struct {
-        /* Points to device memory with random codes, or is NULL if the pool does not exist yet. */
+        /* `memory` points to device memory with random codes, or is NULL if this pool was not
+         * needed yet. */
         void *memory;
     } pools[32];
     struct {
         int64_t m, n, k;
         surface_times times;
-    } last; /* Holds the times of the peer's last bf16 GEMM, because later cells of the same shape
-               use them again. */
+        /* `last` holds the times of the other library's last bf16 GEMM. Later cells of the same
+         * shape reuse them. */
+    } last;
 } surface;
 
 /* Reads cells from a file, one per line, times them on a device, and prints a JSON line for each to
@@ -78,8 +82,8 @@ void surface_run_host(const surface *s, const surface_cell *cell, surface_result
 /* Returns the number of threads that GEMMs on the host use. */
 int surface_threads(void);
 
-/* Times the peer's unscaled GEMM of M x N x K with elements of `bits` bits, 8 or 16. The times are
- * 0 if there is no such GEMM. */
+/* Times the other library's unscaled GEMM of M x N x K with elements of `bits` bits (8 or 16). The
+ * times are 0 if it has no such GEMM. */
 surface_times surface_run_peer(surface *s, uint32_t bits, int64_t m, int64_t n, int64_t k);
 
 #endif
