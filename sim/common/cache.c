@@ -1,12 +1,12 @@
-/* Models a fully associative cache that replaces the least recently used line. Hardware maps lines
- * to sets by a hash that is not public. Without sets, the model does not depend on the addresses
- * of allocations. */
+/* Models a fully associative cache that replaces the least recently used line. The set of a line in
+ * hardware depends on a hash that is not public. A model without sets also gives the same times
+ * wherever the operands lie. */
 #include "cache.h"
 #include <stdlib.h>
 
-/* Entry 0 is the head of a circular list of entries in the order of their last use. Its member
- * `older` is the entry that was used last. Its member `newer` is the entry that was used longest
- * ago. */
+/* The entries form a circular list in the order of their last use, and entry 0 is its head.
+ * entries[0].older is the most recently used entry, and entries[0].newer is the least recently used
+ * one. */
 typedef struct {
     /* `chain` is the next cache entry with the same hash, or 0. */
     uint32_t line, newer, older, chain;
@@ -15,7 +15,8 @@ typedef struct {
 
 struct sim_cache {
     entry *entries;
-    uint32_t *heads; /* Holds for each hash the first entry of its chain, or 0. */
+    /* `heads` holds for each hash the index of the first entry of its chain, or 0. */
+    uint32_t *heads;
     uint32_t room, used, bits;
 };
 
@@ -68,7 +69,7 @@ sim_cache_line *sim_cache_find(sim_cache *c, uint32_t line, bool *hit) {
         unlink_entry(c, n);
     } else {
         if (c->used == c->room) {
-            n = c->entries[0].newer; /* This cache entry was used longest ago, so it is replaced. */
+            n = c->entries[0].newer; /* This is the least recently used entry, so it is replaced. */
             leave_chain(c, n), unlink_entry(c, n);
         } else {
             n = ++c->used;

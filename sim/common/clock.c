@@ -9,17 +9,17 @@
 #include <time.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static double now; /* The lock guards the clock and the list of launches. */
+/* `now` is the simulated time. The lock above guards it and the list of launches. */
+static double now;
 enum { KEPT = 64, FIELDS = 32 };
 static struct {
     char name[128];
     double times[FIELDS];
     size_t count;
     sim_hot hot[HOT_LINES];
-} kept[KEPT]; /* Holds the last launches in a ring buffer. */
+} kept[KEPT]; /* `kept` is a ring buffer with the last launches. */
 static uint64_t kept_count;
-/* `mode` holds the value that the program has passed to bsmm_sim_time. It is -1 if the program has
- * not called bsmm_sim_time. */
+/* `mode` is the last argument of bsmm_sim_time, or -1 if that function was not called. */
 static int mode = -1;
 
 static size_t least(size_t a, size_t b) {
@@ -71,7 +71,7 @@ void sim_keep_launch(const sim_timed_launch *launch) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Finds the launch that happened `back` launches before the last one. The caller holds the lock. */
+/* Finds the launch that `back` later launches have followed. The caller holds the lock. */
 static bool find_kept(unsigned back, size_t *at) {
     *at = (kept_count - 1 - back) % KEPT;
     return back < KEPT && back < kept_count;

@@ -1,6 +1,7 @@
 /* Counts executed instructions by opcode if the environment variable BSMM_SIM_FIDELITY is set. If
- * the variable names a file, the process appends a line "COUNT OPCODE vouched|ours" for each opcode
- * to the file when it ends. */
+ * it names a file, the process appends a line "COUNT OPCODE vouched|ours" for each opcode to the
+ * file when it ends. "vouched" means that tests with code of another project execute the opcode
+ * too. */
 #include "fidelity.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -8,13 +9,13 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static sim_record *records; /* Sorted by name. */
+static sim_record *records; /* `records` is a linked list that is sorted by name. */
 
 static int compare(const void *name, const void *row) {
     return strcmp(name, *(const char *const *)row);
 }
 
-/* Returns the address of the pointer to the first counter whose opcode is not below `name`. */
+/* Returns the address of the list pointer at which the counter of opcode `name` is or belongs. */
 static sim_record **find(const char *name) {
     sim_record **at = &records;
     while (*at && strcmp((*at)->name, name) < 0)

@@ -27,9 +27,10 @@ static inline void sim_record_step(sim_record *record) {
     if (record) __atomic_add_fetch(&record->count, 1, __ATOMIC_RELAXED);
 }
 
-/* Gives an opcode that this process has executed, and how often its warps or waves executed it.
- * Returns 1 if the opcode is vouched for, 0 if only tests of bsmm execute it, and -1 after the last
- * opcode. The environment variable BSMM_SIM_FIDELITY must be set before modules are loaded. */
+/* Gives opcode number `number` of those that this process has executed, and how often its warps or
+ * waves executed it. Returns 1 if the opcode is vouched for, 0 if only tests of bsmm execute it,
+ * and -1 after the last opcode. The environment variable BSMM_SIM_FIDELITY must be set before
+ * modules are loaded. */
 __attribute__((visibility("default"))) int bsmm_sim_fidelity(unsigned number, const char **opcode,
                                                              uint64_t *count);
 #endif

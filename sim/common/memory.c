@@ -20,21 +20,19 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *arena;
 /* Holds for each page of the address range the index of the page's allocation, or 0. */
 static uint32_t *page_block;
-/* The memory for all allocations that can exist is reserved at once, so that this table never
- * moves. */
+/* This array has room for all possible allocations, so it never moves. */
 static block *blocks;
 static uint32_t block_count = 1;
 static uint64_t next_page;
 
-/* Reserves addresses. The operating system supplies memory for a page when the page is first
- * written. */
+/* Reserves addresses without memory. The operating system supplies memory for a page when it is
+ * first written. */
 static void *reserve(size_t bytes, int access) {
     void *at = mmap(NULL, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Reserves the address range and the tables that describe its allocations, unless an earlier call
- * has done it. */
+/* Reserves the address range and the tables of allocations, unless an earlier call has done so. */
 static bool prepare(void) {
     if (arena) return true;
     if (!page_block)

@@ -27,8 +27,8 @@ typedef struct sim_tensor_rule {
 enum { SIM_TENSOR_MOST_K = 32, SIM_TENSOR_LEAST_E4M3 = -6, SIM_TENSOR_LEAST_E5M2 = -14 };
 enum { SIM_TENSOR_LEAST_F16 = -14, SIM_TENSOR_LEAST_BF16 = -126 };
 
-/* Returns the rule by which a tensor core adds products. `narrow` selects the rule for 8-bit
- * elements instead of 16-bit elements. */
+/* Returns the rule by which a tensor core adds products. `narrow` is true for 8-bit elements and
+ * false for 16-bit elements. */
 static inline sim_tensor_rule sim_tensor_rule_of(bool narrow, int least_a, int least_b) {
     sim_tensor_rule rule;
     rule.fraction = narrow ? 13 : 25;
@@ -61,8 +61,8 @@ static inline float sim_tensor_nan(void) {
     return x;
 }
 
-/* Holds one row of A or one column of B, unpacked to values and exponents from which sim_tensor_sum
- * computes sums of products. */
+/* Holds one row of A or one column of B. Each element is stored as a value and an exponent, which
+ * sim_tensor_sum needs. */
 typedef struct sim_tensor_vector {
     double values[SIM_TENSOR_MOST_K];
     int32_t exponents[SIM_TENSOR_MOST_K]; /* An exponent is SIM_TENSOR_NONE if the element is 0. */
@@ -70,9 +70,8 @@ typedef struct sim_tensor_vector {
     bool zero;                            /* `zero` is true if all elements are 0. */
 } sim_tensor_vector;
 
-/* SIM_TENSOR_NONE is the exponent of an element that is 0. Its sum with the exponent of any other
- * element is less than SIM_TENSOR_NONE / 2, which is less than the exponent of every product that
- * is not 0. */
+/* SIM_TENSOR_NONE is the exponent of an element that is 0. Every product with such an element gets
+ * an exponent below SIM_TENSOR_NONE / 2, and no other product does. */
 enum { SIM_TENSOR_NONE = -1000 };
 
 /* Converts k elements. `least` is the exponent of the smallest normal number of their format. */
@@ -92,9 +91,9 @@ static inline void sim_tensor_prepare(sim_tensor_vector *to, const float *from, 
     to->finite = largest >> 23 < 255;
 }
 
-/* Returns the exact sum of the k products of elements of a and b and of the accumulator `sum`.
- * Before the addition, each product and the accumulator lose the bits below the last place that
- * `rule` keeps. If a term is Inf or NaN, the function returns the sum of IEEE arithmetic. */
+/* Returns the exact sum of the accumulator `sum` and the k products of elements of a and b, after
+ * truncating each of these terms as `rule` says. If a term is Inf or NaN, returns the sum of IEEE
+ * arithmetic. */
 static inline double sim_tensor_exact(double sum, const sim_tensor_vector *a,
                                       const sim_tensor_vector *b, int k, sim_tensor_rule rule) {
     double products[SIM_TENSOR_MOST_K];
@@ -103,7 +102,8 @@ static inline double sim_tensor_exact(double sum, const sim_tensor_vector *a,
             sum += a->values[i] * b->values[i];
         return isnan(sum) ? (double)sim_tensor_nan() : sum;
     }
-    /* Most tiles of small products consist of zeros beyond the edges of A and B. */
+    /* This shortcut is often taken, because tiles of small matrices consist mostly of the zeros
+     * that pad them. */
     if ((a->zero || b->zero) && sum == 0) return 0;
     int32_t top =
         sum != 0 ? sim_tensor_exponent((float)sum, rule.least_sum) : (int32_t)SIM_TENSOR_NONE;

@@ -1,4 +1,4 @@
-/* Orders the turns of waves by a binary heap. */
+/* Keeps the waves of a time model in a binary heap, ordered by the time at which they continue. */
 #include "turns.h"
 #include <stdlib.h>
 

@@ -119,8 +119,8 @@ static uint64_t parameter(const ptx_warp *w, uint64_t address) {
 
 static uint8_t *resolve_one(ptx_warp *w, const ptx_inst *i, uint64_t address, int space,
                             uint32_t bytes, bool write, uint32_t lane) {
-    /* This check skips bulk copies (cp.async.bulk), because they have any size and their
-       instructions check the alignment themselves. */
+    /* Bulk copies (cp.async.bulk) have any size and check their alignment themselves, so this check
+     * skips them. */
     static const char engine[] = "cp.async.bulk";
     const bool natural = bytes <= 32 && (bytes & (bytes - 1)) == 0 &&
                          strncmp(i->opcode->text, engine, sizeof engine - 1) != 0;

@@ -55,8 +55,8 @@ static uint32_t mask_of(const uint32_t *words) {
 }
 
 /* Sets the host's rounding mode and its flushing of subnormals as an f32 or f64 instruction
- * requires. For 16-bit floats the host rounds to nearest even without flushing, because the
- * conversion to 16 bits does the rounding of the instruction. */
+ * requires. For 16-bit floats the host computes in its default mode, and the later conversion to 16
+ * bits rounds as the instruction requires. */
 static void set_mode(ptx_warp *w, const ptx_inst *i, ptx_type type) {
     const bool own = type == T_f32 || type == T_f64;
     const unsigned rounding = own ? i->opcode->rounding : 0;
@@ -88,7 +88,7 @@ void ptx_execute_lanes(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], &result);
 }
 
-/* Executes an f16x2 or bf16x2 instruction: computes each 16-bit half of the registers
+/* Executes an f16x2 or bf16x2 instruction, which computes the two 16-bit halves of each register
  * separately. */
 static void execute_pair(ptx_warp *w, const ptx_inst *i) {
     const ptx_row *row = i->opcode->row;
@@ -109,7 +109,8 @@ static void execute_pair(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], &result[0]);
 }
 
-/* Executes an f32x2 instruction: computes each 32-bit half of the registers separately. */
+/* Executes an f32x2 instruction, which computes the two 32-bit halves of each register
+ * separately. */
 static void execute_floats(ptx_warp *w, const ptx_inst *i) {
     const ptx_row *row = i->opcode->row;
     vector half[3], result[2], both;
@@ -161,8 +162,9 @@ static void execute_bfi(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], &result);
 }
 
-/* Names the additions, subtractions and multiply-adds with a carry. A table entry adds TAKES if
- * the instruction adds the carry of an earlier instruction, and SETS if it stores a new carry. */
+/* These are the kinds of additions, subtractions and multiply-adds with carry. The flag TAKES
+ * means that the instruction adds the carry of an earlier one, and SETS means that it stores a
+ * new carry. */
 enum { ADD_CARRY, SUB_CARRY, MAD_LOW, MAD_HIGH, CARRY_KIND = 3, TAKES = 4, SETS = 8 };
 
 static ptx_u128 carry_sum(int kind, uint64_t a, uint64_t b, uint64_t c, uint32_t bits,

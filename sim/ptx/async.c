@@ -1,5 +1,5 @@
-/* Keeps the list of asynchronous copies and tcgen05 operations (jobs) that the simulator has not
- * executed yet. */
+/* Keeps the list of jobs, i.e. of asynchronous copies and tcgen05 operations that the simulator has
+ * not executed yet. */
 #include "time.h"
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +22,9 @@ bool ptx_async_add(const ptx_async *job) {
     return true;
 }
 
-/* Returns the number of the asynchronous operation (job) to run when job n was chosen at random. If
- * job n is ordered, this is the oldest ordered job of the same thread block, because a block's
- * ordered jobs must run in the order in which the program issued them. Otherwise it is n. */
+/* Returns the index of the job to run if random choice gave job n. Ordered jobs of a thread block
+ * must run in program order. If job n is ordered, the result is therefore the oldest ordered job of
+ * the same block; otherwise it is n. */
 static uint32_t earliest(const ptx_cluster *c, uint32_t n) {
     uint32_t k = 0;
     if (!c->later[n].ordered) return n;

@@ -8,25 +8,25 @@
 typedef struct ptx_async ptx_async;
 struct ptx_async {
     void (*run)(ptx_async *job);
-    /* `warp` points to the warp that issued the asynchronous operation (job). Error messages name
-     * the warp. */
+    /* `warp` points to the warp that issued the job. Error messages name it. */
     ptx_warp *warp;
     const ptx_inst *inst;
     /* If `ordered` is true, the job runs after all ordered jobs that its thread block issued
      * before. If `commits` is true, the job also signals that the earlier tcgen05 operations of its
      * warp are complete. */
     bool ordered, commits;
-    /* `multicast` is a mask of the thread blocks in the cluster that receive a copy. If it is 0,
-     * only the block of address `to` receives the copy. */
+    /* `multicast` is a mask of the thread blocks in the cluster that receive the copied bytes. If
+     * it is 0, only the block that owns the address `to` receives them. */
     uint32_t lane, bytes, multicast;
     uint64_t to, from, barrier, value;
-    /* Contains the coordinates of a copy in a tensor, or parameters of tcgen05.mma. */
+    /* For a copy, `at` holds the coordinates in the tensor. For tcgen05.mma, it holds
+     * parameters. */
     int32_t at[5];
     /* Holds one bit for each lane of tensor memory that tcgen05.mma leaves unchanged. The lanes of
      * the second thread block of a pair begin at disabled[4]. */
     uint32_t disabled[8];
-    /* `timed` is 1 plus the index of the record that the time model keeps of the job (time.h). It
-     * is 0 without a record. */
+    /* `timed` is 1 plus the index of the time model's record of this job (time.h), or 0 if there is
+     * no record. */
     uint32_t timed;
     /* `race` is the number that the race detector (races.h) gave this asynchronous operation, or 0
      * if the race detector is off. */
@@ -35,12 +35,11 @@ struct ptx_async {
 /* Adds a copy of an asynchronous operation (job) to the list of operations that have not run yet.
  * If memory runs out, stops the warp and returns false. */
 bool ptx_async_add(const ptx_async *job);
-/* Runs an asynchronous operation (job). It also makes the records of the operation for the time
- * model and for the race detector (races.h). */
+/* Runs an asynchronous operation (job). Informs the time model and the race detector (races.h). */
 void ptx_async_execute(ptx_async *job, enum ptx_end end);
 /* Runs one asynchronous operation (job) of the copy engine. Returns false if none is left. */
 bool ptx_async_run(ptx_cluster *c);
-/* Runs all asynchronous operations (jobs) that are left when a cluster ends. */
+/* Runs all asynchronous operations (jobs) that remain when a cluster ends. */
 bool ptx_async_finish(ptx_cluster *c);
 
 /* ptx_mbarrier_complete reports copied bytes to the mbarrier at a shared address.
@@ -50,8 +49,8 @@ void ptx_mbarrier_complete(ptx_warp *w, const ptx_inst *i, uint64_t address, uin
 void ptx_mbarrier_arrive(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t count);
 
 bool ptx_bulk_push(const ptx_async *job);
-/* Executes bulk copies of the lanes in the mask `lanes`. Each lane's `pending` youngest groups of
- * copies may stay pending, unless `all` is set. */
+/* Executes bulk copies of the lanes in the mask `lanes`. The `pending` youngest groups of copies of
+ * each lane may remain unexecuted, unless `all` is set. */
 void ptx_bulks_wait(ptx_warp *w, uint32_t lanes, uint32_t pending, bool all);
 
 void ptx_cluster_check(ptx_cluster *c);

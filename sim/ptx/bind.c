@@ -92,8 +92,8 @@ static bool is_source(char letter) {
     return letter >= 'A' && letter <= 'Z';
 }
 
-/* Makes the operand a register. A number, an address or a special register in the text becomes an
- * additional register, which holds the value from the start of a thread block. `exact` forbids
+/* Makes the operand a register. If the text has a number, an address or a special register, the
+ * parser adds a register that holds this value from the start of a thread block. `exact` forbids
  * registers wider than `width`. */
 static void place_register(ptx_parser *p, const ptx_raw *r, ptx_operand *o, char letter,
                            uint32_t width, ptx_type type, bool exact) {
@@ -338,8 +338,8 @@ static char letter_of(ptx_type type, bool source) {
     return (source ? "HRLQ" : "hrlq")[size];
 }
 
-/* Assigns the operands in the text to the result and the sources of the table entry. A source of
- * type f32 or f64 may be a decimal number, so the function needs the type to convert it to bits. */
+/* Assigns the operands in the text to the result and the sources of the table entry. A number in
+ * the text is converted to bits by the type of the source. */
 static void bind_types(ptx_parser *p, const ptx_row *row, ptx_operand *to, uint32_t count) {
     const uint8_t types[] = {row->d, row->a, row->b, row->c};
     uint32_t wanted = 1;

@@ -9,8 +9,8 @@ static uint64_t in_block(uint64_t address, uint32_t rank) {
     return (address & ((1u << RANK_SHIFT) - 1)) | (uint64_t)rank << RANK_SHIFT;
 }
 
-/* Records a copy between the shared memory of a block and global memory. The time model replays the
- * copy later. */
+/* Records a copy between shared and global memory for the time model, which uses the record after
+ * the launch. */
 static void record(const ptx_async *j, uint64_t shared, uint64_t global, uint32_t bytes) {
     ptx_cluster *c = j->warp->block->cluster;
     ptx_job *job = ptx_time_running(c);
@@ -37,7 +37,7 @@ static void run_load(ptx_async *j) {
         copy_to(j, in_block(j->to, ptx_first(left)), in_block(j->barrier, ptx_first(left)));
 }
 
-/* Copies bytes from this thread block's shared memory to the shared memory of another block in the
+/* Copies bytes from the shared memory of this thread block to that of another block in the
  * cluster. */
 static void run_across(ptx_async *j) {
     const uint8_t *from = ptx_engine_shared(j, j->from, j->bytes, false);

@@ -22,9 +22,9 @@ static uint32_t compare(ptx_warp *w, const ptx_inst *i, const ptx_operand *a,
     return mask;
 }
 
-/* Executes setp, which compares two sources and writes a predicate. An optional predicate source
- * is combined with the result by and, or or xor. An optional second predicate receives the negated
- * comparison, combined with the same source. */
+/* Executes setp, which compares two sources and writes a predicate. A third, optional source is a
+ * predicate that is combined with the result by and, or or xor. A second, optional result is the
+ * negated comparison, combined with the same predicate. */
 static void execute_setp(ptx_warp *w, const ptx_inst *i) {
     const uint32_t mask = compare(w, i, &i->op[2], &i->op[3]);
     if (i->op[4].place == NOWHERE && i->op[1].place == NOWHERE) {

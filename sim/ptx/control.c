@@ -26,8 +26,8 @@ static void execute_bra(ptx_warp *w, const ptx_inst *i) {
     jump(w, (uint32_t)i->op[0].value);
 }
 
-/* Executes brx, a branch whose target each lane chooses by an index into a list of labels. Lanes
- * with the same index as the first lane branch now. */
+/* Executes brx, a branch whose target each lane chooses by an index into a list of labels. Only the
+ * lanes with the same index as the first lane branch now. */
 static void execute_brx(ptx_warp *w, const ptx_inst *i) {
     const uint32_t *index = ptx_u32(w, &i->op[0]);
     const uint32_t first = index[ptx_first(w->mask)], all = w->mask;
@@ -38,7 +38,7 @@ static void execute_brx(ptx_warp *w, const ptx_inst *i) {
         ptx_stop(w, i, "index %u: the list has %u labels", first, i->op[1].count);
         return;
     }
-    /* Lanes whose branch index differs from that of the first lane execute brx again later. */
+    /* These lanes have another index than the first lane. They execute brx again later. */
     for (uint32_t left = w->active & ~same; left; left &= left - 1) {
         const uint32_t l = ptx_first(left);
         w->lane_pc[l] = all >> l & 1 ? w->pc - 1 : w->pc;
@@ -92,9 +92,9 @@ static void execute_call(ptx_warp *w, const ptx_inst *i) {
     jump(w, f->first);
 }
 
-/* Returns from a function. Lanes may have called the function from different instructions. The
- * lanes with the same return address as the first lane return now. All other lanes execute the
- * return again later. */
+/* Returns from a function. The lanes may have different return addresses. Those with the same
+ * return address as the first lane return now, and the others execute the instruction again
+ * later. */
 static void return_lanes(ptx_warp *w, const ptx_inst *i) {
     const uint32_t first = ptx_first(w->mask), to = w->returns[w->depth[first] - 1][first];
     const uint32_t all = w->mask;
@@ -190,8 +190,8 @@ static uint32_t barrier_id(ptx_warp *w, const ptx_inst *i, const ptx_operand *o)
 }
 
 static void count_lanes(ptx_warp *w, ptx_barrier *bar, uint32_t votes) {
-    /* As on hardware, a warp adds 32 arrivals to the barrier's count even if it has fewer than 32
-     * threads, as the last warp of a block may. */
+    /* Hardware adds 32 arrivals for each warp, even for the last warp of a block, which may have
+     * fewer than 32 threads. */
     bar->arrived += w->mask == w->live ? LANES : (uint32_t)__builtin_popcount(w->mask);
     bar->population += (uint32_t)__builtin_popcount(votes & w->mask);
     bar->any |= (votes & w->mask) != 0;
@@ -234,8 +234,8 @@ static void nothing(ptx_warp *w, const ptx_inst *i) {
     (void)w, (void)i;
 }
 
-/* A fence may be part of a signal through memory, so it counts as a signal to all warps that
- * execute a fence later. */
+/* Threads can signal each other by a fence and a write to memory. The race detector therefore
+ * treats each fence as a signal to all warps that execute a fence later. */
 static void execute_fence(ptx_warp *w, const ptx_inst *i) {
     (void)i;
     ptx_race_acquire(w, SYNC_FENCE, 0);

@@ -1,5 +1,5 @@
-/* Executes cvt, which converts between integer and float types with every rounding mode, also for
- * packed small floats. */
+/* Executes cvt, which converts between integer and float types. Every rounding mode and packed
+ * small floats are supported. */
 #include "lane_types.h"
 
 #define Q(name, tokens, D, S, value) LANES_FUNCTION(lanes_##name, D, S, none, none, value)
@@ -62,8 +62,8 @@ static uint64_t saturated_integer(ptx_s128 v, ptx_type to) {
     return (uint64_t)(v > top ? top : v < low ? low : v);
 }
 
-/* Converts a 64-bit integer to double and rounds to odd, i.e. gives an inexact result an odd last
- * bit. A later rounding of the double to f32 is then the same as rounding the integer to f32
+/* Converts a 64-bit integer to double with rounding to odd: an inexact result gets an odd last bit.
+ * Rounding the double to f32 later then gives the same result as rounding the integer to f32
  * directly. */
 static double odd_double(ptx_s128 v) {
     const double near = (double)v;
@@ -122,8 +122,8 @@ static uint64_t convert(const ptx_inst *i, ptx_type to, ptx_type from, uint64_t 
     return to_float(i, rounded_to_integral(i, v.real), to);
 }
 
-/* Returns an integer result as the bits of a register of `width` bytes. A register that is wider
- * than the type repeats the sign bit. */
+/* Returns an integer result as the bits of a register of `width` bytes. If the register is wider
+ * than the type, the sign bit is repeated. */
 static uint64_t widened(uint64_t bits, ptx_type type, uint32_t width) {
     const uint32_t size = ptx_types[type].bits;
     if (size < 64) bits &= (1ull << size) - 1;

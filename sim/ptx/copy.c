@@ -13,7 +13,7 @@ typedef struct {
 } copy;
 
 struct ptx_copies {
-    /* Holds for each lane the number of the group to which the lane's next cp.async copies belong.
+    /* `group` holds for each lane the number of the group that its next cp.async copies join.
      * cp.async.commit_group ends a group. */
     uint32_t count, room, group[LANES];
     copy list[];
@@ -30,8 +30,8 @@ static ptx_copies *with_room(ptx_warp *w) {
     return w->copies = more;
 }
 
-/* Executes an earlier cp.async instruction for the lanes in the mask `lanes`. The mask may have
- * only some of the lanes that issued the instruction. */
+/* Executes an earlier cp.async instruction for the lanes in the mask `lanes`. Other lanes of the
+ * same instruction may follow later. */
 static void arrive(ptx_warp *w, copy *c, uint32_t lanes) {
     const uint32_t mask = w->mask;
     uint8_t *to[LANES], *from[LANES];
@@ -60,9 +60,8 @@ static void drop_done(ptx_copies *c) {
     c->count = kept;
 }
 
-/* Executes cp.async copies of each active lane. The copies of the lane's `pending` youngest
- * committed groups and of its uncommitted group stay pending. If `open` is set, executes all
- * copies. */
+/* Executes the pending cp.async copies of each active lane, except those of its `pending` youngest
+ * committed groups and of its uncommitted group. If `open` is set, executes all copies. */
 static void wait_groups(ptx_warp *w, uint32_t pending, bool open) {
     ptx_copies *c = w->copies;
     if (!c) return;

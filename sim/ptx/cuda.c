@@ -1,5 +1,5 @@
-/* Implements the memory functions and errors of the simulated CUDA driver. Every call has done its
- * work when it returns. */
+/* Implements the memory functions and error messages of the simulated CUDA driver. Every function
+ * completes its work before it returns. */
 #include "cuda.h"
 #include "common/memory.h"
 #include "cuda_entries.h"
@@ -86,7 +86,7 @@ CU CUresult cuMemHostAlloc(void **at, size_t bytes, unsigned flags) {
 CU CUresult cuMemAllocHost_v2(void **at, size_t bytes) {
     return cuMemHostAlloc(at, bytes, 0);
 }
-/* Host memory of the driver has the same address for host and device. */
+/* The host and the device use the same address for host memory that the driver allocated. */
 CU CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *to, void *at, unsigned flags) {
     uint64_t begin, size;
     if (!to || flags)
@@ -196,7 +196,8 @@ static void put_attribute(int attribute, void *to, uint64_t at, uint64_t begin, 
 CU CUresult cuPointerGetAttributes(unsigned count, int *attributes, void **values, CUdeviceptr at) {
     uint64_t begin, size;
     if (!sim_memory_find(at, &begin, &size))
-        /* The driver leaves the values unchanged for memory that it did not allocate. */
+        /* For memory that the driver did not allocate, it leaves the output values unchanged and
+         * reports success. */
         return CUDA_SUCCESS;
     for (unsigned k = 0; k < count; k++)
         put_attribute(attributes[k], values[k], at, begin, size);
@@ -211,8 +212,8 @@ CU CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr at) {
     return CUDA_SUCCESS;
 }
 
-/* Finds a driver function by its name. Like NVIDIA's driver, the simulator prefers the newest
- * version of a function, i.e. the suffix _v3 or _v2. */
+/* Finds a driver function by its name. If there are several versions, NVIDIA's driver returns the
+ * newest, whose name ends with _v3 or _v2. The simulator does the same. */
 CU CUresult cuGetProcAddress_v2(const char *symbol, void **to, int version, uint64_t flags,
                                 int *found) {
     static const char *const suffixes[] = {"_v3", "_v2", ""};

@@ -70,10 +70,10 @@ typedef struct {
 } CUmemPoolProps;
 
 #define CU __attribute__((visibility("default")))
-/* Returns the message of this thread's last failure. Test programs read it. */
+/* Returns the message of this thread's last failure, for test programs. */
 CU const char *bsmm_sim_message(void);
 /* Returns the number of instructions that all launches of this process have executed. An
- * instruction of a warp counts once. */
+ * instruction that a warp executes counts once. */
 CU uint64_t bsmm_sim_steps(void);
 /* Returns the pattern of entry `number` in the tables of PTX instructions, or NULL after the last
  * entry. */
@@ -103,16 +103,16 @@ int sim_current_device(void);
 CUcontext sim_context_of(CUdevice device);
 /* Returns the device of a context, or -1 if the pointer is no context. */
 int sim_device_of_context(CUcontext context);
-/* Tells the memory pool of the allocation that begins at `at`, if it has one, that the allocation
- * is freed. */
+/* If the allocation that begins at `at` belongs to a memory pool, tells the pool that it is
+ * freed. */
 void sim_pool_forget(CUdeviceptr at);
 
-/* Holds the work that a program submits to a stream by one call, i.e. a launch, a copy or a fill.
- * If the program captures the stream, the work becomes a node of the graph. Otherwise the
- * simulator does the work at once. */
+/* Holds the work that one driver call submits to a stream: a launch, a copy or a fill. If the
+ * program is capturing the stream, the work becomes a node of the graph. Otherwise the simulator
+ * does it at once. */
 typedef struct {
-    /* `function` is set for a launch. A copy has `from` instead, and a fill has neither of the
-     * two. */
+    /* `function` is the kernel of a launch. For a copy, `function` is NULL and `from` is the
+     * source. For a fill, both are NULL. */
     CUfunction function;
     uint32_t grid[3], block[3], cluster[3], shared;
     void *arguments;

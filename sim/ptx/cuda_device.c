@@ -17,7 +17,7 @@ enum { VERSION = 13000, MOST_DEVICES = 64, MODELS = sizeof models / sizeof *mode
 
 static pthread_once_t listed = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* The lock guards the list of devices. An entry of the list never changes. */
+/* The lock guards the list of devices. A device in the list never changes. */
 static const sim_device *devices[MOST_DEVICES];
 static int device_count;
 

@@ -1,6 +1,6 @@
-/* Implements libraries of kernels, which newer clients use in place of modules. A library is loaded
- * for the device of the current context, so that a CUlibrary is a CUmodule here and a CUkernel is a
- * CUfunction. */
+/* Implements libraries of kernels, which newer programs use in place of modules. The simulator
+ * loads a library for the device of the current context. A CUlibrary is therefore a CUmodule here,
+ * and a CUkernel is a CUfunction. */
 #include "cuda.h"
 #include "cuda_entries.h"
 
@@ -45,7 +45,7 @@ CU CUresult cuKernelSetAttribute(int attribute, int value, CUfunction kernel, CU
     return (void)device, cuFuncSetAttribute(kernel, attribute, value);
 }
 
-/* Modules are complete when they have been loaded. */
+/* The simulator loads a module completely at once, so there is nothing left to load here. */
 CU CUresult cuFuncLoad(CUfunction f) {
     return f ? CUDA_SUCCESS : sim_fail(CUDA_ERROR_INVALID_HANDLE, "function is NULL");
 }

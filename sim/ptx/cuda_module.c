@@ -1,6 +1,6 @@
-/* Implements the driver functions for modules and launches. The environment variable
- * BSMM_SIM_CHECKS=0 disables the simulator's checks. BSMM_SIM_SEED varies the order of events that
- * hardware does not define. BSMM_SIM_LIMIT limits the instructions of a warp. */
+/* Implements the driver functions for modules and launches. BSMM_SIM_CHECKS=0 in the environment
+ * disables the simulator's checks. BSMM_SIM_SEED is the seed for choices that hardware leaves open,
+ * such as the order of warps. BSMM_SIM_LIMIT limits the number of instructions of a warp. */
 #include "cuda.h"
 #include "cuda_entries.h"
 #include "sim.h"
@@ -17,7 +17,7 @@ struct sim_function {
     const ptx_function *kernel;
     /* `shared` is the largest dynamic shared memory in bytes that a launch may request. */
     int shared;
-    int listed; /* `listed` is nonzero if the function is in the list of launched kernels. */
+    int listed; /* `listed` is nonzero if the kernel is already in the list of launched kernels. */
 };
 struct sim_module {
     ptx_module *module;
@@ -37,10 +37,10 @@ const char *bsmm_sim_row(unsigned number) {
     return NULL;
 }
 
-/* Lists the first bytes of images that are not PTX text, because the simulator must refuse them.
- * The names appear in error messages. */
+/* Lists the first bytes of images that are not PTX text, such as cubins. The simulator refuses
+ * them, and the error message contains the name. */
 static const struct {
-    const char *bytes; /* There is no 0 among them. */
+    const char *bytes; /* These are the first bytes of the image. None of them is 0. */
     const char *what;
 } other_images[] = {
     {"\177ELF", "a cubin"},
@@ -214,7 +214,7 @@ CU CUresult cuFuncGetName(const char **name, CUfunction f) {
     *name = f->kernel->name;
     return CUDA_SUCCESS;
 }
-/* Returns the offset and the size in bytes of a parameter. The size may be NULL. */
+/* Writes the offset and the size in bytes of parameter number `index`. `size` may be NULL. */
 CU CUresult cuFuncGetParamInfo(CUfunction f, size_t index, size_t *offset, size_t *size) {
     if (!f || !offset) return sim_fail(CUDA_ERROR_INVALID_VALUE, "function or offset is NULL");
     if (index >= f->kernel->parameter_count)
@@ -282,8 +282,8 @@ const char *bsmm_sim_launched(unsigned number) {
     return name;
 }
 
-/* Adds a kernel to the list of launched kernels at its first launch. Skips the kernel if there is
- * no memory for the list. */
+/* Adds a kernel to the list of launched kernels unless it is there already. If there is no memory,
+ * the list stays incomplete. */
 static void list_launch(CUfunction f) {
     if (__atomic_exchange_n(&f->listed, 1, __ATOMIC_SEQ_CST)) return;
     pthread_mutex_lock(&lock);
@@ -317,7 +317,9 @@ CUresult sim_launch(const sim_work *w) {
                     .timed = ptx_has_time_model(sim_device_of(w->function->device)->arch)
                                  ? sim_time_mode()
                                  : TIMING_OFF};
-    if (l.timed == TIMING_SAMPLE) l.checks = 0; /* Results are incomplete. */
+    /* A sample of thread blocks gives incomplete results, which the checks would report as
+     * errors. */
+    if (l.timed == TIMING_SAMPLE) l.checks = 0;
     memcpy(l.grid, w->grid, sizeof l.grid), memcpy(l.block, w->block, sizeof l.block);
     memcpy(l.cluster, w->cluster, sizeof l.cluster);
     const bool good = ptx_run_launch(&l, error);

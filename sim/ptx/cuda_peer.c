@@ -1,11 +1,12 @@
-/* Implements accesses between the devices of the simulated CUDA driver. All devices share one
- * address space, so that each device can access the memory of each other one. */
+/* Implements accesses between the devices of the simulated CUDA driver. Each device can access the
+ * memory of every other device, because all share one address space. */
 #include "cuda.h"
 #include "cuda_entries.h"
 #include <stdbool.h>
 
 enum { DEVICES = 64 };
-/* Holds for each pair of devices whether the program has enabled accesses. */
+/* enabled[i][j] is true if the program has enabled accesses of device i to the memory of device
+ * j. */
 static bool enabled[DEVICES][DEVICES];
 
 /* Returns an error unless both devices exist. */
@@ -15,7 +16,7 @@ static CUresult check_pair(CUdevice a, CUdevice b) {
     return sim_fail(CUDA_ERROR_INVALID_DEVICE, "device is %d; there is no such device", wrong);
 }
 
-/* As NVIDIA's driver, says that a device is no peer of itself. */
+/* The result is false for a device and itself, as in NVIDIA's driver. */
 CU CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
     if (!can) return sim_fail(CUDA_ERROR_INVALID_VALUE, "can is NULL");
     const CUresult status = check_pair(device, peer);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The first DEVICES pools are the default pools of the devices. */
+/* The first DEVICES entries are the default pools of the devices. */
 enum { DEVICES = 64, POOLS = 256 };
 /* Names the numbers of CUmemPool_attribute. */
 enum {
@@ -25,15 +25,15 @@ enum { PINNED = 1, ON_DEVICE = 1, READ_WRITE = 3 };
 struct sim_pool {
     CUdevice device;
     bool exists;
-    /* `refuses` holds the attributes that control the reuse of memory, negated, because their
-     * default is 1. The simulator keeps them and does not need them. */
+    /* `refuses` holds the negated values of the attributes that control the reuse of memory,
+     * because their default is 1. The simulator only stores these values. */
     int refuses[REUSE_LAST + 1];
     uint64_t threshold, most, used, highest;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_pool pools[POOLS];
-/* Holds the current pool of each device, or NULL for the default pool. */
+/* `current` holds the pool that each device uses. NULL means the device's default pool. */
 static CUmemoryPool current[DEVICES];
 
 static CUmemoryPool default_pool(CUdevice device) {
@@ -105,7 +105,7 @@ CU CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props) {
     *pool = &pools[n];
     return CUDA_SUCCESS;
 }
-/* Allocations of a destroyed pool stay until the program frees them. */
+/* The allocations of a destroyed pool remain valid until the program frees them. */
 CU CUresult cuMemPoolDestroy(CUmemoryPool pool) {
     const CUresult status = check(pool);
     if (status) return status;
@@ -115,7 +115,7 @@ CU CUresult cuMemPoolDestroy(CUmemoryPool pool) {
     pool->exists = false;
     return CUDA_SUCCESS;
 }
-/* Pools keep no freed memory. */
+/* Pools keep no freed memory, so there is nothing to release. */
 CU CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t kept) {
     return (void)kept, check(pool);
 }
@@ -160,7 +160,7 @@ CU CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value)
     return CUDA_SUCCESS;
 }
 
-/* All devices of the simulator can access all memory. */
+/* Every device can access all memory, so this call has no effect. */
 CU CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t count) {
     CUresult status = check(pool);
     if (!status && count && !access) return sim_fail(CUDA_ERROR_INVALID_VALUE, "access is NULL");

@@ -47,8 +47,8 @@ static CUresult append(CUgraph g, const sim_work *work) {
     return CUDA_SUCCESS;
 }
 
-/* Advances the model's clock by the time in which the current device moves `bytes` bytes of device
- * memory. */
+/* Advances the time model's clock by the time that the current device needs to read or write
+ * `bytes` bytes of its memory. */
 static void add_traffic(double bytes) {
     const sim_device *d = sim_device_of(sim_current_device());
     if (d) sim_advance_clock(ptx_traffic_seconds(d->arch, bytes));
@@ -71,7 +71,9 @@ CU CUresult cuStreamCreate(CUstream *s, unsigned flags) {
     if (!s) return sim_fail(CUDA_ERROR_INVALID_VALUE, "stream is NULL");
     *s = calloc(1, sizeof **s);
     if (!*s) return sim_fail(CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
-    static uint64_t count = 2; /* The streams 1 and 2 are CUDA's default streams. */
+    /* `count` is the last number given to a stream. The streams 1 and 2 are CUDA's default
+     * streams. */
+    static uint64_t count = 2;
     (*s)->flags = flags, (*s)->device = sim_current_device();
     (*s)->id = __atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST);
     return CUDA_SUCCESS;

@@ -4,8 +4,9 @@
 #include "tensor_map.h"
 #include <string.h>
 
-/* Gives the number of bits of an element in global memory, indexed by CUtensorMapDataType. The
- * last three types have elements of 4 or 6 bits, which may take more bits in shared memory. */
+/* bits_of[t] is the number of bits of an element of type t (CUtensorMapDataType) in global
+ * memory. Elements of the last three types have 4 or 6 bits there, and may take more bits in
+ * shared memory. */
 static const uint8_t bits_of[] = {8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
 enum { ALIGN8 = 13, ALIGN16 = 14, PACKED6 = 15, SWIZZLE_128 = 3, INTERLEAVE_32 = 2 };
 

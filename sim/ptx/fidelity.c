@@ -1,4 +1,4 @@
-/* Names the opcodes whose executions are counted (common/fidelity.h). */
+/* Makes the names under which executed opcodes are counted (common/fidelity.h). */
 #include "fidelity.h"
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,8 @@ const char *const sim_vouched[] = {
 };
 const size_t sim_vouched_count = sizeof sim_vouched / sizeof *sim_vouched;
 
-/* Returns true for an opcode whose 32-bit and 64-bit types do not matter, only their width. */
+/* Returns true for an opcode, such as a load, for which only the width of its 32-bit or 64-bit type
+ * matters. */
 static bool is_untyped(const char *opcode) {
     static const char *const bases[] = {"ld.", "st.", "mov.", "selp."};
     for (size_t k = 0; k < sizeof bases / sizeof *bases; k++)
@@ -18,15 +19,15 @@ static bool is_untyped(const char *opcode) {
     return false;
 }
 
-/* Returns true if a token is a hint for caches. L2::cache_hint also adds an operand, so it counts
- * as a part of the opcode. */
+/* Returns true if the part `token` of an opcode is a cache hint. .L2::cache_hint does not count,
+ * because an opcode with it has one more operand. */
 static bool is_hint(const char *token) {
     return (strncmp(token, ".L1::", 5) == 0 || strncmp(token, ".L2::", 5) == 0) &&
            strncmp(token, ".L2::cache_hint", 15) != 0;
 }
 
-/* Copies the name under which an opcode is counted: without hints for caches, and with the type b32
- * or b64 if only the type's width matters. */
+/* Copies the name under which an opcode is counted. It has no cache hints. If only the width of a
+ * type matters, the type becomes b32 or b64. */
 static void copy_name(char *to, const char *opcode) {
     const bool untyped = is_untyped(opcode);
     while (*opcode) {

@@ -67,8 +67,9 @@ uint32_t ptx_encode(const ptx_format *f, double v, int rounding, bool satfinite)
     const int lowest = f->mantissa ? 1 - f->bias : -f->bias, e = a == 0 ? lowest : ilogb(a),
               scale = e < lowest ? lowest : e;
     const double r = rounded(ldexp(a, f->mantissa - scale), rounding, negative);
-    if (f->mantissa == 0) /* A format without mantissa bits, such as e8m0, has only powers of two. A
-                             significand that rounds to 2 means the next exponent. */
+    /* A format without mantissa bits, such as e8m0, has only powers of two. If the significand
+     * rounds to 2, the exponent is increased by 1. */
+    if (f->mantissa == 0)
         return (uint32_t)(scale - lowest) + (r >= 2) > f->largest
                    ? above
                    : (uint32_t)(scale - lowest) + (r >= 2);
@@ -77,8 +78,8 @@ uint32_t ptx_encode(const ptx_format *f, double v, int rounding, bool satfinite)
 }
 
 float ptx_narrow(double v, int rounding) {
-    /* This cast rounds to nearest even. The code below moves the result to the neighboring float
-     * for other rounding modes, so that the host's rounding mode need not change. */
+    /* This cast rounds to nearest even. For other rounding modes, the code below then moves the
+     * result to the neighboring float. The host's rounding mode stays unchanged. */
     const float near = (float)v;
     if (rounding <= RN || rounding == RNA || v != v || (double)near == v) return near;
     const bool up = rounding == RP || (rounding == RZ && v < 0);

@@ -18,7 +18,7 @@ static inline uint32_t ptx_f32_to_f16(float v) {
 }
 static inline float ptx_f16_to_f32(uint32_t h) {
     const uint32_t sign = (h & 0x8000) << 16, x = (h & 0x7fff) << 13;
-    /* This subtraction is exact, also for subnormals. */
+    /* This subtraction is exact, even if the result is subnormal. */
     const float small = sim_float(x + 0x38800000) - 0x1p-14f;
     const uint32_t normal = x + 0x38000000, top = x + 0x70000000;
     return sim_float(sign | ((h & 0x7c00) == 0        ? sim_bits(small)
@@ -39,7 +39,7 @@ typedef struct {
     /* `largest`, `infinity` and `nan` are codes of the format without the sign bit. `infinity` is 0
      * if the format has no infinity. */
     uint32_t largest, infinity, nan;
-    /* `nan_is_largest` is true if the format has no NaN. Conversions of NaN then give the largest
+    /* `nan_is_largest` is true if the format has no NaN, so that NaN is converted to the largest
      * value. */
     bool nan_is_largest;
 } ptx_format;
@@ -48,7 +48,7 @@ const ptx_format *ptx_format_of(ptx_type type);
 double ptx_decode(const ptx_format *format, uint32_t code);
 uint32_t ptx_encode(const ptx_format *format, double value, int rounding, bool satfinite);
 /* ptx_narrow rounds a double to f32 in a rounding mode of PTX. ptx_odd rounds sum + rest to f32
- * with rounding to odd, i.e. gives an inexact result an odd last bit. */
+ * with rounding to odd: an inexact result gets an odd last bit. */
 float ptx_narrow(double value, int rounding);
 float ptx_odd(double sum, double rest);
 /* Returns the type of one element of a packed type, e.g. f16 for f16x2. Returns any other type

@@ -121,8 +121,8 @@ static inline uint32_t permute(uint32_t a, uint32_t b, uint32_t selectors) {
     }
     return r;
 }
-/* Computes prmt with a mode, i.e. f4e, b4e, rc8, ecl, ecr or rc16 (numbered 0 to 5). The table
- * holds the selectors of the bytes for each value of the lowest two bits of c. */
+/* Computes prmt with one of its modes f4e, b4e, rc8, ecl, ecr or rc16, which are numbered 0 to 5.
+ * The table gives the byte selectors for each mode and each value of the lowest two bits of c. */
 static inline uint32_t permute_mode(uint32_t a, uint32_t b, uint32_t c, int mode) {
     static const uint16_t selectors[6][4] = {
         {0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123},
@@ -155,8 +155,7 @@ static inline float max_nan(float a, float b) {
     return a != a ? a : b != b ? b : max_f32(a, b);
 }
 /* Computes a * b + c of 16-bit floats and rounds the exact result to f32 with rounding to odd. The
- * caller rounds again, to 16 bits. Rounding to odd makes the two roundings equal to one rounding
- * of the exact result. */
+ * caller then rounds to 16 bits. Together, both roundings give the same result as one rounding. */
 static inline float fma_half(float a, float b, float c) {
     const double product = (double)a * (double)b, sum = product + (double)c;
     const double part = sum - product, rest = (product - (sum - part)) + ((double)c - part);
@@ -165,8 +164,8 @@ static inline float fma_half(float a, float b, float c) {
 static inline float relu(float v) {
     return v > 0 || v != v ? v : 0;
 }
-/* Keeps 20 bits of the significand, because rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 have this
- * precision. */
+/* Keeps 20 bits of the significand, which is the precision of rcp.approx.ftz.f64 and
+ * rsqrt.approx.ftz.f64. */
 static inline double coarse(double v) {
     return sim_double(sim_bits64(v) & ~0xffffffffull);
 }

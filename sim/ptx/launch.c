@@ -15,7 +15,7 @@ enum { QUANTUM = 4000, MOST_THREADS = 16, SPIN_STEPS = 64 };
 
 typedef struct {
     ptx_launch *launch;
-    char *error; /* Receives the message of the first failure. */
+    char *error; /* `error` receives the message of the first failure. */
     uint32_t next, failed;
     uint64_t steps;
     ptx_timing *timing; /* `timing` is the time model of the launch, or NULL. */
@@ -68,8 +68,8 @@ static void fill_slots(ptx_warp *w, const ptx_function *f) {
     }
 }
 
-/* Returns the number of bytes of a warp's register file. It holds the registers of the kernel and
- * of all functions of the module, because the kernel may call them. */
+/* Returns the size in bytes of a warp's registers. They include the registers of all functions of
+ * the module, because the kernel may call them. */
 static uint32_t file_bytes(const ptx_launch *l) {
     const uint32_t own = l->kernel->base + l->kernel->bytes, others = l->module->function_bytes;
     return own > others ? own : others;
@@ -119,9 +119,8 @@ static void start_block(ptx_block *b, uint32_t number) {
         start_warp(&b->warps[n], b, n);
 }
 
-/* Allocates the registers of a warp. calloc saves memory here, because a module may have far more
- * registers than a kernel uses, and the operating system supplies a page of zeros only at its
- * first access. */
+/* Allocates the registers of a warp. A module may have far more registers than a kernel uses.
+ * calloc takes memory only for the pages that are used. */
 static bool make_warp(ptx_warp *w, const ptx_launch *l) {
     w->memory = calloc(file_bytes(l) + 64u, 1);
     w->regs = w->memory + (64 - (uintptr_t)w->memory % 64);
@@ -220,8 +219,8 @@ static bool alive(const ptx_block *b) {
     return false;
 }
 
-/* Completes at the end of a cluster those asynchronous copies and tcgen05 operations for which no
- * thread has waited. */
+/* Completes the asynchronous copies and tcgen05 operations of a cluster for which no thread has
+ * waited, at the end of the cluster. */
 static bool finish_cluster(ptx_cluster *c) {
     for (uint32_t k = 0; k < c->size; k++)
         for (uint32_t n = 0; n < c->blocks[k].warp_count; n++)
@@ -249,8 +248,8 @@ static bool run_cluster(ptx_cluster *c, uint64_t limit, const char *error) {
     }
 }
 
-/* Returns the number of a thread block in the grid. `rank` is the block's number in its cluster,
- * which is a box of neighboring blocks. */
+/* Returns the number of a thread block in the grid. A cluster is a box of neighboring blocks, and
+ * `rank` is the block's number in its cluster. */
 static uint32_t block_number(const ptx_launch *l, uint32_t cluster, uint32_t rank) {
     const uint32_t *n = l->cluster, across = l->grid[0] / n[0], down = l->grid[1] / n[1];
     const uint32_t x = cluster % across * n[0] + rank % n[0],
@@ -348,8 +347,8 @@ static void run_threads(job *j) {
 bool ptx_run_launch(ptx_launch *l, char *error) {
     job j = {.launch = l, .error = error};
     error[0] = 0;
-    /* The sum rounds the kernel's own shared variables up to a multiple of 128 bytes, because
-     * dynamic shared memory follows them and must be aligned. */
+    /* Dynamic shared memory follows the kernel's own shared variables and must be aligned, so their
+     * size is rounded up to a multiple of 128 bytes. */
     l->shared_bytes = (l->kernel->shared + 127) / 128 * 128 + l->dynamic;
     const char *wrong = check(l);
     if (wrong) {

@@ -1,17 +1,17 @@
-/* Executes clusterlaunchcontrol. By this instruction a running cluster cancels the launch of
- * another cluster, whose work it then does itself. */
+/* Executes clusterlaunchcontrol. With this instruction, a running cluster takes over the work of a
+ * cluster that has not begun, and cancels its launch. */
 #include "access.h"
 #include "async.h"
 #include <string.h>
 
-/* Holds the response to a request to cancel a cluster. It says whether a cluster was canceled, and
- * has the coordinates of its first thread block. The PTX ISA does not define the bits of the
- * response. */
+/* Holds the response to a request to cancel a cluster: whether one was canceled, and the
+ * coordinates of its first thread block. The PTX ISA leaves the bits of the response undefined, so
+ * this layout is the simulator's own. */
 typedef struct {
     uint32_t id[3], canceled;
 } response;
 
-/* Takes the next cluster of the launch from the counter of clusters that have not begun. */
+/* Takes the next cluster from the counter of clusters that have not begun. */
 static response take_cluster(const ptx_cluster *c) {
     const ptx_launch *l = c->blocks[0].launch;
     const uint32_t *size = l->cluster, across = l->grid[0] / size[0], down = l->grid[1] / size[1],
@@ -33,8 +33,8 @@ static bool answer(ptx_async *j, const response *r, uint64_t to, uint64_t barrie
     return true;
 }
 
-/* Writes the response to the shared memory of this thread block, or of all blocks in the cluster
- * at the same offset. */
+/* Writes the response to shared memory of this thread block, or of all blocks in the cluster at the
+ * same offset. */
 static void run_request(ptx_async *j) {
     const ptx_cluster *c = j->warp->block->cluster;
     const uint64_t low = (1u << RANK_SHIFT) - 1;

@@ -13,8 +13,8 @@ static ptx_layout layout_of(uint64_t d, uint32_t span, bool swizzled, bool trans
                         .transposed = transposed};
 }
 
-/* Refuses a descriptor whose swizzle pattern does not begin at a multiple of its size. Triton also
- * sets the base offset of scales without a swizzle, where it has no meaning. */
+/* Refuses a descriptor whose base offset is not 0, i.e. whose swizzle pattern does not begin at a
+ * multiple of its size. Without a swizzle, the base offset has no meaning and is accepted. */
 static bool has_no_base_offset(ptx_warp *w, const ptx_inst *i, uint64_t d, uint32_t span) {
     if ((d >> 49 & 7) == 0 || span < 64) return true;
     ptx_stop(w, i, "descriptor 0x%llx: a base offset (bits 49 to 51) is not executed",

@@ -9,10 +9,11 @@ typedef struct {
     uint32_t start, leading, stride; /* `start`, `leading` and `stride` count bytes. */
     /* `span` is the number of bytes of a row within a swizzle pattern, or 16 without a swizzle. */
     uint32_t span;
-    bool swizzled, transposed; /* `transposed` means that M or N is contiguous instead of K. */
+    /* `transposed` is true if M or N is the contiguous dimension instead of K. */
+    bool swizzled, transposed;
 } ptx_layout;
-/* Writes the layout that a descriptor of wgmma or of tcgen05 states. If the descriptor is invalid,
- * or needs what the simulator lacks, stops the warp and returns false. */
+/* Writes the layout that a descriptor of wgmma or of tcgen05 states. If the descriptor is invalid
+ * or not supported, stops the warp and returns false. */
 bool ptx_layout_of_wgmma(ptx_warp *w, const ptx_inst *i, uint64_t descriptor, bool transposed,
                          ptx_layout *y);
 bool ptx_layout_of_tcgen05(ptx_warp *w, const ptx_inst *i, uint64_t descriptor, bool transposed,

@@ -13,7 +13,7 @@ typedef struct {
      * bits (0f..., 0d...). */
     bool real;
     uint8_t bits;   /* `bits` is 32 for a literal 0f..., 64 for a literal 0d..., else 0. */
-    uint64_t value; /* Holds an integer, or the bits of a literal 0f... or 0d.... */
+    uint64_t value; /* `value` is the integer, or the bits of a literal 0f... or 0d.... */
     double number;
     const char *text;
     size_t length;

@@ -203,8 +203,8 @@ static void read_c(const ptx_warp *w, const ptx_operand *o, const shape *s, tile
         }
 }
 
-/* Returns the exponent of the smallest normal number of an element type. Returns 0 if the rule by
- * which tensor cores add products of this type is not known. */
+/* Returns the exponent of the smallest normal number of an element type. Returns 0 if it is not
+ * known how tensor cores add products of this type. */
 static int least_exponent(ptx_type type) {
     switch (type) {
     case T_bf16:
@@ -237,8 +237,8 @@ double ptx_tensor_sum(ptx_type d, double sum, const sim_tensor_vector *a,
     return rounded != 0 ? rounded : 0;
 }
 
-/* Holds the elements of a row of A or of a column of B, divided among the instructions that the
- * hardware executes for one mma.sync. */
+/* Holds a row of A or a column of B. The hardware executes one mma.sync as several instructions,
+ * and each part holds the elements for one of them. */
 typedef struct parts {
     sim_tensor_vector of[2];
 } parts;
@@ -283,8 +283,8 @@ static void add_as_hardware(const shape *s, tile *t, sim_tensor_rule rule) {
             t->c[m][n] = add_parts(s, t->c[m][n], &a[m], &b[n], rule);
 }
 
-/* Multiplies with sums in double, which are rounded once. The simulator does this for instructions
- * and devices for which the order and the roundings of the hardware's additions are not known. */
+/* Multiplies the tile with sums in double, which are rounded once at the end. This is used if it is
+ * not known how the hardware adds and rounds. */
 static void add_in_double(const shape *s, tile *t) {
     for (uint32_t m = 0; m < s->m; m++)
         for (uint32_t k = 0; k < s->k; k++)
@@ -308,8 +308,7 @@ static void write_d(ptx_warp *w, const ptx_inst *i, const shape *s, const tile *
     }
 }
 
-/* Returns the scale of a block from the register `from` of one lane. `byte` is the number of the
- * scale's byte in the register. */
+/* Returns the scale of a block. It is byte number `byte` of the register `from` of one lane. */
 static double scale_of(const ptx_warp *w, const ptx_inst *i, const ptx_operand *from, uint32_t lane,
                        uint32_t byte) {
     const ptx_type type = ptx_has(i->opcode, "ue4m3") ? T_ue4m3 : T_ue8m0;
@@ -317,9 +316,9 @@ static double scale_of(const ptx_warp *w, const ptx_inst *i, const ptx_operand *
                       (uint32_t)ptx_lane(w, ptx_element(from, 0), lane) >> 8 * byte & 255);
 }
 
-/* Multiplies A and B by their block scales. Among four neighboring threads, the selector
- * thread-id-a names the pair of threads with the scales of rows g and g + 8 of A. The selector
- * thread-id-b names the thread with the scales of column g of B. */
+/* Multiplies A and B by their block scales. Of four neighboring lanes, the selector thread-id-a
+ * names the two lanes that hold the scales of rows g and g + 8 of A. The selector thread-id-b names
+ * the lane that holds the scales of column g of B. */
 static bool apply_scales(ptx_warp *w, const ptx_inst *i, const shape *s, tile *t) {
     static const char vectors[] = "scale_vec::1X|scale_vec::2X|scale_vec::4X|";
     static const uint8_t counts[] = {1, 2, 4};
@@ -391,7 +390,8 @@ static void execute_scaled(ptx_warp *w, const ptx_inst *i) {
 #define ROW(pattern, operands, execute)                                                            \
     { pattern, operands, execute, NULL, 0, 0, 0, 0, 0 }
 #define MMA "mma.sync.aligned."
-/* The ISA writes the kind after the shape. NVIDIA's compilers write it before the shape. */
+/* The PTX ISA writes the kind (such as .kind::mxf8f6f4) after the shape, and NVIDIA's compilers
+ * write it before the shape. Both forms are accepted. */
 #define KIND(shape, kind, types, operands, execute)                                                \
     ROW(MMA shape ".row.col." kind "." types, operands, execute),                                  \
         ROW(MMA kind "." shape ".row.col." types, operands, execute)

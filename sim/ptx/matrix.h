@@ -1,4 +1,4 @@
-/* Declares functions that all files with matrix instructions call. */
+/* Declares functions for the files that implement matrix instructions. */
 #ifndef SIM_PTX_MATRIX_H
 #define SIM_PTX_MATRIX_H
 #include "common/tensor_core.h"
@@ -17,7 +17,8 @@ uint64_t ptx_result_bits(const ptx_inst *i, ptx_type type, double v);
 bool ptx_has_count(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, uint32_t count);
 
 /* Writes the rule by which tensor cores of compute capability 9.0 add products of elements of
- * types `a` and `b` to accumulators of type `d`. Returns false if this rule is not known. */
+ * types `a` and `b` to accumulators of type `d`. Returns false if the rule is not known for
+ * these types. */
 bool ptx_tensor_rule(ptx_type a, ptx_type b, ptx_type d, sim_tensor_rule *rule);
 /* Returns sum + a[0] b[0] + ... + a[k - 1] b[k - 1] as the tensor cores round it to type `d`. */
 double ptx_tensor_sum(ptx_type d, double sum, const sim_tensor_vector *a,

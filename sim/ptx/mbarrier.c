@@ -47,8 +47,8 @@ static bool turn_if_complete(mbarrier *b) {
     return true;
 }
 
-/* Stores the state of the mbarrier at the shared address `address` after an arrival. The arrival
- * may end the current phase of the mbarrier. */
+/* Stores the state of the mbarrier at the shared address `address` after an arrival, which may
+ * complete its current phase. */
 static void put(ptx_warp *w, uint64_t address, uint8_t *at, mbarrier *b) {
     ptx_cluster *c = w->block->cluster;
     if (c->timeline) ptx_time_arrive(w, WAITED_MBARRIER, address);
@@ -131,9 +131,9 @@ static void execute_expect(ptx_warp *w, const ptx_inst *i) {
     }
 }
 
-/* Executes test_wait and try_wait. They set the predicate in those lanes that wait for a phase (one
- * use of the mbarrier) which is complete. If the predicate is false in all lanes, other warps run
- * first, because this warp would only test again. */
+/* Executes test_wait and try_wait, which set a predicate if a phase of the mbarrier is complete. If
+ * it is false in all lanes, the simulator runs other warps first, because this warp would only test
+ * again. */
 static void execute_wait(ptx_warp *w, const ptx_inst *i) {
     const bool parity = ptx_has(i->opcode, "parity");
     uint64_t address[LANES];

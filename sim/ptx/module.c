@@ -1,5 +1,5 @@
-/* Loads PTX modules. It parses directives and functions, and owns the memory of the parsed module.
- */
+/* Loads PTX modules. It parses directives and functions, and owns the memory of the parsed
+ * module. */
 #include "parse.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -111,9 +111,8 @@ static ptx_function *new_function(ptx_parser *p, const ptx_token *name, bool ent
 }
 
 /* Assigns offsets to the registers and the local memory of a function or kernel. Functions (.func)
- * have separate ranges, because a kernel may call any of them and there is no recursion. A
- * kernel's range begins after the ranges of the functions. Ranges of different kernels may
- * overlap. */
+ * have separate ranges, because a kernel may call all of them; recursion is not supported. A
+ * kernel's range begins after those of the functions. Ranges of different kernels may overlap. */
 static void place_function(ptx_module *m, ptx_function *f) {
     const bool behind = !f->entry && m->most_bytes > m->function_bytes;
     f->base = behind ? m->most_bytes : m->function_bytes;
@@ -172,8 +171,8 @@ static void read_properties(ptx_parser *p, ptx_function *f) {
     }
 }
 
-/* Advances the parser to the function's name. Returns the position of the list of results before
- * the name, or of the name if there is no list. */
+/* Advances the parser to the function's name. Returns the position of the list of results, which
+ * precedes the name, or the position of the name if there is no list. */
 static ptx_lexer skip_results(ptx_parser *p) {
     ptx_lex_next(&p->x);
     const ptx_lexer results = p->x;
@@ -193,8 +192,8 @@ static void read_definition(ptx_parser *p, ptx_function *f) {
     if (!p->failed) end_function(p, f);
 }
 
-/* Reads a function. A declaration without a body only makes the function's name known, because the
- * later definition has the parameters again. */
+/* Reads a function. The parameters of a declaration without a body are skipped, because the later
+ * definition repeats them. */
 static void read_function(ptx_parser *p, bool entry) {
     const ptx_lexer results = skip_results(p);
     const ptx_token name = p->x.token;
@@ -316,8 +315,8 @@ void ptx_module_unload(ptx_module *m) {
     free(m->text), free(m);
 }
 
-/* Finds out if the module has atomics. Their results depend on the order of the thread blocks, so
- * the simulator runs the blocks of such a module in a fixed order. */
+/* Finds out whether the module has atomics. Their results depend on the order of the thread blocks,
+ * so the simulator then runs the blocks in a fixed order. */
 static void look_for_atomics(ptx_module *m) {
     for (uint32_t k = 0; k < m->opcode_count; k++)
         m->orders |= strncmp(m->opcodes[k]->text, "atom", 4) == 0 ||

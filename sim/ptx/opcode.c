@@ -37,7 +37,8 @@ int ptx_which(const ptx_opcode *o, const char *names) {
     return -1;
 }
 
-/* Returns true if the token is one of the alternatives between `from` and `to`, e.g. in "rn|rz". */
+/* Returns true if the token is one of the alternatives in the text from `from` to `to`, which `|`
+ * separates, as in "rn|rz". */
 static bool among(const char *from, const char *to, const char *token, size_t length) {
     while (from < to) {
         const char *bar = memchr(from, '|', (size_t)(to - from));
@@ -48,8 +49,8 @@ static bool among(const char *from, const char *to, const char *token, size_t le
     return false;
 }
 
-/* Returns true if the opcode matches the pattern of a table entry. The recursion is as deep as the
- * pattern has tokens. */
+/* Returns true if the opcode matches the pattern of a table entry. The function calls itself once
+ * for each token of the pattern. */
 static bool matches(const char *pattern, const char *text) {
     if (!*pattern) return !*text;
     const bool optional = *pattern == '{';
@@ -73,8 +74,8 @@ static uint32_t sources_of(const ptx_row *row) {
     return (uint32_t)((row->a != 0) + (row->b != 0) + (row->c != 0));
 }
 
-/* Finds the table entry of an opcode. The entry must have `sources` sources, or any number if
- * `sources` is -1. */
+/* Finds the table entry of an opcode. The entry must have `sources` sources. If `sources` is -1,
+ * any number is allowed. */
 static const ptx_row *find_row(const char *text, int sources) {
     for (const ptx_table *const *t = ptx_tables; *t; t++)
         for (size_t k = 0; k < (*t)->count; k++)

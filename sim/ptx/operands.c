@@ -64,9 +64,9 @@ static void read_word(ptx_parser *p, ptx_raw *r) {
 
 static void read_operand(ptx_parser *p, ptx_raw *r, int depth);
 
-/* Reads a list of operands up to the character `close`. The function stores the elements of the
- * list next to each other in p->raw, as the children of r. Elements of nested lists lie elsewhere
- * in p->raw. */
+/* Reads a list of operands up to the character `close`. The elements of the list become children of
+ * r, which are contiguous in p->raw. The elements of lists inside this list are stored elsewhere in
+ * p->raw. */
 static void read_list(ptx_parser *p, ptx_raw *r, char close, int kind, int depth) {
     ptx_raw items[272];
     uint32_t count = 0;
@@ -91,7 +91,8 @@ static void add_offset(ptx_parser *p, ptx_raw *r) {
         r->offset = (int64_t)((uint64_t)r->offset + (uint64_t)ptx_integer(p));
 }
 
-/* Reads an address "[base+offset]" or "[base, {coordinates}]", with more lists after it. */
+/* Reads an address "[base+offset]" or "[base, {coordinates}]". More lists may follow inside the
+ * brackets. */
 static void read_bracket(ptx_parser *p, ptx_raw *r, int depth) {
     read_list(p, r, ']', RAW_BRACKET, depth);
 }

@@ -10,18 +10,21 @@ typedef struct {
     size_t length;
     /* `width` is the number of bytes of a register, or 0 for a predicate. */
     uint8_t kind, space, width;
-    /* `dynamic` marks .extern .shared variables. `formal` marks parameters of a kernel. */
+    /* `dynamic` is true for .extern .shared variables, and `formal` is true for parameters of a
+     * kernel. */
     bool dynamic, formal;
-    uint32_t at, count; /* A RANGE symbol stands for the registers %r0 to %r(count - 1). */
-    /* Holds the address of a VARIABLE in its state space, or the instruction index of a LABEL. */
+    /* A symbol of the kind RANGE stands for `count` registers, %r0 to %r(count - 1). */
+    uint32_t at, count;
+    /* For a VARIABLE, `value` is its address in its state space. For a LABEL, it is the index of
+     * its instruction. */
     uint64_t value;
     ptx_operand *targets;
     uint32_t next; /* `next` is the index plus 1 of the next symbol in the same hash bucket. */
 } ptx_symbol;
 
-/* Names the kinds of operands as the PTX text has them. The parser reads all operands of an
- * instruction in this form first, because it can check the widths of registers only after it has
- * found the instruction's table entry. */
+/* Names the kinds of operands in PTX text. The parser first reads the operands of an instruction
+ * without checking their widths, because the instruction's table entry, which gives the widths,
+ * depends on the number of operands. */
 enum raw_kind {
     RAW_REG,
     RAW_PRED,
@@ -41,10 +44,11 @@ typedef struct {
     /* `first` and `count` give the elements of a vector or list, or the coordinates of an address,
      * as indices into the array of operands. */
     uint16_t first, count;
-    /* An address in brackets has here the index plus 1 of the list element that is its base. */
+    /* For an address in brackets, `base` is 1 plus the index of the list element that is its
+     * base. */
     uint16_t base;
     ptx_token token;
-    ptx_symbol symbol; /* An ADDRESS has the variable's symbol. */
+    ptx_symbol symbol; /* For an ADDRESS, `symbol` is the symbol of the variable. */
     int64_t offset;
 } ptx_raw;
 
@@ -78,15 +82,15 @@ typedef struct {
     uint32_t file, source_line;
     uint32_t function_room, variable_room, opcode_room, file_room;
     /* `shared_most` is the largest offset in bytes at which the shared variables of a kernel end,
-     * among the kernels that were read. */
+     * of all kernels so far. */
     uint32_t shared_most;
 } ptx_parser;
 
 /* Stores the message of the first failure with its line in the PTX text. The parser ignores later
  * failures. */
 void ptx_fail(ptx_parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Makes room for another element of an array. If memory runs out, records a failure and returns
- * false. */
+/* Makes room for one more element of an array. If there is not enough memory, records a failure and
+ * returns false. */
 bool ptx_grow(ptx_parser *p, void **array, uint32_t count, uint32_t *room, size_t each);
 bool ptx_accept(ptx_parser *p, char punct);
 void ptx_expect(ptx_parser *p, char punct);
@@ -100,8 +104,8 @@ void ptx_open_scope(ptx_parser *p);
 void ptx_close_scope(ptx_parser *p);
 void ptx_refer(ptx_parser *p, const ptx_token *name, int64_t *to);
 
-/* Reads operands up to ';' into p->raw and returns their count. Elements of nested lists follow
- * the operands in p->raw. */
+/* Reads operands up to ';' into p->raw and returns their number. The elements of vectors and lists
+ * are stored after the operands in p->raw. */
 uint32_t ptx_read_operands(ptx_parser *p);
 int ptx_special_number(const char *name, size_t length);
 

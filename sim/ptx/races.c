@@ -1,28 +1,25 @@
 /* Finds data races on shared memory by vector clocks (Flanagan and Freund, FastTrack, 2009). Each
  * warp has a counter, which grows when the warp signals other warps, executes a fence or issues an
  * asynchronous operation. The simulator records each access to shared memory with the counter of
- * the accessing warp. The clock of a warp holds, for each other warp, the largest counter of which
- * the warp knows by signals. A recorded access happened before the warp's current access if the
- * clock holds at least the recorded counter. A clock also holds the counters up to which a
- * fence.proxy.async has made the writes of the warps visible to the async proxy.
- *
- * An asynchronous operation has a clock of its own, which begins as a copy of the clock of the warp
- * that issues the operation. The accesses of operations are recorded as those of an engine, which
- * has a counter like a warp. The engines take operations in turn, so that the end of one operation
- * tells little about other operations. The wgmma products of a warpgroup have an engine of their
- * own, because the four warps of the warpgroup issue and complete them together.
- *
- * For each byte of shared memory, the simulator keeps the last write that changed the byte, and the
- * last read since that write. If several warps read the byte, only the last read is compared with a
- * later write. */
+ * the accessing warp. The clock of a warp holds for every warp the largest counter that it has
+ * learned from signals. A recorded access happened before the current access of a warp if the
+ * warp's clock holds at least the recorded counter. Clocks also hold the counters up to which a
+ * fence.proxy.async has made the writes of each warp visible to the async proxy. An asynchronous
+ * operation has a clock of its own, which begins as a copy of the clock of the warp that issues it.
+ * Its accesses are recorded with the number and the counter of an engine instead of a warp.
+ * Operations are assigned to several engines in turn, so that the completion of one operation
+ * orders few others. The wgmma operations of a warpgroup have an engine of their own, because the
+ * four warps issue and complete them together. For each byte of shared memory, the simulator keeps
+ * the last write that changed the byte, and the last read since that write. If several warps read
+ * the byte, only the last read is compared with a later write. */
 #include "races.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Describes an access to a byte. The upper bits are 1 plus the number of the accessing warp in the
- * cluster, or of the engine, i.e. of the group of asynchronous operations that share a counter. The
- * lower COUNT_BITS bits are the counter of this warp or engine at the access. The value 0 means
+/* Describes an access to a byte. The upper bits are 1 plus a number, which is that of the accessing
+ * warp in the cluster, or that of an engine (a group of asynchronous operations with a common
+ * counter). The lower COUNT_BITS bits are the counter of this warp or engine at the access. 0 means
  * that there was no access. */
 typedef uint32_t access;
 enum { COUNT_BITS = 22, MOST_BYTES = 32, ENGINES = 16 };
@@ -33,8 +30,8 @@ typedef struct {
     uint32_t *counts;
 } sync_object;
 
-/* Describes a write of the instruction that runs now. It holds the bytes of shared memory before
- * the write, so that the simulator can tell afterwards whether the write changed them. */
+/* Describes a write of the current instruction. It holds the bytes of shared memory before the
+ * write, which show later whether the write has changed them. */
 typedef struct {
     const ptx_inst *inst;
     ptx_block *block;
@@ -45,21 +42,22 @@ typedef struct {
 struct ptx_races {
     uint32_t warps; /* `warps` is the number of warps in the cluster. */
     uint32_t bytes; /* `bytes` is the number of bytes of shared memory of a block. */
-    /* `all` is the number of warps and engines. Warps have the first numbers, and engines follow.
-     * `width` is the number of entries of a clock. The first `all` entries are the counters that
-     * the clock's owner knows, and the next `all` entries are the counters up to which the owner
-     * knows of a fence. Devices without an async proxy have no engines, and their clocks have no
-     * entries for fences. */
+    /* `all` is the number of warps and engines. Engines have the numbers after the last warp.
+     * `width` is the number of entries of a clock. Its first `all` entries are the counters that
+     * the clock's owner has learned. The next `all` entries are the counters up to which writes are
+     * visible to the async proxy. Devices without an async proxy have no engines, and their clocks
+     * lack the second half. */
     uint32_t all, width;
     uint32_t *counts; /* Holds the clocks of the warps as [warp][width]. */
-    /* `jobs` holds the clocks of operations that are not complete. The number of the operation's
-     * engine follows each clock. `free_jobs` lists the unused entries of `jobs`. */
+    /* `jobs` holds the clocks of asynchronous operations that are not complete. The number of the
+     * operation's engine is stored after each clock. `free_jobs` lists the unused entries of
+     * `jobs`. */
     uint32_t *jobs, *free_jobs, job_room, free_count;
     /* `issued` counts all asynchronous operations except wgmma products. `issues` counts the
      * operations of each engine, i.e. of each group of operations that share a counter. */
     uint32_t issued, *issues;
-    /* Holds, as [warp][ENGINES], the counters of the last tcgen05 operations of a warp that are
-     * complete. */
+    /* `done` holds counters as [warp][ENGINES]. They belong to the last tcgen05 operations of each
+     * warp that are complete. */
     uint32_t *done;
     /* `running` points to the clock (the vector of counters) of the asynchronous operation that
      * runs now, or NULL. */
@@ -158,7 +156,8 @@ static uint32_t *clock_of(struct ptx_races *r, const ptx_warp *w) {
     return r->counts + (size_t)number_of(w) * r->width;
 }
 
-/* Increments the counter of a warp, so that its later accesses differ from its earlier accesses. */
+/* Increments the counter of a warp, which separates the warp's later accesses from its earlier
+ * ones. */
 static void count_up(struct ptx_races *r, const ptx_warp *w) {
     r->off |= ++clock_of(r, w)[number_of(w)] == MOST_COUNT;
 }
@@ -251,8 +250,8 @@ static access now(const struct ptx_races *r, const ptx_warp *w) {
     return (n + 1) << COUNT_BITS | r->counts[(size_t)n * r->width + n];
 }
 
-/* Returns true if an earlier access may happen at the same time as the current access of the owner
- * of `clock`. `self` is the number of the owner. */
+/* Returns true if the earlier access is not ordered before the current access. `clock` is the clock
+ * of the current access, and `self` is the number of the warp or engine that makes it. */
 static bool concurrent(const uint32_t *clock, uint32_t self, access earlier) {
     const uint32_t other = (earlier >> COUNT_BITS) - 1;
     return earlier != 0 && other != self && clock[other] < (earlier & MOST_COUNT);
@@ -262,7 +261,8 @@ static bool unordered(struct ptx_races *r, const ptx_warp *w, access earlier) {
     return concurrent(clock_of(r, w), number_of(w), earlier);
 }
 
-/* Stops the warp with an error about two accesses. `rule` tells what is missing between them. */
+/* Stops the warp with an error about two accesses. `rule` is a text that names the missing barrier
+ * or fence. */
 static void report(ptx_warp *w, const ptx_inst *i, const ptx_block *b, uint32_t offset,
                    const char *does, const char *did, access earlier, const char *rule) {
     const uint32_t other = (earlier >> COUNT_BITS) - 1, warps = b->warp_count;

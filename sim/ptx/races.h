@@ -6,27 +6,26 @@
 #define SIM_PTX_RACES_H
 #include "sim.h"
 
-/* Names the kinds of objects by which warps wait for each other. An object also has a number, which
- * is the number of a barrier of a block, or a shared address. */
+/* Names the kinds of objects by which warps wait for each other. An object also has a number: the
+ * number of a block's barrier, or the shared address of an mbarrier. */
 enum ptx_sync { SYNC_BARRIER, SYNC_CLUSTER, SYNC_ADDRESS, SYNC_FENCE };
 
-/* Forgets all accesses, because the cluster begins with new blocks. Returns false if there is no
- * memory. */
+/* Forgets all accesses when a cluster begins. Returns false if there is not enough memory. */
 bool ptx_races_begin(ptx_cluster *c);
 void ptx_races_free(ptx_cluster *c);
 
-/* Records that a lane reads, or is about to write, bytes at `offset` of a block's shared memory.
- * Stops the warp with an error if the read is a race. */
+/* Records that a lane accesses bytes at `offset` of a block's shared memory. A read is checked
+ * now, and the warp stops with an error if it is a race. A write is checked later by
+ * ptx_races_settle. */
 void ptx_race_access(ptx_warp *w, const ptx_inst *i, ptx_block *b, uint32_t offset, uint32_t bytes,
                      bool write, uint32_t lane);
-/* Checks the writes that ptx_race_access has recorded and that have happened now. Writes that
- * change no bit are ignored, because compilers and kernels make several warps store the same
- * value. */
+/* Checks the writes that ptx_race_access has recorded, after they have happened. Writes that change
+ * no bit are ignored, because in many kernels several warps store the same value. */
 void ptx_races_settle(ptx_warp *w);
 
-/* ptx_race_release records that all accesses so far of the warp, or of the operation that runs now,
- * are visible to all warps that wait for the object afterwards. ptx_race_acquire records that the
- * warp has waited for the object. */
+/* ptx_race_release records that the warp, or the asynchronous operation that runs now, signals an
+ * object: warps that wait for the object later can see all its accesses so far. ptx_race_acquire
+ * records that the warp has waited for the object. */
 void ptx_race_release(ptx_warp *w, enum ptx_sync kind, uint64_t number);
 void ptx_race_acquire(ptx_warp *w, enum ptx_sync kind, uint64_t number);
 /* Records that the warp has executed fence.proxy.async. */
@@ -35,17 +34,18 @@ void ptx_race_fence(ptx_warp *w);
 /* Records that a warp issues an asynchronous operation. `product` is true for a wgmma. Returns the
  * number of the operation, or 0 if nothing is recorded. */
 uint32_t ptx_race_issue(ptx_warp *w, bool product);
-/* Tells who knows that an operation is complete. END_SIGNALLED means the warps that wait for an
- * mbarrier, END_KNOWN means the warp that issued the operation, and END_ORDERED means the next
- * tcgen05.commit of this warp. */
+/* Says which warps know that an asynchronous operation is complete. With END_SIGNALLED they are the
+ * warps that wait for its mbarrier. With END_KNOWN it is the warp that issued the operation. With
+ * END_ORDERED, no warp knows before the next tcgen05.commit of the issuing warp. */
 enum ptx_end { END_SIGNALLED, END_KNOWN, END_ORDERED };
 /* ptx_race_start begins the execution of an asynchronous operation, and ptx_race_finish ends it.
- * All signals between the two calls are signals of the operation. If `after_products` is set, the
- * signals also tell that the warp's earlier tcgen05 operations are complete. */
+ * Signals between the two calls belong to the operation. If `after_products` is set, they also say
+ * that the earlier tcgen05 operations of this warp are complete. */
 void ptx_race_start(ptx_warp *w, uint32_t job, bool after_products);
 void ptx_race_finish(ptx_warp *w, uint32_t job, enum ptx_end end);
-/* Records that the operation that runs now accesses bytes at `offset` of a block's shared memory.
- * Stops the warp and returns false if the access is a race, or if a fence is missing. */
+/* Records that the asynchronous operation that runs now accesses bytes at `offset` of a block's
+ * shared memory. Stops the warp and returns false if the access is a race, or if no
+ * fence.proxy.async makes the bytes visible. */
 bool ptx_race_async(ptx_warp *w, const ptx_inst *i, ptx_block *b, uint32_t offset, uint32_t bytes,
                     bool write);
 #endif

@@ -38,12 +38,14 @@ typedef struct ptx_module ptx_module;
 typedef struct ptx_opcode {
     char *text;
     const ptx_row *row; /* `row` points to the opcode's table entry, or NULL if there is none. */
-    uint8_t types[4];   /* Holds those tokens of the opcode that are types, in order. */
+    uint8_t types[4];   /* `types` holds the tokens of the opcode that are types, in their order. */
     uint8_t type_count, vector, space, rounding;
     bool ftz, sat;
-    struct sim_record *record; /* Counts executions (fidelity.h), or is NULL. */
+    /* `record` counts how often the opcode is executed (fidelity.h). It is NULL if nothing is
+     * counted. */
+    struct sim_record *record;
 } ptx_opcode;
-/* Returns true if a token of the opcode, other than the first, is `name`. */
+/* Returns true if `name` is a token of the opcode after the first token. */
 bool ptx_has(const ptx_opcode *opcode, const char *name);
 /* Returns the index of the first name in `names` that is a token of the opcode, or -1. Each name
  * in `names` ends with '|'. */
@@ -59,8 +61,8 @@ struct ptx_row {
      * "fma.rn|rz|rm|rp.{ftz}.{sat}.f32". A token in braces is optional, and `|` separates
      * alternatives. */
     const char *pattern;
-    /* Describes each operand by one letter (bind.c explains the letters). If it is NULL, the types
-     * d, a, b and c describe the operands. */
+    /* `operands` has one letter for each operand (bind.c explains the letters). If it is NULL, the
+     * types d, a, b and c describe the operands. */
     const char *operands;
     ptx_execute execute;
     ptx_lanes lanes;
@@ -80,9 +82,9 @@ extern const ptx_table ptx_alu_table, ptx_compare_table, ptx_convert_table, ptx_
     ptx_launch_control_table, ptx_tmem_table, ptx_tcgen05_table;
 /* Splits an opcode's text into tokens and finds the opcode's table entry. */
 void ptx_opcode_find(ptx_opcode *opcode);
-/* Two table entries may have the same pattern and differ only in the number of sources, e.g. max
- * of two and of three sources. ptx_opcode_fits tests if an opcode's entry has the right number of
- * operands. If it does not, ptx_opcode_find_sources finds the right entry. */
+/* ptx_opcode_fits tests whether the table entry of an opcode has the right number of operands. If
+ * it does not, ptx_opcode_find_sources finds the right entry. Some opcodes have two entries with
+ * different numbers of sources, e.g. max of two and of three sources. */
 bool ptx_opcode_fits(const ptx_opcode *opcode, uint32_t operands);
 void ptx_opcode_find_sources(ptx_opcode *opcode, uint32_t operands);
 
@@ -94,8 +96,9 @@ struct ptx_operand {
      * the state space. */
     uint8_t space;
     bool negated;
-    bool refer;     /* `refer` is true for a LABEL whose instruction is not known yet. */
-    uint16_t count; /* Counts the elements of a vector or list, or the coordinates of an address. */
+    bool refer; /* `refer` is true for a LABEL whose instruction is not known yet. */
+    /* `count` is the number of elements of a vector or list, or of coordinates of an address. */
+    uint16_t count;
     /* For a REG or ADDRESS, `at` is the byte offset of the operand's register. For a PRED, `at` is
      * the number of the predicate. */
     uint32_t at;
@@ -121,13 +124,13 @@ struct ptx_inst {
     uint32_t function;
 };
 
-/* Describes a register that has a value from the start of a thread block, such as a constant, an
- * address or %tid. */
+/* Describes a register that has a fixed value from the start of a thread block, such as a constant,
+ * an address or %tid. */
 enum ptx_slot_kind { SLOT_CONSTANT, SLOT_SHARED, SLOT_DYNAMIC, SLOT_PARAM, SLOT_SPECIAL };
 typedef struct {
     uint8_t kind, width;
     uint32_t at;
-    uint64_t value; /* For a SPECIAL register, `value` is the index in special.def. */
+    uint64_t value; /* For a SLOT_SPECIAL register, `value` is the index in special.def. */
 } ptx_slot;
 
 typedef struct {
@@ -148,8 +151,8 @@ typedef struct {
      * bytes. */
     uint32_t local_base, local;
     uint32_t param_bytes, param_align, parameter_count, result_count;
-    /* Lists the parameters. A function (.func) has its results first, and its offsets are in local
-     * memory. */
+    /* Lists the parameters. For a function (.func), the list begins with its results, and the
+     * offsets are in local memory. */
     ptx_parameter *parameters;
     uint32_t slot_count;
     ptx_slot *slots;
@@ -171,18 +174,18 @@ struct ptx_module {
     uint32_t code_count, code_room;
     ptx_function *functions;
     uint32_t function_count;
-    ptx_variable *variables; /* Lists the module's global and constant variables. */
+    ptx_variable *variables; /* `variables` lists the module's global and constant variables. */
     uint32_t variable_count;
     char **files;
     uint32_t file_count;
     ptx_opcode **opcodes;
     uint32_t opcode_count;
-    /* The members function_* and most_* are the sizes of the registers (bytes), the predicates and
-     * the local memory (bytes) that a warp needs. The members function_* include all functions
-     * (.func). The members most_* also include the kernel that needs most. */
+    /* These members say how much a warp needs: the bytes of registers, the number of predicates,
+     * and the bytes of local memory. The members function_* are the sums over all functions
+     * (.func). The members most_* add the kernel that needs most. */
     uint32_t function_bytes, function_preds, function_local;
     uint32_t most_bytes, most_preds, most_local;
-    /* Counts the bytes of shared variables that are declared outside functions. */
+    /* `shared_bytes` is the size of the shared variables that are declared outside functions. */
     uint32_t shared_bytes;
     /* `orders` is true if the module has atomics, whose results depend on the order of thread
      * blocks. */
@@ -194,12 +197,12 @@ struct ptx_module {
  * `error`, which has ERROR_BYTES bytes. */
 ptx_module *ptx_module_load(const char *text, size_t size, char *error);
 void ptx_module_unload(ptx_module *module);
-/* Returns zeroed memory that ptx_module_unload frees, or NULL if there is no memory. */
+/* Returns zeroed memory that ptx_module_unload frees, or NULL if there is not enough. */
 void *ptx_keep(ptx_module *module, size_t bytes);
 
-/* The ranges of generic addresses that mean shared and local memory begin with these addresses. A
- * shared address is the thread block's rank in its cluster times 2^24, plus an offset. The generic
- * address is SHARED_WINDOW plus the shared address. */
+/* The generic addresses of shared memory begin at SHARED_WINDOW, and those of local memory begin at
+ * LOCAL_WINDOW. A shared address is the thread block's rank in its cluster times 2^24, plus an
+ * offset. The generic address is SHARED_WINDOW plus the shared address. */
 #define SHARED_WINDOW 0x0100000000000000ull
 #define LOCAL_WINDOW  0x0200000000000000ull
 /* The addresses of kernel parameters in the .param space begin here. Parameters of functions
@@ -213,7 +216,8 @@ typedef struct ptx_copies ptx_copies;
 struct ptx_warp {
     uint8_t *memory, *regs; /* `regs` is the part of `memory` that is aligned to 64 bytes. */
     uint32_t *preds;
-    /* Holds for each register of 32 bits a mask of the lanes that have written the register. */
+    /* `written` holds for each 32-bit register a mask of the lanes that have written the
+     * register. */
     uint32_t *written;
     uint32_t mask; /* `mask` is the mask of lanes that execute the current instruction. */
     uint32_t active, live, blocked, parked;
@@ -224,25 +228,32 @@ struct ptx_warp {
     uint32_t lane_pc[LANES];
     uint32_t depth[LANES];
     uint32_t returns[8][LANES];
-    /* Holds for each lane that waits at bar.warp.sync a mask of the lanes that must arrive there
-       too. */
+    /* `sync_mask` holds for each lane that waits at bar.warp.sync the mask of lanes that must
+     * arrive there. */
     uint32_t sync_mask[LANES];
-    uint32_t waits[BARRIERS]; /* Holds for each barrier a mask of the lanes that wait at it. */
+    /* `waits` holds for each barrier a mask of the lanes that wait at it. */
+    uint32_t waits[BARRIERS];
     uint8_t *local;
     uint32_t local_bytes;
-    uint32_t carry; /* Holds the carry of add.cc and similar instructions, one bit per lane. */
+    /* `carry` holds one bit for each lane, the carry of its last add.cc or similar instruction. */
+    uint32_t carry;
     uint64_t steps, spins;
-    /* `begin` and `size` describe the allocation that the warp accessed last. */
+    /* `begin` is the address and `size` the size of the allocation that the warp accessed last. */
     uint64_t begin, size;
     ptx_block *block;
     ptx_copies *copies;
-    struct ptx_products *products; /* Holds the wgmma products that are in progress. */
-    uint32_t products_issued;      /* Counts the wgmma products (races.h). */
-    struct ptx_bulks *bulks; /* Holds the bulk copies from shared memory that are in progress. */
-    bool idle;               /* `idle` is true if the warp only polls an mbarrier. */
+    struct ptx_products *products; /* `products` holds the wgmma operations that are in progress. */
+    /* `products_issued` counts the wgmma operations for the race detector (races.h). */
+    uint32_t products_issued;
+    /* `bulks` holds the bulk copies from shared memory that are in progress. */
+    struct ptx_bulks *bulks;
+    /* `idle` is true if the warp has done nothing but test an mbarrier again and again. */
+    bool idle;
     uint32_t cluster_phase, cluster_waits;
     const ptx_inst *reduces; /* `reduces` points to the bar.red instruction at which lanes wait. */
-    struct ptx_trace *trace; /* Records what the warp does for the time model, or is NULL. */
+    /* `trace` receives a record of what the warp does, for the time model. It is NULL if nothing
+     * is recorded. */
+    struct ptx_trace *trace;
 };
 
 typedef struct {
@@ -262,11 +273,11 @@ struct ptx_block {
     ptx_warp *warps;
     uint32_t warp_count, rank, shared_bytes, id[3];
     /* `shadow` has a state (ptx_shadow) for each byte of shared memory, or is NULL if checks are
-     * off. All UNFENCED bytes lie from unfenced[0] to unfenced[1]. */
+     * off. All bytes with the state UNFENCED have offsets from unfenced[0] to unfenced[1]. */
     uint8_t *shared, *shadow;
     uint32_t unfenced[2];
     ptx_barrier barriers[BARRIERS];
-    /* Points to the block's tensor memory, which the first tcgen05.alloc creates. */
+    /* `tmem` points to the block's tensor memory, which the first tcgen05.alloc creates. */
     struct ptx_tmem *tmem;
     char *error;
 };
@@ -279,34 +290,40 @@ struct ptx_cluster {
     uint64_t random;
     struct ptx_async *later; /* `later` lists the asynchronous operations that have not run yet. */
     uint32_t later_count, later_room;
-    /* Records accesses to shared memory (races.h); NULL without the check. */
+    /* `races` holds the recorded accesses to shared memory (races.h). It is NULL if races are not
+     * checked. */
     struct ptx_races *races;
-    /* `timeline` holds what the time model (time.h) has recorded of the cluster. The pointer is
-     * NULL if the cluster is not recorded. If an asynchronous operation with a record in `timeline`
-     * runs now, `running` is 1 plus the index of this record in timeline->jobs. Otherwise `running`
-     * is 0. */
+    /* `timeline` holds what the time model (time.h) has recorded about the cluster, or is NULL.
+     * `running` is 1 plus the index in timeline->jobs of the asynchronous operation that runs now,
+     * or 0 if there is none. */
     struct ptx_timeline *timeline;
     uint32_t running;
-    /* Points to the number of the next cluster to begin, which all clusters of the launch share. */
+    /* `next` points to the number of the next cluster to begin. All clusters of the launch share
+     * this number. */
     uint32_t *next;
 };
 
 enum { STALL_MEMORY, STALL_SHARED, STALL_BARRIER, STALL_MATRIX, STALL_ISSUE };
-/* Holds the time of a launch and its causes. All fields are double, because bsmm_sim_times copies
- * them as an array. The fields from `sms` on are sums over the sample, i.e. over the clusters that
- * the model has replayed. */
+/* Holds the time of a launch and what it consists of. All fields are double, because bsmm_sim_times
+ * copies them as an array. The fields from `sms` on are sums over the sample, i.e. over the
+ * clusters that the model has timed in detail. */
 typedef struct {
-    double seconds; /* Includes the fixed cost of a launch, and is 0 if the launch was not timed. */
-    /* `cycles` counts the cycles of the whole launch, without the fixed cost of a launch.
-     * `replayed` counts the cycles of the sample. `cycles` is `replayed` times `rounds`. */
+    /* `seconds` is the time of the launch, including its fixed cost. It is 0 if the launch was
+     * not timed. */
+    double seconds;
+    /* `cycles` is the number of cycles of the launch without its fixed cost. `replayed` is the
+     * number of cycles of the sample of clusters that the model has timed. The whole launch takes
+     * `rounds` times as long, so `cycles` is `replayed` times `rounds`. */
     double cycles, replayed, rounds;
-    /* `groups` counts the thread blocks of the sample, i.e. of the clusters that the time model
-     * replayed. `launched` counts the thread blocks of the launch. */
+    /* `groups` is the number of thread blocks in the sample of clusters that the model has timed.
+     * `launched` is the number of thread blocks of the launch. */
     double groups, launched;
-    /* `sms` counts the SMs on which the replayed clusters (the sample) ran, and `warps` counts the
+    /* `sms` is the number of SMs on which the sample of clusters ran, and `warps` is the number of
      * warps on each SM. */
     double sms, warps;
-    double instructions, matrix_busy; /* `matrix_busy` counts cycles of tensor pipes. */
+    /* `instructions` counts instructions. `matrix_busy` counts the cycles in which tensor pipes
+     * are busy. */
+    double instructions, matrix_busy;
     /* `shared_busy` counts the cycles in which shared memory is busy. `shared_conflicts` counts the
      * cycles of `shared_busy` that bank conflicts cause. */
     double shared_busy, shared_conflicts;
@@ -314,13 +331,15 @@ typedef struct {
      * and L2. `l3_bytes` would count the bytes of a cache behind L2, which these devices lack.
      * `hbm_bytes` counts the bytes of HBM. */
     double l1_bytes, l2_bytes, l3_bytes, hbm_bytes;
-    double stalls[STALLS]; /* Counts the cycles in which warps wait, for each cause. */
-    /* Counts the cycles from the first product of each tensor pipe to the end of the last one. */
+    double stalls[STALLS]; /* `stalls` counts the cycles in which warps wait, for each cause. */
+    /* `matrix_loop` is the sum over all tensor pipes of the cycles from the pipe's first operation
+     * to the end of its last one. */
     double matrix_loop;
 } ptx_times;
 /* Returns true if the time model has the constants of a device. */
 bool ptx_has_time_model(uint32_t capability);
-/* Returns the time in seconds in which a device moves `bytes` bytes of device memory. */
+/* Returns the time in seconds that a device needs to read or write `bytes` bytes of device
+ * memory. */
 double ptx_traffic_seconds(uint32_t capability, double bytes);
 
 enum { CHECK_UNWRITTEN = 1, CHECK_PROXIES = 2, CHECK_RACES = 4, CHECK_ALL = 7 };
@@ -328,16 +347,17 @@ struct ptx_launch {
     ptx_module *module;
     const ptx_function *kernel;
     uint32_t grid[3], block[3], cluster[3], dynamic;
-    const void *arguments; /* Points to the kernel's arguments. */
-    /* `most_shared` is the number of bytes of shared memory that the device allows a thread block.
-     */
+    const void *arguments; /* `arguments` points to the kernel's arguments. */
+    /* `most_shared` is the number of bytes of shared memory that the device allows a thread
+     * block. */
     uint32_t most_shared, checks, shared_bytes;
     uint32_t capability; /* `capability` is the device's compute capability times 10, e.g. 90. */
     uint64_t seed, limit, steps;
     uint32_t multiprocessors;
     enum sim_timed timed;
-    ptx_times times; /* The simulator writes here the time of the launch. */
-    /* The simulator writes here the lines at which warps wait longest, the longest first. */
+    ptx_times times; /* The simulator writes the time of the launch to `times`. */
+    /* The simulator writes to `hot` the source lines at which warps wait longest, with the longest
+     * wait first. */
     sim_hot hot[HOT_LINES];
 };
 /* Runs a launch of a kernel. On failure returns false and writes the reason to `error`, which has
@@ -349,13 +369,14 @@ bool ptx_run_launch(ptx_launch *launch, char *error);
 void ptx_stop(ptx_warp *w, const ptx_inst *i, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void ptx_run(ptx_warp *w, uint64_t budget);
-/* Chooses the lanes of a warp that execute next. If no lane can run, sets w->stop to STOP_BLOCKED
- * or STOP_END. */
+/* Chooses the lanes of a warp that execute next. They are the lanes at the earliest instruction. If
+ * `rotate` is true, they are those at the next instruction after the current one at which lanes
+ * wait. If no lane can run, sets w->stop to STOP_BLOCKED or STOP_END. */
 void ptx_schedule(ptx_warp *w, bool rotate);
 /* Suspends the active lanes, which will continue at instruction `pc`. */
 void ptx_leave(ptx_warp *w, uint32_t pc);
 /* Returns true if all running lanes of the mask `members` have reached the instruction. Otherwise
- * suspends the lanes that have reached it until the missing lanes reach it too. */
+ * suspends the lanes that are already there, and returns false. */
 bool ptx_together(ptx_warp *w, const ptx_inst *i, uint32_t members);
 /* Releases the threads that wait at a barrier of the thread block if all expected threads have
  * arrived. */
@@ -392,8 +413,8 @@ static inline uint64_t ptx_uniform(const ptx_warp *w, const ptx_operand *o) {
 }
 /* Returns element k of a vector operand, or the operand itself if it is no vector. */
 const ptx_operand *ptx_element(const ptx_operand *o, uint32_t k);
-/* Writes `value` to a register in the lanes of w->mask. `value` has 32 bits per lane, or 64 bits
- * per lane for registers of 8 bytes. */
+/* Writes `value` to a register in the lanes of w->mask. `value` is an array with one entry for each
+ * lane: 64 bits for registers of 8 bytes, and 32 bits for smaller registers. */
 void ptx_commit(ptx_warp *w, const ptx_operand *o, const void *value);
 void ptx_execute_lanes(ptx_warp *w, const ptx_inst *i);
 
@@ -401,14 +422,14 @@ void ptx_execute_lanes(ptx_warp *w, const ptx_inst *i);
  * block's shared memory, stops the warp with an error and returns NULL. */
 uint8_t *ptx_shared(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes, bool write);
 /* Returns the host address of shared memory for an access by the async proxy, i.e. by the copy
- * engine or a tensor core. Stops the warp with an error if a thread wrote a byte that is read, and
- * no thread has executed fence.proxy.async since then. */
+ * engine or a tensor core. A thread may have written bytes to be read, and no thread may have
+ * executed fence.proxy.async since. The warp then stops with an error. */
 uint8_t *ptx_shared_async(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes,
                           bool write);
 /* Records that a thread of the cluster has executed fence.proxy.async. */
 void ptx_fence_proxies(ptx_cluster *c);
-/* Stores in `at` the host address of the bytes that each lane accesses. If these bytes are
- * misaligned or not inside an allocation, stops the warp with an error and returns false. */
+/* Stores in `at` the host address of the bytes that each lane accesses. If they are misaligned or
+ * outside any allocation, stops the warp with an error and returns false. */
 bool ptx_resolve(ptx_warp *w, const ptx_inst *i, const uint64_t *address, int space, uint32_t bytes,
                  bool write, uint8_t **at);
 void ptx_addresses(const ptx_warp *w, const ptx_operand *o, uint64_t *address);

@@ -27,7 +27,7 @@ static ptx_opcode *find_opcode(ptx_parser *p, const ptx_token *t) {
     return o;
 }
 
-/* Returns an opcode that has the same text as `o`, and a table entry with `count` sources. */
+/* Returns an opcode with the same text as `o` whose table entry has `count` sources. */
 static const ptx_opcode *with_sources(ptx_parser *p, const ptx_opcode *o, uint32_t count) {
     if (ptx_opcode_fits(o, count)) return o;
     ptx_opcode *other = ptx_keep(p->m, sizeof *other);
@@ -63,8 +63,8 @@ static void read_guard(ptx_parser *p, ptx_inst *i) {
     ptx_lex_next(&p->x);
 }
 
-/* Skips the operands of an instruction that no table contains. Such an instruction stops the
- * kernel with an error only when it is executed. */
+/* Skips the operands of an unknown instruction. Such an instruction causes an error only if a
+ * kernel executes it. */
 static void skip_operands(ptx_parser *p) {
     while (!ptx_lex_is(&p->x, ';') && p->x.token.kind != END)
         ptx_lex_next(&p->x);
@@ -97,7 +97,8 @@ static void read_instruction(ptx_parser *p) {
     ptx_expect(p, ';');
 }
 
-/* Reads ".loc file line column" and skips the rest of the directive, which describes inlining. */
+/* Reads ".loc file line column". Skips the rest of the directive, which says where the code was
+ * inlined. */
 static void read_loc(ptx_parser *p) {
     const uint32_t line = p->x.token.line;
     ptx_lex_next(&p->x);

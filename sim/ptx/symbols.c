@@ -20,8 +20,8 @@ static const ptx_symbol *find(const ptx_parser *p, const char *name, size_t leng
     return NULL;
 }
 
-/* Finds the symbol of a name. A declaration "%r<n>" is one symbol for the registers %r0 to %r(n -
- * 1), so a name such as "%r12" may match it. */
+/* Finds the symbol of a name. The declaration "%r<n>" makes one symbol for the registers %r0 to
+ * %r(n - 1), so the name "%r12" may belong to it. */
 const ptx_symbol *ptx_lookup(const ptx_parser *p, const char *name, size_t length) {
     const ptx_symbol *s = find(p, name, length, -1);
     size_t digits = 0;
@@ -56,8 +56,8 @@ void ptx_open_scope(ptx_parser *p) {
     p->scopes[p->depth++].references = p->reference_count;
 }
 
-/* Writes the addresses of labels to the branches that name them, when a scope closes. A branch to
- * an unknown label stays unresolved until the enclosing scope closes. */
+/* Writes the addresses of labels to the branches of a scope that ends. A branch to an unknown label
+ * waits until the enclosing scope ends. */
 static void resolve(ptx_parser *p) {
     uint32_t kept = p->scopes[p->depth].references;
     for (uint32_t k = kept; k < p->reference_count; k++) {

@@ -22,7 +22,7 @@ enum {
     SCALE_A = 2,
     SCALE_B = 3,
     FROM_TMEM = 4,
-    /* Only products without block scales have the operands from here on. */
+    /* The operands from here on exist only without block scales. */
     DISABLED = 4,
     ENABLED = 5,
     SCALE_D = 6
@@ -30,17 +30,18 @@ enum {
 
 typedef struct {
     enum ptx_mma_kind kind;
-    /* `block` is the number of elements of K with the same scale, or 0 without scales. */
+    /* `block` is the number of elements of K that share a scale, or 0 without scales. */
     uint32_t m, n, k, block;
-    /* With cta_group::2 each thread block of a pair computes half of the rows of D. `rows` is the
-     * number of rows of one block, and `at` is the block whose rows are computed now. */
+    /* `pair` is true with cta_group::2, by which each of two thread blocks computes half of the
+     * rows of D. `rows` is the number of rows of one block, and `at` is the block whose rows are
+     * computed now. */
     bool pair;
     uint32_t rows;
     ptx_block *at;
     ptx_type a, b, d, scale;
     bool a_transposed, b_transposed, saturates;
     double sign;
-    double scale_d; /* The factor of D before the sum is added. */
+    double scale_d; /* D is multiplied by `scale_d` before the sum is added. */
     /* `a_scale` and `b_scale` are the positions of the first scale's byte in a 32-bit word of
      * tensor memory. */
     uint32_t a_scale, b_scale;
@@ -102,15 +103,15 @@ static const char *decode(product *p, const ptx_inst *i, uint32_t d) {
     return ptx_check_form(p->kind, p->block, d, p->wrong, sizeof p->wrong) ? check(p) : p->wrong;
 }
 
-/* Returns the lane of tensor memory that holds row m of D or A. If M is 64, only the first 16
- * lanes of each 32 lanes hold a row. */
+/* Returns the lane of tensor memory that holds row m of D or A. If M is 64, only the first 16 of
+ * every 32 lanes hold a row. */
 static uint32_t lane_of(const product *p, uint32_t m) {
     return p->m == 64 ? m / 16 * 32 + m % 16 : m;
 }
 
-/* Returns 1 if element n of a row of D is in the upper half of the lanes, and 0 otherwise. If a
- * pair of thread blocks has an M of 128, each block has 64 rows. The first half of their columns
- * is in lanes 0 to 63, and the second half is in lanes 64 to 127. */
+/* Returns 1 if element n of a row of D is in the upper half of the lanes, else 0. This concerns a
+ * pair of thread blocks with an M of 128. Each block then has 64 rows, with the first half of their
+ * columns in lanes 0 to 63 and the second half in lanes 64 to 127. */
 static uint32_t half_of(const product *p, uint32_t n) {
     return p->pair && p->m == 128 && n >= p->n / 2;
 }
@@ -123,7 +124,8 @@ static uint32_t *cell_of(ptx_async *j, const product *p, uint32_t m, uint32_t n,
     return ptx_tmem_cell_of(p->at, j->warp, j->inst, lane, column, write);
 }
 
-/* Returns true if the instruction's disable-output-lane names the lane of element n of row m. */
+/* Returns true if the operand disable-output-lane excludes the lane that holds element n of row
+ * m. */
 static bool is_disabled(const ptx_async *j, const product *p, uint32_t m, uint32_t n) {
     const uint32_t lane = (uint32_t)(j->to >> 16) + lane_of(p, m) + 64 * half_of(p, n),
                    first = p->pair ? 4 * (p->at->rank & 1) : 0;
@@ -169,9 +171,9 @@ static bool read_operands(ptx_async *j, product *p) {
     return true;
 }
 
-/* Reads a block scale from tensor memory. The scales of 128 rows take four columns, so that row r
- * is in lane r % 32 of column r / 32. Each byte of a 32-bit cell is one scale. `quarter` selects
- * the 32 lanes. */
+/* Reads a block scale from tensor memory. The scales of 128 rows are in four columns: row r is in
+ * lane r % 32 of column r / 32. A 32-bit cell contains four scales of a byte each. `quarter`
+ * selects one of the four groups of 32 lanes. */
 static bool read_scale(ptx_async *j, const product *p, uint32_t at, uint32_t row, uint32_t quarter,
                        uint32_t byte, double *to) {
     const uint32_t *cell = ptx_tmem_cell_of(p->at, j->warp, j->inst, quarter * 32 + row % 32,
@@ -201,8 +203,8 @@ static bool apply_scales(ptx_async *j, product *p) {
     return true;
 }
 
-/* Computes a row of D with sums in double, which are rounded once, because NVIDIA does not publish
- * the order in which tensor cores add. */
+/* Computes a row of D with sums in double and rounds them once. NVIDIA does not publish how tensor
+ * cores add. */
 static void add_row(ptx_async *j, const product *p, uint32_t m) {
     double sum[MOST_N] = {0};
     for (uint32_t k = 0; k < p->k; k++)
@@ -221,7 +223,8 @@ static void add_row(ptx_async *j, const product *p, uint32_t m) {
     }
 }
 
-/* Writes 1 to D instead of the product. With 0 in D, some kernels would check their operands. */
+/* Writes 1 to all elements of D instead of the product, unless the instruction adds to D. This is
+ * done if only the time is of interest. With 0 in D, some kernels would do additional work. */
 static void skip_product(ptx_async *j, const product *p) {
     const uint32_t one = (uint32_t)ptx_result_bits(j->inst, p->d, 1);
     for (uint32_t m = 0; m < p->rows && !j->at[ADDS]; m++)
@@ -241,9 +244,9 @@ static void run_half(ptx_async *j, product *p, ptx_block *at) {
             add_row(j, p, m);
 }
 
-/* Records the size of a product, and the bytes that it reads from shared memory, for the time
- * model. For the kinds mxf4 and mxf4nvf4, a 4-bit element occupies 4 bits of shared memory. For all
- * other kinds, a 4-bit or 6-bit element occupies 8 bits. */
+/* Records the size of a product and the bytes that it reads from shared memory, for the time model.
+ * An element of 4 or 6 bits occupies 8 bits of shared memory, except that a 4-bit element occupies
+ * 4 bits for the kinds mxf4 and mxf4nvf4. */
 static void record_product(const ptx_async *j, const product *p) {
     static const uint8_t bits[] = {16, 32, 8, 8, 8, 4, 4};
     ptx_job *job = ptx_time_running(j->warp->block->cluster);
@@ -275,7 +278,8 @@ static uint32_t address_of(const ptx_warp *w, const ptx_operand *o, uint32_t lan
     return (uint32_t)at[lane];
 }
 
-/* Checks the length of disable-output-lane, which has 32 lanes of tensor memory in each word. */
+/* Checks the number of words of the operand disable-output-lane. Each word is a mask of 32 lanes of
+ * tensor memory. */
 static bool check_disabled(ptx_warp *w, const ptx_inst *i) {
     const uint32_t words = ptx_has(i->opcode, "cta_group::2") ? 8 : 4;
     const ptx_operand *o = &i->op[DISABLED];
@@ -343,13 +347,14 @@ static void execute_commit(ptx_warp *w, const ptx_inst *i) {
     }
 }
 
-/* Tells to which lanes of tensor memory tcgen05.cp copies a row of shared memory. Without a
- * multicast each row has one lane, and the lanes of two rows are `apart` lanes apart. With warpx4,
- * 32 rows are copied to each of the four groups of 32 lanes. With warpx2, each row is copied to two
+/* Describes to which lanes of tensor memory tcgen05.cp copies a row of shared memory. Without a
+ * multicast, each row goes to one lane, and the lanes of neighboring rows are `apart` lanes apart.
+ * With warpx4, 32 rows go to each of the four groups of 32 lanes. With warpx2, each row goes to two
  * of these groups. */
 typedef struct {
     uint32_t rows, copies, apart;
-    /* Lists the groups of 32 lanes that receive rows 0 to 31 and rows 32 to 63. */
+    /* Lists the groups of 32 lanes that receive rows 0 to 31 (groups[0]) and rows 32 to 63
+     * (groups[1]). */
     uint32_t groups[2][4];
 } spread;
 
@@ -367,9 +372,9 @@ static bool read_word(ptx_async *j, uint64_t at, uint32_t *word) {
     return from != NULL;
 }
 
-/* Makes four bytes of four elements of 4 or 6 bits. The 16 elements of 16 bytes of shared memory
- * lie at the beginning of these bytes without gaps. `at` is the address of the four bytes that the
- * elements would have without the packing. Each element takes the low bits of its byte. */
+/* Reads four elements of 4 or 6 bits from shared memory and puts each into the low bits of a byte
+ * of *word. In shared memory, 16 such elements are packed without gaps at the beginning of 16
+ * bytes. `at` is the address that the first of the four elements would have if each took a byte. */
 static bool unpack_word(ptx_async *j, uint64_t at, uint32_t bits, uint32_t *word) {
     const uint64_t unit = at & ~15ull;
     const uint32_t bytes = 2 * bits, first = (uint32_t)(at & 15) * bits;
@@ -433,11 +438,12 @@ static void execute_cp(ptx_warp *w, const ptx_inst *i) {
     { pattern, operands, execute, NULL, 0, 0, 0, 0, what }
 #define GROUP "cta_group::1|cta_group::2."
 #define MMA   "tcgen05.mma." GROUP
-/* Tells whether the tensor core keeps A in a buffer for the next product. Results do not depend on
- * this. */
+/* Lists the modifiers that say whether the tensor core keeps A in a buffer for the next product.
+ * The results are the same for all of them. */
 #define COLLECTOR                                                                                  \
     ".{collector::a::fill|collector::a::use|collector::a::lastuse|collector::a::discard}"
-/* COPY lists tcgen05.cp without and with the unpacking of elements of 6 or 4 bits to bytes. */
+/* COPY lists the two forms of tcgen05.cp: one copies bytes, and the other unpacks elements of 6 or
+ * 4 bits to bytes. */
 #define COPY(shape)                                                                                \
     ROW("tcgen05.cp." GROUP shape, "mL", execute_cp, 0),                                           \
         ROW("tcgen05.cp." GROUP shape ".b8x16.b6x16_p32|b4x16_p64", "mL", execute_cp, 0)

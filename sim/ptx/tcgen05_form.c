@@ -3,8 +3,8 @@
 #include "tcgen05_form.h"
 #include <stdio.h>
 
-/* NVF4_16 stands for kind::mxf4nvf4 with one scale for 16 elements of K, which has other rules for
- * the positions of scales. */
+/* NVF4_16 is kind::mxf4nvf4 with one scale for 16 elements of K. Its rules for the positions of
+ * scales differ from those of the kind with 32 elements. */
 enum { NVF4_16 = MXF4NVF4 + 1 };
 #define BIT(kind) (1u << (kind))
 #define FLOATS    (BIT(F16) | BIT(TF32) | BIT(F8F6F4))
@@ -13,8 +13,8 @@ enum { NVF4_16 = MXF4NVF4 + 1 };
 #define FP4       (BIT(MXF4) | BIT(MXF4NVF4) | BIT(NVF4_16))
 #define SCALED    (BIT(MXF8F6F4) | FP4)
 
-/* Lists the values that a field may have. Bit v of `values` is set if it may be v. Each bit of
- * `kinds` is a kind for which the row holds. */
+/* Lists the values that each field may have. Bit v of `values` is set if the field may have the
+ * value v. `kinds` is a mask of the kinds of products for which the entry holds. */
 static const struct {
     const char *name;
     uint32_t kinds, first, bits, values;

@@ -8,8 +8,8 @@
 enum ptx_mma_kind { F16, TF32, F8F6F4, I8, MXF8F6F4, MXF4, MXF4NVF4 };
 
 /* Checks each field of the instruction descriptor `d` of a product of kind `kind`. `block` is the
- * number of elements of K with the same scale, or 0 without scales. If a field has a value that the
- * PTX ISA reserves or that the simulator does not execute, returns false and writes the field's
- * name, bits and value to `text`. */
+ * number of elements of K that share a scale, or 0 without scales. If the PTX ISA reserves a value
+ * or the simulator does not support it, writes the field's name, bits and value to `text` and
+ * returns false. */
 bool ptx_check_form(enum ptx_mma_kind kind, uint32_t block, uint32_t d, char *text, size_t size);
 #endif

@@ -1,4 +1,4 @@
-/* Declares how the simulator uses the 128 bytes of a CUtensorMap, because NVIDIA's format is not
+/* Declares the simulator's own layout of the 128 bytes of a CUtensorMap. NVIDIA's layout is not
  * public. */
 #ifndef SIM_PTX_TENSOR_MAP_H
 #define SIM_PTX_TENSOR_MAP_H
@@ -8,9 +8,10 @@
 enum { MAP_RANK = 5 };
 typedef struct {
     uint64_t magic, address;
-    /* Holds the strides in bytes. The first stride is an element's size. */
+    /* `strides` holds the distances in bytes of neighboring elements in each dimension. strides[0]
+     * is the size of an element. */
     uint64_t strides[MAP_RANK];
-    uint32_t last[MAP_RANK]; /* Holds the extents minus 1. */
+    uint32_t last[MAP_RANK]; /* `last` holds the largest index in each dimension. */
     uint16_t box[MAP_RANK];
     uint8_t element_strides[MAP_RANK];
     /* `bits` is the number of bits of an element in global memory. */

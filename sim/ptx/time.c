@@ -1,5 +1,5 @@
-/* Computes the time of a launch. The code chooses a sample, i.e. the clusters whose warps are
- * recorded and replayed, and computes the time of the whole launch from the time of the sample. */
+/* Computes the time of a launch. The code chooses a sample of the clusters, which the model times
+ * in detail, and computes the time of the whole launch from it. */
 #include "time_replay.h"
 #include <math.h>
 #include <stdio.h>
@@ -32,8 +32,8 @@ static uint32_t least(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
-/* Returns the number of blocks that an SM runs at once. Shared memory and threads limit it, and
- * registers do not, because PTX does not tell how many the assembler uses. */
+/* Returns the number of blocks that an SM runs at once. Shared memory and threads limit it.
+ * Registers are ignored, because PTX does not tell how many the assembler uses. */
 static uint32_t blocks_per_sm(const ptx_launch *l, const ptx_device *d) {
     const uint32_t threads = l->block[0] * l->block[1] * l->block[2];
     const uint32_t by_shared = d->shared_bytes / (l->shared_bytes + 1);
@@ -77,8 +77,8 @@ void ptx_timing_attach(ptx_timing *t, ptx_cluster *c, uint32_t cluster) {
 }
 
 /* Computes the time of the whole launch from the time of the sample, i.e. of the clusters that the
- * model has replayed. If the launch has more blocks than the device runs at once, the blocks run in
- * rounds, and each round takes as long as the sample. */
+ * model has timed. If not all blocks can run at once, they run in rounds, and each round takes as
+ * long as the sample. */
 static void extrapolate(const ptx_timing *t, ptx_times *r) {
     const uint32_t at_once = t->launch->multiprocessors / t->size * t->resident;
     r->groups = t->taken * t->size, r->launched = t->all * t->size;
@@ -88,7 +88,7 @@ static void extrapolate(const ptx_timing *t, ptx_times *r) {
     r->seconds = r->cycles / (t->device->megahertz * 1e6) + t->device->launch_us * 1e-6;
 }
 
-/* Lets fewer blocks run at once on an SM if their tensor memory does not fit. */
+/* Lowers the number of blocks that run on an SM at once if their tensor memory does not fit. */
 static void fit_columns(ptx_timing *t) {
     const uint32_t columns = t->timelines[0].columns;
     if (columns && t->resident > TENSOR_COLUMNS / columns) {
@@ -104,8 +104,8 @@ static void free_timeline(const ptx_timing *t, ptx_timeline *line) {
     free(line->phases.at), free(line->waited.at);
 }
 
-/* Returns false and writes the reason to `error` if a cluster of the sample (the clusters to
- * replay) has no records. */
+/* Returns false and writes the reason to `error` if nothing was recorded for one of the clusters to
+ * time. */
 static bool is_recorded(const ptx_timing *t, char *error) {
     for (uint32_t k = 0; k < t->taken; k++) {
         const ptx_timeline *line = &t->timelines[k];

@@ -1,37 +1,38 @@
-/* Declares the time model. While a cluster executes, the simulator records what its warps and its
- * asynchronous operations do (time_trace.c). After a launch, the model replays the records of a
- * sample of clusters and computes how many cycles the launch takes (time_replay.c).
- * docs/SIMULATOR.md describes the model. */
+/* Declares the time model. While a cluster executes, the simulator records what its warps and
+ * asynchronous operations do (time_trace.c). After the launch, the model plays back the records of
+ * some clusters with the costs of each instruction, and so finds the number of cycles that the
+ * launch takes (time_replay.c). docs/SIMULATOR.md describes the model. */
 #ifndef SIM_PTX_TIME_H
 #define SIM_PTX_TIME_H
 #include "async.h"
 #include "sim.h"
 
-/* Names what a warp does. EVENT_RUN stands for `a` consecutive instructions of the PTX text, of
- * which `code` is the first. Each other event describes the last instruction of the preceding
- * EVENT_RUN. */
+/* Names the kinds of recorded events of a warp. EVENT_RUN stands for `a` consecutive instructions
+ * of the PTX text, of which `code` is the first. Each other event describes the last instruction of
+ * the EVENT_RUN before it. */
 enum ptx_event_kind {
     EVENT_RUN,
-    EVENT_SHARED, /* The instruction occupies shared memory for `a` cycles, of which bank conflicts
-                     cause `b`. */
-    /* EVENT_MEMORY: the lanes access `b` bytes in all, which lie in the warp's next `a` spans of
-     * global memory. */
+    /* EVENT_SHARED: the instruction occupies shared memory for `a` cycles. Bank conflicts cause
+     * `b` of them. */
+    EVENT_SHARED,
+    /* EVENT_MEMORY: the lanes together access `b` bytes of global memory. They lie in the next `a`
+     * entries of the warp's list of spans. */
     EVENT_MEMORY,
     /* EVENT_JOB: the instruction starts asynchronous operation number `a` of the cluster. */
     EVENT_JOB,
-    /* EVENT_ARRIVE: the instruction arrives at phase `a` of the cluster, i.e. at one use of a
-     * barrier or mbarrier. */
+    /* EVENT_ARRIVE: the instruction arrives at phase number `a`. A phase is one use of a barrier or
+     * mbarrier, and a cluster numbers its phases. */
     EVENT_ARRIVE,
-    /* EVENT_WAIT: the instruction waits for phase `a` of the cluster, i.e. for one use of a barrier
-     * or mbarrier. */
+    /* EVENT_WAIT: the instruction waits for phase number `a`. A phase is one use of a barrier or
+     * mbarrier, and a cluster numbers its phases. */
     EVENT_WAIT
 };
 typedef struct {
     uint32_t kind, code, a, b;
 } ptx_event;
 
-/* Describes `rows` times `count` neighboring sectors of global memory. The first sectors of two
- * rows are `stride` sectors apart. */
+/* Describes a rectangle of global memory: `rows` rows of `count` neighboring sectors each.
+ * Consecutive rows begin `stride` sectors apart. */
 typedef struct {
     uint32_t first, count, rows, stride;
 } ptx_span;
@@ -48,14 +49,14 @@ enum { SECTOR = 32, LINE = 4 };
 struct ptx_trace {
     LIST(ptx_event) events;
     LIST(ptx_span) spans;
-    /* A warp that polls an mbarrier repeats a loop, which is recorded only once. `mark` and
-     * `mark_length` describe the list of events at the first poll of this loop that failed. `poll`
-     * is the index of the polling instruction plus 1. */
+    /* A warp that polls an mbarrier repeats a loop, of which only one pass is recorded. `mark` is
+     * the number of events at the first failed poll of this loop, and `mark_length` is the field
+     * `a` of the last of them. `poll` is the index of the polling instruction plus 1. */
     uint32_t poll, mark, mark_length;
 };
 
-/* Describes an asynchronous operation. Its spans, and the phases at which it arrives, are
- * consecutive entries of the lists of the cluster. */
+/* Describes an asynchronous operation. The cluster's lists contain its spans of memory and the
+ * phases (uses of barriers) at which it arrives, as consecutive entries. */
 typedef struct {
     const ptx_inst *inst;
     uint32_t block; /* `block` is the rank of the thread block that issued it. */
@@ -70,8 +71,8 @@ typedef struct {
     bool pair, store, ordered;
 } ptx_job;
 
-/* Describes an object that warps wait for: an mbarrier, or a barrier of a block or a cluster. Each
- * use of the object is a phase, and the cluster numbers its phases. `current` is the number of the
+/* Describes an object for which warps wait: an mbarrier, or a barrier of a block or a cluster. Each
+ * use of it is a phase, and a cluster numbers its phases from 1. `current` is the number of the
  * current phase. `last` is the number of the previous phase, or 0 if there is none. */
 typedef struct {
     uint64_t key;
@@ -81,17 +82,17 @@ typedef struct {
 /* Holds what the simulator has recorded while a cluster executed. */
 typedef struct ptx_timeline {
     struct ptx_trace
-        /* Entry r * warp_count + n of `traces` holds the events of warp n of the thread block of
-         * rank r. */
+        /* Entry r * warp_count + n of `traces` holds the events of warp n of the thread block with
+         * rank r in the cluster. */
         *traces;
     LIST(ptx_job) jobs;
     LIST(ptx_span) spans;
     /* `arrivals` lists the phases (uses of barriers) at which asynchronous operations arrive. */
     LIST(uint32_t) arrivals;
-    /* `phases` holds for each phase (use of a barrier) the number of arrivals. */
+    /* `phases` holds for each phase (use of a barrier) the number of arrivals at it. */
     LIST(uint32_t) phases;
     LIST(ptx_waited) waited;
-    /* `columns` is the largest number of columns of tensor memory that a block has had. */
+    /* `columns` is the largest number of columns of tensor memory that a block has allocated. */
     uint32_t columns;
     bool failed; /* `failed` is true if memory ran out. */
 } ptx_timeline;
@@ -114,29 +115,31 @@ enum ptx_waited_kind { WAITED_MBARRIER, WAITED_BARRIER, WAITED_CLUSTER };
 /* Records that the asynchronous operation that runs now, or the warp if no operation runs, arrives
  * at the current phase of an object. */
 void ptx_time_arrive(ptx_warp *w, enum ptx_waited_kind kind, uint64_t number);
-/* Records that the current phase of a barrier or mbarrier ends and the next phase begins. */
+/* Records that the current phase of a barrier or mbarrier has ended, and that the next one
+ * begins. */
 void ptx_time_turn(ptx_cluster *c, enum ptx_waited_kind kind, uint64_t number);
-/* Records that instruction `i` of the warp has waited for the phase of an object that ended last. A
- * wait is recorded when it is over. Other lanes of the warp may have to arrive before that, so that
- * a replay of an earlier record would never end. */
+/* Records that instruction `i` of the warp has waited for the last completed phase of an object.
+ * The wait is recorded only when it is over. At its beginning, other lanes of the warp may still
+ * have to arrive at the same phase, and the model would wait forever if it played back the wait
+ * first. */
 void ptx_time_wait(ptx_warp *w, const ptx_inst *i, enum ptx_waited_kind kind, uint64_t number);
-/* Does the work of ptx_time_wait for lanes of the warp that a barrier has blocked and now
- * releases. */
+/* Does the work of ptx_time_wait for lanes that have waited at a barrier and now continue. */
 void ptx_time_release(ptx_warp *w, uint32_t lanes, enum ptx_waited_kind kind, uint64_t number);
-/* Records that the warp has polled an mbarrier whose phase is not over. */
+/* Records that the warp has tested an mbarrier whose phase is not complete. */
 void ptx_time_poll(ptx_warp *w, const ptx_inst *i);
-/* Records that a block has `columns` columns of tensor memory. */
+/* Records that a block has allocated `columns` columns of tensor memory. */
 void ptx_time_columns(ptx_warp *w, uint32_t columns);
 
 typedef struct ptx_timing ptx_timing;
-/* Begins to time a launch. Returns NULL if memory runs out or the device has no constants. */
+/* Begins to time a launch. Returns NULL if there is not enough memory, or if the model does not
+ * know the device. */
 ptx_timing *ptx_timing_begin(const ptx_launch *launch);
-/* Returns true if the model replays the cluster. */
+/* Returns true if the time model times this cluster in detail. */
 bool ptx_timing_takes(const ptx_timing *t, uint32_t cluster);
-/* Attaches records to a cluster before its warps run. */
+/* Attaches a timeline to a cluster before its warps run, in which they record what they do. */
 void ptx_timing_attach(ptx_timing *t, ptx_cluster *c, uint32_t cluster);
-/* Replays the records if the launch has not failed, i.e. `error` is empty, writes launch->times,
- * and frees all memory. If the records cannot be replayed, writes the reason to `error`, which has
- * ERROR_BYTES bytes. */
+/* Computes the time of a launch from its records, writes launch->times, and frees all memory. Only
+ * frees the memory if the launch has failed, i.e. if `error` is not empty. If the records are
+ * inconsistent, writes the reason to `error`, which has ERROR_BYTES bytes. */
 void ptx_timing_end(ptx_timing *t, ptx_launch *launch, char *error);
 #endif

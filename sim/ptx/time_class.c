@@ -1,17 +1,16 @@
-/* Computes what an instruction of PTX costs in the time model. The assembler turns most
- * instructions of PTX into one instruction of the GPU. Instructions that the assembler removes cost
- * nothing. */
+/* Computes what each PTX instruction costs in the time model. The assembler turns most PTX
+ * instructions into one instruction of the GPU, and removes some, which cost nothing. */
 #include "time_replay.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* The lanes that a pipe of a partition serves in a cycle follow from CUDA's table of arithmetic
- * throughput for compute capability 9.0 and 10.0: 128 results per cycle and SM for FMA of 32 bits,
- * 64 for integers, 16 for transcendental functions, 32 for shuffles. */
+/* These constants are cycles. An SM has four partitions, and the number of lanes that a pipe serves
+ * in a cycle is taken from CUDA's table of arithmetic throughput for compute capability 9.0 and
+ * 10.0. An SM gives per cycle 128 results of 32-bit FMA, 64 of integers, 16 of transcendental
+ * functions and 32 of shuffles. */
 enum { LATENCY = 4, ALU_CYCLES = 2, FMA_CYCLES = 1, SPECIAL_CYCLES = 8, SHUFFLE_CYCLES = 4 };
 
-/* Maps the first letters of opcodes to costs. The first entry whose letters begin the opcode
- * counts. */
+/* Maps the beginnings of opcodes to costs. The first entry that matches an opcode counts. */
 static const struct {
     const char *opcode;
     uint8_t special, pipe, queue;
@@ -57,7 +56,7 @@ static const struct {
     {"sub.", ORDINARY, PIPE_FMA, 0},
 };
 
-/* Lists the first letters of opcodes across which the assembler moves no instruction. */
+/* Lists the beginnings of opcodes past which the assembler moves no other instruction. */
 static const char *const orderings[] = {"bra",        "brx",         "call",          "ret",
                                         "exit",       "bar",         "membar",        "fence",
                                         "mbarrier",   "nanosleep",   "atom",          "ld.acquire",
@@ -80,7 +79,7 @@ static void size_product(ptx_class *c, const ptx_inst *i, const ptx_device *d, c
     const uint32_t given = ptx_types[i->opcode->types[1]].bits, bits = given ? given : 8;
     c->cycles = (float)(rows * n * k * bits / 16 / (rate / PARTITIONS));
     c->latency = c->cycles + (float)d->tensor_latency;
-    /* Four warps of a wgmma share B, and each reads its own rows of A. */
+    /* The four warps of a wgmma read B together, and each reads its own rows of A. */
     c->bytes = (n * k / PARTITIONS + (i->op[1].place == REG ? 16 * k : 0)) * bits / 8;
 }
 
@@ -89,13 +88,13 @@ static uint32_t arithmetic_cycles(const ptx_inst *i, uint8_t *pipe) {
     const bool is_float = type->kind == FLOAT;
     if (strncmp(i->opcode->text, "shfl", 4) == 0) return SHUFFLE_CYCLES;
     if (*pipe == PIPE_SPECIAL) return SPECIAL_CYCLES;
-    if (*pipe == PIPE_FMA && !is_float) /* The FMA pipe multiplies integers at half its rate. */
-        *pipe = i->opcode->text[0] == 'm' ? PIPE_FMA : PIPE_ALU;
+    /* The FMA pipe multiplies integers at half the rate of floats. */
+    if (*pipe == PIPE_FMA && !is_float) *pipe = i->opcode->text[0] == 'm' ? PIPE_FMA : PIPE_ALU;
     const uint32_t wide = type->bits == 64 ? 2 : 1;
     return wide * (*pipe == PIPE_FMA && is_float ? FMA_CYCLES : ALU_CYCLES);
 }
 
-/* Returns the number of registers of a lane that tcgen05.ld or tcgen05.st moves. */
+/* Returns the number of 32-bit registers of each thread that tcgen05.ld or tcgen05.st moves. */
 static uint32_t registers(const ptx_inst *i) {
     uint32_t most = 1;
     for (uint32_t k = 0; k < i->count; k++)
@@ -103,7 +102,8 @@ static uint32_t registers(const ptx_inst *i) {
     return most;
 }
 
-/* Returns a mask of the operands that an instruction writes. bind.c explains the letters. */
+/* Returns a mask of the operands that an instruction writes. bind.c explains the letters that
+ * describe operands. */
 static uint32_t results_of(const ptx_inst *i) {
     const char *letters = i->opcode->row->operands;
     uint32_t mask = 0, at = 0;

@@ -1,5 +1,6 @@
-/* Replays the records of the sampled clusters. The warp that can continue earliest goes next. A
- * phase of a barrier is over when all its arrivals have happened. */
+/* Computes the time of the sampled clusters from the records of what their warps did. It runs
+ * through the records of all warps, always with the warp that can continue earliest. A phase (use
+ * of a barrier) is complete when all its arrivals have happened. */
 #include "time_state.h"
 #include <math.h>
 #include <stdio.h>
@@ -9,8 +10,8 @@ static void push(ptx_replay_state *p, uint32_t w) {
     sim_turns_push(&p->turns, p->warps[w].ready, w);
 }
 
-/* Counts an arrival at a phase (one use of a barrier or mbarrier) in cycle `at`. The last arrival
- * lets the waiting warps continue. */
+/* Counts an arrival at a phase (use of a barrier or mbarrier) in cycle `at`. If it is the last one,
+ * the warps that wait for the phase can continue. */
 static void arrive(ptx_replay_state *p, uint32_t cluster, uint32_t number, double at,
                    uint8_t cause) {
     ptx_phase *f = &p->phases[cluster].at[number];
@@ -38,8 +39,8 @@ static void run_job(ptx_replay_state *p, ptx_replayed *w, const ptx_event *e) {
                done + p->t->device->shared_latency, job->ordered ? STALL_MATRIX : STALL_MEMORY);
 }
 
-/* Lets a warp wait for a phase, i.e. for one use of a barrier or mbarrier. Returns false if the
- * phase is not over yet. */
+/* Makes a warp wait for a phase, i.e. for one use of a barrier or mbarrier. Returns false if the
+ * phase is not complete yet. */
 static bool run_wait(ptx_replay_state *p, uint32_t number, uint32_t which) {
     ptx_replayed *w = &p->warps[number];
     ptx_phase *f = &p->phases[w->cluster].at[which];
@@ -51,8 +52,8 @@ static bool run_wait(ptx_replay_state *p, uint32_t number, uint32_t which) {
     return false;
 }
 
-/* Runs a warp until another warp can continue earlier. Returns false if the warp has ended or waits
- * for a phase. */
+/* Runs the recorded events of a warp until another warp can continue earlier. Returns false if the
+ * warp has ended or waits for a phase. */
 static bool run_warp(ptx_replay_state *p, uint32_t number) {
     ptx_replayed *w = &p->warps[number];
     ptx_sm *sm = ptx_cluster_sms(p, w) + w->block;
@@ -84,7 +85,8 @@ static void count_busy(ptx_replay_state *p) {
     }
 }
 
-/* Names an instruction's line of source, or its line in the PTX text and its text. */
+/* Writes the source line of an instruction to `place`. If it is unknown, writes the line number in
+ * the PTX text and the instruction. */
 static void place_of(const void *module, size_t number, char *place, size_t bytes) {
     const ptx_module *m = module;
     const ptx_inst *i = &m->code[number];
@@ -97,8 +99,8 @@ static void place_of(const void *module, size_t number, char *place, size_t byte
                  m->text + i->text);
 }
 
-/* Returns false if a warp still waits for a phase, and writes to `error` which warp waits where. A
- * replay ends like this only if the records are wrong. */
+/* Returns false if a warp still waits for a phase when no warp can continue, and writes to `error`
+ * which warp waits where. This happens only if the records are wrong. */
 static bool all_ended(const ptx_replay_state *p, char *error) {
     const ptx_timing *t = p->t;
     for (uint32_t c = 0; c < t->taken; c++)

@@ -1,6 +1,6 @@
-/* Declares what the files of the time model share. time.c chooses the sample, i.e. the clusters
- * that the model replays, and computes the time of the whole launch from the time of the sample.
- * time_replay.c replays the warps of the sample, time_class.c says what an instruction costs, and
+/* Declares what the files of the time model share. time.c chooses a sample of the clusters and
+ * computes the time of the whole launch from the time of the sample. time_replay.c computes the
+ * time of the sample from what its warps did. time_class.c says what an instruction costs.
  * time_units.c models the units that warps share. */
 #ifndef SIM_PTX_TIME_REPLAY_H
 #define SIM_PTX_TIME_REPLAY_H
@@ -19,30 +19,30 @@ typedef struct {
 } ptx_device;
 
 /* Models a unit that serves requests at a limited rate. Time is divided into slices of SLICE
- * cycles, and `taken` holds the number of cycles of each slice that requests have taken. A request
- * may therefore take cycles that lie before the cycles of a request that was made earlier. */
+ * cycles. `taken` holds for each slice the number of its cycles that requests have taken. A later
+ * call may take free cycles before those of an earlier call. */
 typedef struct {
     float *taken;
-    /* `taken` has `count` entries. Requests have taken all cycles of the slices before slice
-     * `full`. */
+    /* `taken` has `count` entries. All cycles before slice `full` are taken. */
     uint32_t count, full;
 } ptx_calendar;
 enum { SLICE = 32, PARTITIONS = 4 };
-/* Takes `cycles` cycles of a unit, from cycle `at` on. Returns the cycle in which they end. */
+/* Takes `cycles` free cycles of a unit, not before cycle `at`. Returns the cycle in which the last
+ * of them ends. */
 double ptx_take(ptx_calendar *c, double at, double cycles);
 
 /* Names the pipes of an SM's partition. Every instruction also takes a cycle of the partition's
  * issue slot. */
 enum ptx_pipe { PIPE_NONE, PIPE_ALU, PIPE_FMA, PIPE_SPECIAL, PIPE_ACCESS, PIPE_TENSOR, PIPES };
-/* Names the queues of groups of asynchronous operations. A warp commits a group, and later waits
- * until the group is complete. */
+/* Names the queues of asynchronous operations. In each queue, a warp commits groups of operations
+ * and waits until a group is complete. */
 enum ptx_queue { QUEUE_COPIES, QUEUE_BULK, QUEUE_PRODUCTS, QUEUES };
-/* Names the kinds of instructions that the replay treats differently from ordinary ones. */
+/* Names the kinds of instructions to which the time model applies rules of their own. */
 enum ptx_special {
     ORDINARY,
     RENAMED, /* The assembler removes the instruction, by giving a register another name. */
-    /* ACCESS: an event of the trace (time.h) describes the memory access and decides when it is
-     * complete. */
+    /* ACCESS: the instruction accesses memory. A recorded event (time.h) describes the access and
+     * decides when it is complete. */
     ACCESS,
     COMMITS,
     WAITS,
@@ -61,16 +61,16 @@ typedef struct {
      * a barrier, a fence or a load that orders memory. */
     bool ordering;
 } ptx_class;
-/* Finds the class of an instruction on a device. */
+/* Returns the costs of an instruction on a device. */
 ptx_class ptx_class_of(const ptx_inst *i, const ptx_device *d);
 
 typedef struct {
     double issue[PARTITIONS], pipe[PARTITIONS][PIPES], tensor_memory[PARTITIONS];
-    /* `tensor` is the cycle in which the tensor pipe is free, and `tensor_done` is the cycle in
-     * which all of its products are done. */
+    /* `tensor` is the cycle from which the tensor pipe is free, and `tensor_done` is the cycle in
+     * which all its operations are complete. */
     double tensor, tensor_done;
-    /* `first` and `last` are the first and the last cycle of the products of tcgen05 and wgmma.
-     * `busy` is the number of cycles in which such products run. */
+    /* `first` and `last` are the first and the last cycle of the tcgen05.mma and wgmma operations
+     * of this SM. `busy` is the number of cycles in which such operations run. */
     double first, last, busy;
     ptx_calendar shared, in, out;
     sim_cache *l1;
@@ -81,7 +81,7 @@ typedef struct {
     ptx_sm *sms;
     ptx_calendar l2, hbm;
     sim_cache *cache;
-    /* `share` is the part of the rates of L2 and HBM that the sampled SMs get. */
+    /* `share` is the fraction of the rates of L2 and HBM that the sampled SMs together get. */
     double share, written;
     ptx_times *times;
 } ptx_units;
@@ -91,30 +91,30 @@ struct ptx_timing {
     const ptx_device *device;
     /* `size` counts the blocks of a cluster, and `warps` counts the warps of a block. */
     uint32_t size, warps;
-    /* `all` counts the clusters of the launch, and `taken` counts those that the model replays (the
-     * sample). */
+    /* `all` is the number of clusters of the launch, and `taken` is the number of clusters in the
+     * sample. */
     uint32_t all, taken;
     uint32_t sms, resident; /* `sms` counts the SMs that run the sampled clusters. `resident` counts
                                the thread blocks that run on one SM at the same time. */
     ptx_timeline *timelines;
 };
 
-/* Returns the cycle in which the last byte of a span (sectors of global memory, time.h) arrives at
- * an SM. If `cached` is true, L1 keeps the span. */
+/* Returns the cycle in which the last byte of a span (a rectangle of global memory, time.h) arrives
+ * at an SM. If `cached` is true, L1 keeps the span. */
 double ptx_read_span(ptx_units *u, ptx_sm *sm, const ptx_span *s, double at, bool cached);
-/* Returns the cycle in which L2 has accepted a span (sectors of global memory, time.h) that an SM
- * writes. */
+/* Returns the cycle in which L2 has accepted a span (a rectangle of global memory, time.h) that an
+ * SM writes. */
 double ptx_write_span(ptx_units *u, ptx_sm *sm, const ptx_span *s, double at);
-/* Occupies shared memory from cycle `at` on for the time in which it moves `bytes` bytes. Returns
- * the cycle in which this time ends. */
+/* Occupies shared memory for the time of moving `bytes` bytes, not before cycle `at`. Returns the
+ * cycle in which this time ends. */
 double ptx_take_shared(const ptx_units *u, ptx_sm *sm, double at, double bytes);
-/* Runs an asynchronous operation that begins in cycle `at` on `sm`, the SM of its block. `sms` is
- * the SM of the first block of the cluster. Returns the cycle in which it is complete. The cycle in
- * which it has read shared memory becomes *read. */
+/* Runs an asynchronous operation. It begins in cycle `at` on `sm`, the SM of its thread block.
+ * `sms` is the SM of the first block of the cluster. Returns the cycle in which the operation is
+ * complete. *read becomes the cycle in which it has read its operands from shared memory. */
 double ptx_run_job(ptx_units *u, const ptx_timeline *t, const ptx_job *job, ptx_sm *sms, double at,
                    double *read);
-/* Replays the sample, i.e. the recorded clusters. Writes the measured fields of launch->times, and
- * launch->hot. On failure returns false and writes the reason to `error`, which has ERROR_BYTES
- * bytes. */
+/* Computes the time of the sampled clusters from their records. Writes launch->hot and the measured
+ * fields of launch->times. On failure returns false and writes the reason to `error`, which has
+ * ERROR_BYTES bytes. */
 bool ptx_replay(const ptx_timing *t, ptx_launch *launch, char *error);
 #endif

@@ -1,4 +1,4 @@
-/* Makes and frees the state of a replay. */
+/* Allocates and frees the state of the time model for one launch. */
 #include "time_state.h"
 #include <stdlib.h>
 

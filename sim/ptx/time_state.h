@@ -1,6 +1,6 @@
-/* Declares the state of a replay, which three files share. time_replay.c decides which warp goes
- * next and lets warps wait for phases, time_warp.c runs instructions, and time_state.c makes the
- * state. */
+/* Declares the state of the time model, which three files share. time_replay.c decides which warp
+ * continues and makes warps wait for phases, time_warp.c runs instructions, and time_state.c
+ * allocates the state. */
 #ifndef SIM_PTX_TIME_STATE_H
 #define SIM_PTX_TIME_STATE_H
 #include "common/turns.h"
@@ -9,8 +9,9 @@
 enum { GROUPS = 32 };
 #define NOBODY UINT32_MAX
 
-/* Holds the cycles in which groups of asynchronous operations of a warp complete; the youngest
- * group is last. `open` is the cycle for the group that the warp has not committed yet. */
+/* Holds for the groups of asynchronous operations of a warp the cycles in which they complete.
+ * The youngest group is last. `open` is that cycle for the group that the warp has not committed
+ * yet. */
 typedef struct {
     double done[GROUPS], open;
     uint32_t count;
@@ -20,8 +21,10 @@ typedef struct {
     const struct ptx_trace *trace;
     double ready, tensor_memory;
     double late; /* `late` is the cycle in which all postponed instructions have their results. */
-    double *registers; /* Holds for each register the cycle in which its value is ready. */
-    uint8_t *causes;   /* Holds for each register the kind (STALL_...) of a wait for its value. */
+    /* `registers` holds for each register the cycle in which its value is ready. */
+    double *registers;
+    /* `causes` holds for each register what a warp that needs its value waits for (STALL_...). */
+    uint8_t *causes;
     ptx_groups queues[QUEUES];
     uint32_t cluster, block, partition, event, done, span;
     uint32_t code; /* `code` is the index of the warp's current instruction. */
@@ -41,29 +44,31 @@ typedef struct {
     ptx_units units;
     const ptx_class *classes;
     ptx_replayed *warps;
-    /* `phases` holds the phases (uses of barriers and mbarriers) of each cluster. */
+    /* `phases` holds the state of the phases (uses of barriers and mbarriers) of each cluster. */
     struct {
         ptx_phase *at;
     } * phases;
-    sim_turns turns; /* Holds the warps that can continue. */
+    sim_turns turns; /* `turns` holds the warps that can continue. */
     uint32_t warp_count, predicates;
     ptx_times *r;
-    double (*stalls)[STALLS]; /* Holds the cycles of waits for each instruction of the module. */
+    /* `stalls` holds for each instruction of the module the cycles in which warps wait at it, by
+     * cause. */
+    double (*stalls)[STALLS];
     double end;
 } ptx_replay_state;
 
-/* ptx_state_make allocates the state and returns false if memory runs out. ptx_state_free frees the
- * state. */
+/* ptx_state_make allocates the state. It returns false if there is not enough memory.
+ * ptx_state_free frees the state. */
 bool ptx_state_make(ptx_replay_state *p);
 void ptx_state_free(ptx_replay_state *p);
 
-/* Returns the first SM of the cluster of a warp. Clusters take the SMs of the sample in turn. */
+/* Returns the first SM of the cluster of a warp. Clusters are assigned to the SMs in turn. */
 ptx_sm *ptx_cluster_sms(const ptx_replay_state *p, const ptx_replayed *w);
-/* Lets a warp wait until cycle `at`, and counts the wait. */
+/* Makes a warp wait until cycle `at`, and counts these cycles for the cause. */
 void ptx_wait_until(ptx_replay_state *p, ptx_replayed *w, double at, int cause);
 void ptx_add_to_queue(ptx_groups *q, double done);
-/* Runs an instruction of a replayed warp, and the event that describes its access to shared or
- * global memory. */
+/* Runs one instruction of a warp in the time model, with the event that describes its access to
+ * shared or global memory. */
 void ptx_replay_instruction(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, uint32_t code);
 void ptx_replay_shared(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, const ptx_event *e);
 void ptx_replay_memory(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, const ptx_event *e);

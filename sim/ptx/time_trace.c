@@ -1,11 +1,11 @@
-/* Records what the warps and the asynchronous operations of a cluster do. The time model replays
- * these records. Bank conflicts, sectors and phases of barriers depend on addresses, so they are
- * recorded while the cluster executes. */
+/* Records what the warps and asynchronous operations of a cluster do, for the time model. Bank
+ * conflicts, sectors and phases of barriers depend on addresses, which are known only while the
+ * cluster executes. */
 #include "time.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Appends an element to a list and returns its address. Returns NULL if memory runs out. */
+/* Appends an element to a list and returns its address, or NULL if there is not enough memory. */
 static void *append(void **at, uint32_t *count, uint32_t *room, size_t size) {
     if (!*at || *count == *room) {
         const uint32_t wanted = *room ? 2 * *room : 64;
@@ -44,7 +44,7 @@ void ptx_time_step(ptx_warp *w, const ptx_inst *i) {
 }
 
 /* Removes the events that the warp has recorded since its previous poll of the same mbarrier. If
- * these events are not all EVENT_RUN, the function removes nothing. */
+ * there are events other than EVENT_RUN among them, removes nothing. */
 static void forget_polls(struct ptx_trace *t) {
     for (uint32_t k = t->mark; k < t->events.count; k++)
         if (t->events.at[k].kind != EVENT_RUN) return;
@@ -62,9 +62,8 @@ void ptx_time_poll(ptx_warp *w, const ptx_inst *i) {
 
 enum { BANKS = 32 };
 
-/* Returns the number of cycles in which shared memory serves the lanes `from` to `end` - 1 of one
- * access together. Each of the 32 banks delivers one 32-bit word per cycle, to all lanes that read
- * this word. */
+/* Returns the number of cycles in which shared memory serves the lanes from `from` to `end` - 1.
+ * Each of the 32 banks delivers one 32-bit word per cycle, to all lanes that read it. */
 static uint32_t bank_cycles(const ptx_warp *w, const uint64_t *address, uint32_t bytes,
                             uint32_t from, uint32_t end) {
     uint64_t seen[BANKS][LANES];
@@ -145,9 +144,8 @@ ptx_job *ptx_time_running(const ptx_cluster *c) {
     return c->timeline && c->running ? &c->timeline->jobs.at[c->running - 1] : NULL;
 }
 
-/* Adds a row of sectors (32 bytes of global memory each) to a span. Returns false if the row has
- * another length than the rows that the span already has, or another distance from the previous
- * row. */
+/* Adds a row of `count` sectors (of 32 bytes of global memory each) to a span. Returns false if the
+ * row does not have the length and the distance of the span's earlier rows. */
 static bool extend(ptx_span *s, uint32_t first, uint32_t count) {
     const uint32_t stride = first - (s->first + (s->rows - 1) * s->stride);
     if (count != s->count || (s->rows > 1 && stride != s->stride)) return false;
@@ -172,7 +170,8 @@ void ptx_time_span(ptx_cluster *c, uint64_t address, uint64_t bytes) {
 }
 
 static uint32_t new_phase(ptx_timeline *t) {
-    if (!t->phases.count) APPEND(&t->phases); /* Phase 0 means none. */
+    /* The number 0 means no phase, so entry 0 is not used. */
+    if (!t->phases.count) APPEND(&t->phases);
     if (!APPEND(&t->phases)) t->failed = true;
     return t->phases.count - 1;
 }

@@ -1,4 +1,4 @@
-/* Models the units that warps share. The warps of one SM share its shared memory, its tensor pipe
+/* Models the units that warps share. The warps of an SM share its shared memory, its tensor pipe
  * and its path to L2. All SMs share L2 and HBM. Each unit has a rate and a latency. */
 #include "time_replay.h"
 #include <math.h>
@@ -30,9 +30,9 @@ double ptx_take(ptx_calendar *c, double at, double cycles) {
     }
 }
 
-/* Returns the number of cache lines of a span that a cache does not contain. These lines arrive in
- * cycle `done`. For the lines that the cache contains, the function raises *arrival to the cycle in
- * which the last of them arrives. */
+/* Returns the number of cache lines of a span that the cache does not contain. They are added to
+ * the cache and arrive in cycle `done`. *arrival is raised to the cycle in which the last of the
+ * span's other lines arrives. */
 static uint32_t missing(sim_cache *cache, const ptx_span *s, double done, double *arrival) {
     uint32_t lacks = 0;
     for (uint32_t row = 0; row < s->rows; row++) {
@@ -50,7 +50,7 @@ static uint32_t missing(sim_cache *cache, const ptx_span *s, double done, double
 }
 
 /* Marks the cache lines of a span as written. Returns the number of lines that were not marked
- * already. */
+ * before. */
 static uint32_t soil(sim_cache *cache, const ptx_span *s) {
     uint32_t soiled = 0;
     for (uint32_t row = 0; row < s->rows; row++) {
@@ -99,9 +99,9 @@ double ptx_take_shared(const ptx_units *u, ptx_sm *sm, double at, double bytes) 
     return ptx_take(&sm->shared, at, bytes / u->device->shared_rate);
 }
 
-/* Runs a product of tcgen05. The tensor pipe runs the operations of its SM one after another. While
- * a product runs, its operands are read from shared memory. A product with fewer than 128 rows
- * takes as long as a product with 128 rows. */
+/* Runs a tcgen05.mma. The tensor pipe runs the operations of its SM one after another, and reads
+ * their operands from shared memory meanwhile. A product with fewer than 128 rows takes as long as
+ * one with 128 rows. */
 static double multiply(ptx_units *u, const ptx_job *job, ptx_sm *sm, double at) {
     const double rows = job->m < 128 ? 128 : job->m;
     const double cycles = rows * job->n * job->k * job->bits / 16 / u->device->tensor_rate;
@@ -131,7 +131,7 @@ static double copy_to_tensor(ptx_units *u, const ptx_job *job, ptx_sm *sm, doubl
     return sm->tensor_done;
 }
 
-/* Copies by TMA from global to shared memory. */
+/* Copies by TMA from global to shared memory. Returns the cycle in which the copy is complete. */
 static double load(ptx_units *u, const ptx_timeline *t, const ptx_job *job, ptx_sm *sms,
                    double at) {
     double done = at, bytes = 0;
@@ -162,7 +162,8 @@ double ptx_run_job(ptx_units *u, const ptx_timeline *t, const ptx_job *job, ptx_
     *read = at;
     if (job->m) return multiply(u, job, sm, at);
     if (job->ordered && job->reads) return copy_to_tensor(u, job, sm, at);
-    if (job->ordered) return fmax(at, sms[job->block].tensor_done); /* A commit. */
+    /* This is a tcgen05.commit, which waits for the earlier operations. */
+    if (job->ordered) return fmax(at, sms[job->block].tensor_done);
     if (job->store) return store(u, t, job, sm, at, read);
     if (job->spans || job->bytes) return load(u, t, job, sms, at);
     return at + u->device->remote_latency;

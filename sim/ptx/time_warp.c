@@ -1,5 +1,5 @@
-/* Runs the instructions of a warp in a replay. An instruction waits for its registers and its pipe,
- * and sets the time at which its results are ready. */
+/* Runs the instructions of a warp in the time model. An instruction waits for its registers and its
+ * pipe, and then sets the cycle in which its results are ready. */
 #include "time_state.h"
 #include <math.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static void commit(ptx_groups *q) {
     q->done[q->count++] = q->open, q->open = 0;
 }
 
-/* Returns the cycle in which at most `pending` groups are incomplete. */
+/* Returns the cycle from which at most `pending` groups are incomplete. */
 static double wait_for(const ptx_groups *q, uint32_t pending) {
     double last = 0;
     for (uint32_t k = 0; k + pending < q->count; k++)
@@ -83,7 +83,7 @@ void ptx_wait_until(ptx_replay_state *p, ptx_replayed *w, double at, int cause) 
     w->ready = fmax(w->ready, at);
 }
 
-/* Runs a product of wgmma on the tensor core of the warp's partition. */
+/* Runs a wgmma on the tensor core of the warp's partition. */
 static void multiply(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, const ptx_class *c) {
     double *tensor = &sm->pipe[w->partition][PIPE_TENSOR];
     const double begin = fmax(w->ready, *tensor),
@@ -125,9 +125,9 @@ static void run_special(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, const 
     }
 }
 
-/* Returns true if the assembler puts the instruction behind independent ones that follow it in the
- * text, because the instruction computes with a value that comes from global memory. Accesses to
- * memory stay in their order. */
+/* Returns true if an instruction computes with a value that comes from global memory and is not
+ * ready yet. The assembler moves such an instruction after later, independent ones, except memory
+ * accesses. */
 static bool is_postponed(const ptx_replayed *w, const ptx_class *c, const readiness *r) {
     return r->cause == STALL_MEMORY && r->ready > w->ready && c->special == ORDINARY &&
            c->pipe <= PIPE_SPECIAL && !c->ordering;

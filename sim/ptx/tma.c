@@ -8,7 +8,8 @@
 enum { ALIGN16 = 14, PACKED6 = 15 };
 
 static bool read_map(ptx_async *j, uint64_t address, ptx_tensor_map *m) {
-    /* A tensor map is aligned to 64 bytes, so the simulator checks its 128 bytes in two halves. */
+    /* The simulator checks addresses with the alignment of their size. The map is aligned to 64
+     * bytes only, so its 128 bytes are checked in two halves. */
     const uint8_t *at = ptx_engine_global(j, address, 64);
     if (!at || !ptx_engine_global(j, address + 64, 64)) return false;
     memcpy(m, at, sizeof *m);
@@ -24,7 +25,8 @@ static uint32_t shared_bits(const ptx_tensor_map *m) {
     return m->type == ALIGN16 || m->type == PACKED6 ? 8 : m->bits;
 }
 
-/* Returns the number of bytes in global memory whose elements fill 16 bytes of shared memory. */
+/* Returns the number of bytes of global memory that contain the elements for 16 bytes of shared
+ * memory. */
 static uint32_t memory_bytes(const ptx_tensor_map *m) {
     return m->type == ALIGN16 ? 8 : m->type == PACKED6 ? 12 : 16;
 }
@@ -46,7 +48,7 @@ typedef struct {
     ptx_type reduced;
 } transfer;
 
-/* Copies 16 bytes of shared memory from or to global memory. Only the first `inside` bytes are
+/* Copies 16 bytes of shared memory to or from global memory. Only the first `inside` bytes lie
  * inside the tensor. */
 static bool move_unit(const transfer *t, uint64_t offset, uint64_t address, uint32_t inside) {
     ptx_async *j = t->job;
@@ -65,8 +67,8 @@ static bool move_unit(const transfer *t, uint64_t offset, uint64_t address, uint
     return true;
 }
 
-/* Copies one row of the box, i.e. its elements along the first dimension. `outside` means that the
- * row lies outside the tensor in a higher dimension. */
+/* Copies one row of the box along the first dimension. If `outside` is true, the row lies outside
+ * the tensor in a higher dimension. */
 static bool move_row(const transfer *t, uint64_t offset, uint64_t address, bool outside) {
     const ptx_tensor_map *m = t->map;
     const int64_t bits = m->bits, first = (int64_t)t->job->at[0] * bits / 8,
@@ -88,14 +90,14 @@ static uint32_t box_rows(const ptx_tensor_map *m) {
     return rows;
 }
 
-/* Returns the number of bytes of a box that its mbarrier counts. It counts bytes of global memory,
- * even if elements take more bytes in shared memory. */
+/* Returns the number of bytes of a box by which TMA reports it to an mbarrier. The number refers to
+ * global memory, even if the elements take more bytes in shared memory. */
 static uint32_t box_bytes(const ptx_tensor_map *m) {
     return m->box[0] * (uint32_t)m->bits / 8 * box_rows(m);
 }
 
-/* Records, for the time model, the number of bytes of a box that TMA copies, and the first thread
- * block whose shared memory the copy uses. */
+/* Records for the time model how many bytes of a box TMA copies, and the first thread block whose
+ * shared memory the copy uses. */
 static void record_box(const transfer *t) {
     ptx_job *job = ptx_time_running(t->job->warp->block->cluster);
     if (!job) return;
@@ -103,7 +105,7 @@ static void record_box(const transfer *t) {
     job->blocks |= 1u << (t->shared >> RANK_SHIFT & 31);
 }
 
-/* Records a row of the box that lies inside the tensor. */
+/* Records for the time model a row of the box that lies inside the tensor. */
 static void record_row(const transfer *t, uint64_t address) {
     const ptx_tensor_map *m = t->map;
     ptx_cluster *c = t->job->warp->block->cluster;
@@ -145,8 +147,8 @@ static bool taken(ptx_async *j, const ptx_tensor_map *m) {
 }
 
 /* Returns the rank of the thread block whose mbarrier counts the bytes that a multicast copies to
- * block `rank`. With cta_group::2 it is the block of the same pair whose rank has the same lowest
- * bit as the block of the given mbarrier. */
+ * block `rank`. Without cta_group::2 it is this block. With cta_group::2 it is a block of the same
+ * pair: its rank has the lowest bit of the rank in the given mbarrier address. */
 static uint64_t signalled(const ptx_async *j, uint64_t rank) {
     const bool pair = ptx_has(j->inst->opcode, "cta_group::2");
     return pair ? (rank & ~1ull) | (j->barrier >> RANK_SHIFT & 1) : rank;
@@ -252,7 +254,8 @@ static void nothing(ptx_warp *w, const ptx_inst *i) {
 
 #define ROW(pattern, operands, execute)                                                            \
     { pattern, operands, execute, NULL, 0, 0, 0, 0, 0 }
-/* NVIDIA's compilers also write the group after the cache hint. */
+/* NVIDIA's compilers write the cta_group before or after the cache hint, so both orders are
+ * accepted. */
 #define GROUP  "{cta_group::1|cta_group::2}"
 #define TENSOR "cp.async.bulk.tensor.1d|2d|3d|4d|5d."
 static const ptx_row rows[] = {

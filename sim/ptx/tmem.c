@@ -54,8 +54,8 @@ static bool check_columns(ptx_warp *w, const ptx_inst *i, uint32_t columns) {
     return false;
 }
 
-/* Checks that all tcgen05 instructions of a kernel have the same cta_group. With cta_group::2, one
- * warp of each thread block of the pair must allocate the columns of its own block. */
+/* Checks that all tcgen05 instructions of a kernel have the same cta_group. With cta_group::2, a
+ * warp of each thread block of the pair must allocate the columns of its block. */
 static bool check_group(ptx_warp *w, const ptx_inst *i, ptx_tmem *t) {
     const uint8_t group = ptx_has(i->opcode, "cta_group::2") ? 2 : 1;
     if (group == 2 && (!ptx_pair_block(w, i, 0) || !ptx_pair_block(w, i, 1))) return false;
@@ -118,7 +118,7 @@ static void execute_relinquish(ptx_warp *w, const ptx_inst *i) {
 }
 
 /* Names the shapes of tcgen05.ld and tcgen05.st. A shape says which lanes and columns of tensor
- * memory a warp's registers hold. The instruction repeats the shape along the columns. */
+ * memory go to the registers of a warp. An instruction may repeat the shape along the columns. */
 enum shape { S32X32B, S16X64B, S16X128B, S16X256B, S16X32BX2 };
 static const char shape_names[] = "32x32b|16x64b|16x128b|16x256b|16x32bx2|";
 static const uint8_t shape_registers[] = {1, 1, 2, 4, 1}, shape_columns[] = {1, 2, 4, 8, 1};
@@ -128,7 +128,8 @@ typedef struct {
      * accesses. */
     uint32_t lane, column, half;
     enum shape shape;
-    bool packed; /* A register holds the low 16 bits of two neighboring columns. */
+    /* `packed` is true if a register holds the low 16 bits of two neighboring columns. */
+    bool packed;
 } place;
 
 /* Finds the cells of tensor memory that a tcgen05.ld or tcgen05.st accesses. Warp n of a warpgroup
@@ -148,9 +149,9 @@ static bool find_place(ptx_warp *w, const ptx_inst *i, const ptx_operand *addres
     return false;
 }
 
-/* Returns the cell of tensor memory for register r of the thread in lane l. In the shapes with 16
- * lanes of tensor memory, four threads share a lane of tensor memory. With pack::16b or
- * unpack::16b a register has two cells, and `part` tells which. */
+/* Returns the cell of tensor memory for register r of the thread in lane l of the warp. In the
+ * shapes with 16 lanes of tensor memory, four threads share one of these lanes. With pack::16b or
+ * unpack::16b a register corresponds to two cells, and `part` selects one. */
 static uint32_t *cell_of(ptx_warp *w, const ptx_inst *i, const place *p, uint32_t l, uint32_t r,
                          uint32_t part, bool write) {
     const uint32_t each = shape_registers[p->shape], q = r % each;
@@ -183,7 +184,7 @@ static uint32_t register_count(const ptx_inst *i) {
 }
 
 /* Executes tcgen05.ld. The registers get their values at once instead of at tcgen05.wait::ld,
- * because code that Triton compiles reads the registers before the wait. */
+ * because code compiled by Triton reads them before that wait. */
 static void execute_ld(ptx_warp *w, const ptx_inst *i) {
     const uint32_t count = register_count(i);
     place p;

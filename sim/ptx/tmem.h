@@ -1,5 +1,5 @@
-/* Declares tensor memory. Each thread block has 128 lanes of 512 columns, and a cell has 32 bits.
- * An address is a lane times 2^16 plus a column. */
+/* Declares tensor memory. Each thread block has 128 lanes x 512 columns of 32-bit cells. An address
+ * is a lane times 2^16 plus a column. */
 #ifndef SIM_PTX_TMEM_H
 #define SIM_PTX_TMEM_H
 #include "sim.h"
@@ -8,7 +8,7 @@ enum { TMEM_LANES = 128, TMEM_COLUMNS = 512, TMEM_UNIT = 32 };
 typedef struct ptx_tmem {
     uint32_t cell[TMEM_LANES][TMEM_COLUMNS];
     uint8_t written[TMEM_LANES][TMEM_COLUMNS];
-    /* Holds for each 32 columns the number of the allocation that owns them, or 0. */
+    /* `owner` holds for each 32 columns the number of the allocation to which they belong, or 0. */
     uint16_t owner[TMEM_COLUMNS / TMEM_UNIT];
     uint16_t allocations;
     bool relinquished;
@@ -17,15 +17,15 @@ typedef struct ptx_tmem {
 } ptx_tmem;
 
 /* Returns the cell of tensor memory at a lane and a column. Stops the warp with an error and
- * returns NULL if the column is not allocated, or if the program reads a cell that it never wrote.
- */
+ * returns NULL if the column is not allocated, or if the program reads a cell that it never
+ * wrote. */
 uint32_t *ptx_tmem_cell(ptx_warp *w, const ptx_inst *i, uint32_t lane, uint32_t column, bool write);
 /* Returns a cell of the tensor memory of `block`, which is the warp's own thread block or the
  * other block of its pair. */
 uint32_t *ptx_tmem_cell_of(ptx_block *block, ptx_warp *w, const ptx_inst *i, uint32_t lane,
                            uint32_t column, bool write);
-/* Returns thread block 0 or 1 of the pair to which the warp's block belongs (cta_group::2). Two
- * blocks of a cluster are a pair if their ranks differ only in the lowest bit. Stops the warp with
- * an error and returns NULL if there is no such block. */
+/* Returns a thread block of the pair to which the warp's block belongs with cta_group::2: block 0
+ * or 1, as `half` says. Two blocks of a cluster are a pair if their ranks differ only in the lowest
+ * bit. Stops the warp with an error and returns NULL if there is no such block. */
 ptx_block *ptx_pair_block(ptx_warp *w, const ptx_inst *i, uint32_t half);
 #endif

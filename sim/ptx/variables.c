@@ -269,8 +269,8 @@ bool ptx_read_variable(ptx_parser *p, bool is_extern) {
     return true;
 }
 
-/* Reads a parameter of a kernel or function. The parameters of a kernel are in memory that each
- * launch fills. The parameters of a function are in the function's local memory. */
+/* Reads a parameter of a kernel or function. Each launch fills the memory of a kernel's parameters.
+ * The parameters of a function are in the function's local memory. */
 static void read_parameter(ptx_parser *p, ptx_function *f) {
     shape s;
     ptx_token name;

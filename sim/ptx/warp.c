@@ -1,6 +1,6 @@
-/* Runs a warp. Lanes at the same instruction execute it together. If lanes are at several
- * instructions, those at the earliest instruction in the text run first, so that all lanes meet
- * again after a branch. Lanes that only poll an mbarrier let other lanes run first. */
+/* Runs a warp. Lanes at the same instruction execute it together. If lanes are at different
+ * instructions, those at the earliest one in the text run first, so that the lanes meet again after
+ * a branch. Lanes that repeatedly test an mbarrier let other lanes run first. */
 #include "fidelity.h"
 #include "races.h"
 #include "time.h"
@@ -93,9 +93,8 @@ void ptx_leave(ptx_warp *w, uint32_t pc) {
     w->active = 0;
 }
 
-/* Makes all lanes that wait at the instruction `pc` active. Some of these lanes may have waited
- * for other lanes of their member mask. They execute the instruction again, which tests the mask
- * again. */
+/* Activates all lanes that wait at the instruction `pc`. Some of them may still have to wait for
+ * other lanes in their member mask; they execute the instruction again, which repeats the test. */
 static void take(ptx_warp *w, uint32_t pc) {
     for (uint32_t rest = waiting(w); rest; rest &= rest - 1) {
         const uint32_t l = ptx_first(rest);
@@ -123,8 +122,8 @@ void ptx_schedule(ptx_warp *w, bool rotate) {
     w->join = next_wait(w, w->pc + 1);
 }
 
-/* Chooses the lanes that run next, after the active lanes have reached or passed an instruction at
- * which inactive lanes wait. */
+/* Chooses the lanes that run next. The function is called when the active lanes have reached or
+ * passed an instruction at which inactive lanes wait. */
 static void reconverge(ptx_warp *w) {
     if (w->join == w->pc) {
         take(w, w->pc);
@@ -166,12 +165,13 @@ bool ptx_together(ptx_warp *w, const ptx_inst *i, uint32_t members) {
 void ptx_retire(ptx_warp *w, uint32_t lanes) {
     w->live &= ~lanes;
     w->active &= ~lanes;
-    /* Lanes that waited for other lanes try again, because some of those have ended. */
+    /* Some lanes have ended, so lanes that waited for them try again. */
     w->parked = 0;
     ptx_schedule(w, false);
 }
 
-/* `traced` is a constant in each call, so that a warp without a record does not test for it. */
+/* `traced` is a constant in each call. The compiler thus makes a version without the tests for a
+ * record. */
 static inline __attribute__((always_inline)) void run(ptx_warp *w, uint64_t budget, bool traced) {
     const ptx_module *m = w->block->launch->module;
     w->stop = STOP_NO;

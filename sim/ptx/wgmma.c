@@ -1,6 +1,6 @@
-/* Executes wgmma, the matrix product of a warpgroup of four warps. Each warp computes 16 rows. The
- * simulator computes a wgmma only when the program waits for it, and reads the operands only then.
- * A program that overwrites operands too early gets wrong results. */
+/* Executes wgmma, the matrix multiplication of a warpgroup of four warps, each of which computes 16
+ * rows. The simulator reads the operands and computes only when the program waits for the result. A
+ * program that overwrites operands too early therefore gets wrong results. */
 #include "access.h"
 #include "floats.h"
 #include "layout.h"
@@ -15,7 +15,8 @@ typedef struct {
     const ptx_inst *inst;
     /* `a` and `b` are the descriptors of A and B if these operands are in shared memory. */
     uint64_t a, b;
-    /* `race` is the number of the operation for the race detector (races.h), or 0. */
+    /* `race` is the number of this operation for the race detector (races.h), or 0 if races are not
+     * checked. */
     uint32_t group, race;
     bool adds;
 } product;
@@ -72,8 +73,8 @@ static double signs(const product *p) {
     return s;
 }
 
-/* Adds the products in double and rounds the sum once. The simulator does this for element types
- * for which the order and the roundings of the hardware's additions are not known. */
+/* Adds the products in double and rounds the sum once. This is used for element types for which it
+ * is not known how the hardware adds and rounds. */
 static void add_in_double(const product *p, tile *t) {
     const double s = signs(p);
     for (uint32_t m = 0; m < 16; m++)
@@ -84,7 +85,7 @@ static void add_in_double(const product *p, tile *t) {
         }
 }
 
-/* Adds the products of A and B with the same roundings as the hardware. */
+/* Adds the products of A and B with the rounding of the hardware. */
 static void add_as_hardware(const product *p, tile *t, sim_tensor_rule rule) {
     const float s = (float)signs(p);
     sim_tensor_vector a[16], b;
@@ -136,8 +137,8 @@ static void write_sums(ptx_warp *w, const product *p, const tile *t) {
     }
 }
 
-/* Writes 1 to D instead of the product, unless D is an accumulator that is not 0. With 0 in D, some
- * kernels would check their operands. */
+/* Writes 1 to D instead of the product, unless D is an accumulator that is not 0. This is done if
+ * only the time is of interest. With 0 in D, some kernels would do additional work. */
 static void skip(ptx_warp *w, const product *p, tile *t) {
     if (p->adds && ptx_lane(w, &p->inst->op[0].elements[0], 0) != 0) return;
     for (uint32_t m = 0; m < 16; m++)
