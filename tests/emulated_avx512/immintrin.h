@@ -1,7 +1,7 @@
-/* Emulates AVX-512 on processors that have only AVX2. This header takes the place of the compiler's
- * immintrin.h and is included before all sources. If the library SIMDe has an intrinsic with the
- * rounding of the processor, this header uses it. All other intrinsics are loops over lanes. Names
- * and meanings follow Intel's intrinsics guide. */
+/* Emulates AVX-512 on processors with AVX2. The compiler includes this header, in place of its own
+ * immintrin.h, before all sources. Intrinsics that the library SIMDe computes with correct rounding
+ * are taken from SIMDe. All others are loops over lanes. Names and meanings follow Intel's
+ * intrinsics guide. */
 #ifndef BSMM_EMULATED_AVX512_H
 #define BSMM_EMULATED_AVX512_H
 
@@ -16,10 +16,11 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Removes target attributes, so that functions are compiled for this machine's processor. */
+/* This macro removes target attributes, so that all functions are compiled for this machine's
+ * processor. */
 #define target(...)
-/* Reports every processor feature as present to src/base/cpu.c, which asks for features by this
-   builtin. */
+/* src/base/cpu.c asks for features of the processor by this builtin. The macro reports each feature
+ * as present. */
 #define __builtin_cpu_supports(feature) 1
 
 typedef union emu_512 {
@@ -50,8 +51,8 @@ typedef union emu_256 {
 #define EMU_F(x)    ((emu_512){.f = (x)})
 #define EMU_EACH(n) for (int lane = 0; lane < (n); lane++)
 
-/* Emulates masked loads. The emulated loads do not read the memory of lanes outside the mask,
- * because that memory may be unmapped. */
+/* Emulates masked loads. The loop must not read the lanes outside the mask, because their memory
+ * may be unmapped. */
 #define EMU_LOAD(name, vector, member, mask_type, field, lanes)                                    \
     EMU vector emu_##name(mask_type mask, const void *from) {                                      \
         emu_##member r;                                                                            \
@@ -144,8 +145,8 @@ EMU __m512i emu_shuffle_epi32(__m512i a, int order) {
 }
 #define _mm512_shuffle_epi32 emu_shuffle_epi32
 
-/* Emulates vfpclassps. Each bit of `classes`, the immediate operand of the instruction, selects a
-   class of floats, such as quiet NaN or zero. */
+/* Emulates vfpclassps. Each bit of the immediate `classes` selects a class of floats, such as quiet
+ * NaN or zero. The result has a bit for each lane whose float is in a selected class. */
 EMU __mmask16 emu_fpclass_ps(__m512 a, int classes) {
     emu_512 v = {.f = a};
     __mmask16 r = 0;
@@ -237,8 +238,8 @@ EMU int emu_rounding(int immediate) {
     return modes[immediate & 3];
 }
 
-/* This function is not inlined, so that the compiler cannot move code across the changes of the
- * rounding mode. */
+/* This function is not inlined. The compiler could otherwise move computations across the changes
+ * of the rounding mode. */
 static __attribute__((noinline, unused)) __m512 emu_fma_round(__m512 a, __m512 b, __m512 c,
                                                               int immediate) {
     int before = fegetround();
@@ -272,8 +273,8 @@ EMU __m512i emu_madd_epi16(__m512i a, __m512i b) {
 #undef _mm512_madd_epi16
 #define _mm512_madd_epi16 emu_madd_epi16
 
-/* Emulates vdpbf16ps: it adds the odd elements' products first and then the even ones', each with
- * one rounding, and treats subnormals as zero. */
+/* Emulates vdpbf16ps. It adds the product of the odd elements first and then that of the even
+ * elements, each with one rounding. Subnormals count as zero. */
 EMU float emu_flush(float x) {
     return fpclassify(x) == FP_SUBNORMAL ? copysignf(0, x) : x;
 }

@@ -1,5 +1,5 @@
-/* Defines the words of CUDA C that the kernels use, such as __shared__ and __ldg, for a C++
- * compiler. A kernel includes this header before all other headers. */
+/* Defines the words of CUDA C that kernels use, such as __shared__ and __ldg, for a C++ compiler.
+ * It is included before all other headers. */
 #include "machine.h"
 
 #include <assert.h>

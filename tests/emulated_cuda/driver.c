@@ -1,8 +1,9 @@
-/* This is a libcuda.so.1 with one emulated device, whose GPU threads run on the host (machine.h).
- * Device memory is on the heap, and each allocation ends right before an unreadable page. Streams
- * execute work as soon as it is queued. EMULATED_CUDA_MULTIPROCESSORS sets the number of SMs; the
- * default is 6, so few that small GEMMs take several waves of tiles. EMULATED_CUDA_L2_BYTES sets
- * the size of L2 (default 50 MiB); bench rotates operands over four times as much memory. */
+/* This is a libcuda.so.1 with one emulated GPU, whose threads run on the host (machine.h). Device
+ * memory is on the heap, and each allocation ends just before an unreadable page. Work in a stream
+ * is done as soon as it is queued. EMULATED_CUDA_MULTIPROCESSORS sets the number of SMs. The
+ * default of 6 is so small that even small GEMMs take several waves of tiles.
+ * EMULATED_CUDA_L2_BYTES sets the size of L2 (default 50 MiB). bench uses copies of operands that
+ * are together four times as large as L2. */
 #define _GNU_SOURCE
 #include "cuda/runtime/driver.h"
 #include "map.h"
@@ -237,8 +238,7 @@ static uint32_t bytes_of(int type) {
     return type >= 0 && type < (int)sizeof bytes ? bytes[type] : 0;
 }
 
-/* Makes a tensor map. It enforces those rules of the real cuTensorMapEncodeTiled that a GEMM could
- * violate. */
+/* Makes a tensor map. Checks those rules of cuTensorMapEncodeTiled that a GEMM could break. */
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type, uint32_t rank, void *at,
                                 const uint64_t *extents, const uint64_t *strides,
                                 const uint32_t *box, const uint32_t *element_strides,

@@ -1,5 +1,5 @@
-/* Implements graphs and events of the emulated device, for bench. Captured work is executed at
- * once. Launching a graph only advances the device's clock by the time that the captured work
+/* Implements graphs and events of the emulated device, for bench. Work is done while it is
+ * captured. Launching the graph only advances the emulated clock by the time that this work
  * took. */
 #include <stddef.h>
 #include <stdint.h>
@@ -12,8 +12,8 @@
 #undef ENTRY
 #pragma GCC visibility pop
 
-/* These variables hold the time at which capture began, and the emulated time of all launches, in
- * seconds. */
+/* `captured_at` is the time at which the capture began, and `launched` is the emulated time of all
+ * launches, both in seconds. */
 static double captured_at, launched;
 
 static double now(void) {
@@ -24,8 +24,7 @@ static double now(void) {
 
 static int give(void **to, double value) {
     double *kept = malloc(sizeof *kept);
-    if (!kept)
-        return 2; /* The driver returns error 2, CUDA_ERROR_OUT_OF_MEMORY, if no memory is left. */
+    if (!kept) return 2; /* Error 2 is CUDA_ERROR_OUT_OF_MEMORY. */
     *kept = value;
     *to = kept;
     return 0;

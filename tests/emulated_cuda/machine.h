@@ -29,22 +29,23 @@ struct emulated_thread {
 };
 extern emulated_thread *emulated_now;
 
-/* Switches to the fiber of another GPU thread. The function returns when the other GPU threads
-   have run until they wait. */
+/* Switches to the fiber of another GPU thread. Returns after the other threads have run until they
+ * wait. */
 void emulated_give_way(void);
 
 /* Exchanges a value among all lanes of a warp. Returns the values of all lanes, which are valid
  * until the next exchange. */
 const uint64_t *emulated_exchange(uint64_t value);
 
-/* Exchanges up to 3 words at once, or none. Element 32 i + l of the result is word i of lane l.
- * One lane calls `work` with these values and `argument` after all lanes have entered the exchange
- * and before any lane returns from it. */
+/* emulated_exchange_words exchanges `count` words (0 to 3) among all lanes of a warp. Element 32 i
+ * + l of its result is word i of lane l. After all lanes have called it and before it returns, one
+ * lane calls `work` with these words and `argument`. */
 typedef void (*emulated_warp_work)(const uint64_t *values, const void *argument);
 const uint64_t *emulated_exchange_words(const uint64_t *words, uint32_t count,
                                         emulated_warp_work work, const void *argument);
 
-/* Returns memory that all lanes of a warp share. It keeps its contents while it does not grow. */
+/* Returns memory that all lanes of a warp share. Its contents stay until a call asks for more bytes
+ * than before. */
 void *emulated_warp_memory(size_t bytes);
 uint32_t emulated_ballot(bool value);
 
@@ -76,7 +77,7 @@ void emulated_push(emulated_queue queue, std::function<void()> work);
 void emulated_commit(emulated_queue queue);
 void emulated_wait_groups(emulated_queue queue, uint32_t pending);
 
-/* Queues a TMA copy, which is executed at some moment while threads wait. */
+/* Queues a TMA copy. It is executed at an arbitrary moment while threads wait. */
 void emulated_later(std::function<void()> work);
 
 void emulated_mbarrier_init(uint32_t barrier, uint32_t count);

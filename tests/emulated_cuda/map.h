@@ -11,8 +11,8 @@ typedef struct emulated_map {
     uint8_t *address;
     /* `extents` counts elements, and `stride` is the distance of rows in bytes. */
     uint64_t extents[2], stride;
-    /* The box is the tile that one TMA copy moves, in elements. The shared memory's swizzle has 0,
-       32, 64 or 128 bytes. */
+    /* `box` is the size in elements of the tile that one TMA copy moves. `swizzle_bytes` is the
+     * width of the swizzle in shared memory: 0 (none), 32, 64 or 128 bytes. */
     uint32_t box[2], elem_bytes, swizzle_bytes;
 } emulated_map;
 
@@ -23,8 +23,8 @@ extern "C" {
 /* Returns a kernel, or NULL if there is none with this name. */
 void *emulated_find(const char *name);
 
-/* Runs a kernel in clusters of `cluster` thread blocks, one cluster after another. Returns 0 if
- * the kernel's threads wait for each other forever. */
+/* Runs a kernel in clusters of `cluster` thread blocks, one cluster after another. Returns 0 if the
+ * kernel is deadlocked. */
 int emulated_launch(void *kernel, void **arguments, const uint32_t blocks[3],
                     const uint32_t threads[3], uint32_t cluster, uint32_t shared_bytes);
 

@@ -10,9 +10,9 @@ import sys
 text = open(sys.argv[1]).read()
 names = re.findall(r'extern "C" EMULATED_GLOBAL void\s+(\w+)\s*\(', text)
 text = text.replace('extern "C" EMULATED_GLOBAL', "static")
-# Translates the declarations of shared memory. Dynamic shared memory becomes a pointer to the
-# memory whose size the launch sets. Static shared memory becomes one array for each thread block of
-# a cluster.
+# This replaces the declarations of shared memory. Dynamic shared memory becomes a pointer to memory
+# whose size the launch sets. Static shared memory becomes an array with one entry for each thread
+# block of a cluster.
 text = re.sub(r"extern EMULATED_SHARED\s+(?:alignas\(\d+\)\s*)?(\w+)\s+(\w+)\[\];",
               r"\n#define \2 ((\1 *)emulated_shared())\n", text)
 text = re.sub(r"EMULATED_SHARED\s+(?:alignas\((\d+)\)\s*)?(\w+)\s+(\w+)((?:\[[^\]]*\])*);",

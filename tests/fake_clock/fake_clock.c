@@ -1,5 +1,5 @@
-/* This is a clock for LD_PRELOAD. Each reading of it is one second later than the reading before,
- * so that the command redraws its progress bar after every step. */
+/* This is a clock for LD_PRELOAD. Each reading is one second later than the one before, so that the
+ * command redraws its progress bar after every step. */
 #include <time.h>
 
 __attribute__((visibility("default"))) int clock_gettime(clockid_t clock_id, struct timespec *tp) {

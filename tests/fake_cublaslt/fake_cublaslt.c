@@ -1,5 +1,5 @@
-/* This is a fake libcublasLt, with which tests of bench compare bsmm on the emulated device. It
- * offers an algorithm for every type except bf16. Its GEMMs take some time and write nothing. */
+/* This is a fake libcublasLt, with which tests of bench run on the emulated GPU. It offers an
+ * algorithm for every type except bf16. Its GEMMs take some time and write nothing. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

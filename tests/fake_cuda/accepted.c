@@ -1,5 +1,5 @@
-/* Defines driver functions that succeed and do nothing. The library may call them, but no test
- * examines their effect. */
+/* Defines driver functions that do nothing and report success. The library may call them, but the
+ * tests do not depend on them. */
 #define ACCEPT(symbol)                                                                             \
     __attribute__((visibility("default"))) int symbol(void);                                       \
     int symbol(void) {                                                                             \

@@ -1,5 +1,5 @@
-/* Defines one function under the names of all driver functions that fake_cuda.c lacks. It returns
- * the error "not supported". */
+/* Defines the driver functions that fake_cuda.c lacks. All of them return the error "not
+ * supported". */
 enum { CUDA_ERROR_NOT_SUPPORTED = 801 };
 
 int fake_cuda_refuse(void);

@@ -109,8 +109,8 @@ CUresult cuCtxPopCurrent_v2(CUcontext *context) {
     return CUDA_SUCCESS;
 }
 
-/* Makes a driver function return an error if no CUDA context is current, as the real driver does.
- */
+/* Returns from a driver function with an error if no CUDA context is current, as the real driver
+ * does. */
 #define NEED_CONTEXT                                                                               \
     do {                                                                                           \
         if (fake_cuda_state.depth == 0) return CUDA_ERROR_INVALID_CONTEXT;                         \
@@ -183,7 +183,8 @@ CUresult cuMemFree_v2(CUdeviceptr pointer) {
     return released ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Attributes of an unknown address keep their initial values, as with the real driver. */
+/* For an address that it does not know, the driver leaves the attributes unchanged, as the real
+ * driver does. */
 CUresult cuPointerGetAttributes(unsigned int count, int *attributes, void **values,
                                 CUdeviceptr pointer) {
     FAIL_IF_TOLD;

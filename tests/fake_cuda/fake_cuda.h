@@ -7,9 +7,11 @@
 
 typedef struct fake_cuda {
     fake_driver driver;
-    int capability; /* Holds the compute capability times 10; initially it is 90, i.e. 9.0. */
-    int depth;      /* Counts the contexts that were pushed and not popped. */
-    /* Holds the configuration of the last launch, whose attributes are copied to `attributes`. */
+    /* `capability` is the compute capability times 10. It begins as 90, i.e. 9.0. */
+    int capability;
+    int depth; /* `depth` counts the contexts that were pushed and not yet popped. */
+    /* Holds the configuration of the last launch. `attributes` is a copy of the attributes to which
+     * it points. */
     CUlaunchConfig config;
     CUlaunchAttribute attributes[4];
 } fake_cuda;

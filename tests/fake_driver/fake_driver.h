@@ -15,10 +15,11 @@ typedef struct fake_driver {
     int failure; /* `failure` is the error that the failing call returns. */
     /* `free_bytes` is the free device memory in bytes that the fake driver reports. */
     size_t free_bytes;
-    int allocations; /* Counts the allocations that were not freed. */
+    int allocations; /* `allocations` counts the allocations that were not freed. */
     int loads, launches, waits;
-    char image[16]; /* Holds the first bytes of the last module that was loaded. */
-    /* `owner` is the number of the device that owns all memory, as the fake driver reports it. */
+    char image[16]; /* `image` holds the first bytes of the last module that was loaded. */
+    /* `owner` is the number of the device that owns memory. The fake driver reports it for all
+     * memory. */
     int owner;
 } fake_driver;
 
@@ -29,16 +30,16 @@ bool fake_is_told_to_fail(const fake_driver *driver, const char *function);
         if (fake_is_told_to_fail(&(driver), __func__)) return (driver).failure;                    \
     } while (0)
 
-/* Returns NULL if `bytes` is more than the free memory. */
+/* Allocates memory. Returns NULL if `bytes` is more than the free memory. */
 void *fake_allocate(fake_driver *driver, size_t bytes);
 
-/* Returns false if no allocation begins at the address. */
+/* Frees memory. Returns false if no allocation begins at the address. */
 bool fake_release(fake_driver *driver, const void *begin);
 
 bool fake_is_device_memory(const void *address);
 
-/* Counts a loaded module, keeps the first bytes of its image, and returns a handle of the module.
- * The caller may free the image after this call, so the fake driver does not keep its address. */
+/* Counts a loaded module, copies the first bytes of its image, and returns a handle of the module.
+ * The caller may free the image afterwards. */
 void *fake_load(fake_driver *driver, const void *image);
 
 #endif

@@ -165,12 +165,12 @@ hipError_t hipMemsetAsync(void *to, int value, size_t bytes, hipStream_t stream)
     return hipSuccess;
 }
 
-/* The fake driver reports type 0 for addresses that it did not allocate. */
+/* The fake driver reports memory type 0 for addresses that it did not allocate. */
 hipError_t hipDrvPointerGetAttributes(unsigned int count, int *attributes, void **values,
                                       void *pointer) {
     FAIL_IF_TOLD;
     const fake_hip *f = &fake_hip_state;
-    /* These are HIP's own values of hipMemoryTypeDevice, from version 6 on and before. */
+    /* hipMemoryTypeDevice is 2 from HIP 6 on, and 1 before. */
     const int type = f->version >= 60000000 ? 2 : 1;
     const bool known = fake_is_device_memory(pointer);
     for (unsigned int k = 0; k < count; k++) {

@@ -7,10 +7,12 @@
 
 typedef struct fake_hip {
     fake_driver driver;
-    int minor;   /* The architecture is gfx9 followed by `minor`; initially 4, i.e. gfx94x. */
-    int version; /* The driver reports this version of the runtime; 60300000 means 6.3. */
+    /* The architecture is "gfx9" followed by the digit `minor`. It begins as 4, i.e. gfx94x. */
+    int minor;
+    /* `version` is the version of the runtime that the driver reports. 60300000 means 6.3. */
+    int version;
     int current; /* `current` is the number of the current device. */
-    int finds;   /* Counts the searches for functions in modules. */
+    int finds;   /* `finds` counts the searches for functions in modules. */
     /* These members hold the configuration of the last launch. */
     unsigned int grid[3], block[3], shared_bytes;
     void *stream;

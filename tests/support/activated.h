@@ -1,4 +1,4 @@
-/* Declares a product of mxfp8 and mxfp4 with an epilogue. */
+/* Declares a product of mxfp8 and mxfp4 with an epilogue, which several tests use. */
 #ifndef BSMM_TEST_ACTIVATED_H
 #define BSMM_TEST_ACTIVATED_H
 

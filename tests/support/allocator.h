@@ -14,9 +14,8 @@
 #    endif
 #endif
 
-/* This program can replace malloc only with glibc and without a sanitizer, because the replacement
- * must call the original malloc by a second name. Only glibc offers such a name, and sanitizers
- * replace malloc themselves. */
+/* Replacing malloc requires a second name for the C library's malloc, which only glibc has.
+ * Sanitizers replace malloc themselves, so it is not replaced with them. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(SANITIZED)
 
 void *libc_malloc(size_t bytes) __asm__("__libc_malloc");
@@ -37,7 +36,7 @@ static atomic_int counted;
 /* `failing` is the number of the allocation that fails, counted from 1. 0 means that none fails. */
 static int failing;
 
-/* Counts a call. Returns true if it must fail. */
+/* Counts an allocation. Returns true if this allocation must fail. */
 static bool count(void) {
     return atomic_load(&counting) && atomic_fetch_add(&counted, 1) + 1 == failing;
 }
@@ -67,7 +66,8 @@ int counted_posix_memalign(void **memory, size_t alignment, size_t bytes) {
     return *memory ? 0 : ENOMEM;
 }
 
-/* Counts allocations from now on. Allocation number `fails` returns NULL, unless it is 0. */
+/* Starts counting allocations at 0. Allocation number `fails` returns NULL; none fails if `fails`
+ * is 0. */
 static void start_counting(int fails) {
     failing = fails;
     atomic_store(&counted, 0);

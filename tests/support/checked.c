@@ -46,8 +46,8 @@ void checked_free(checked_product *p) {
 }
 
 typedef struct expected {
-    /* `value` is the sum of the terms of a result, and `magnitude` is the sum of their magnitudes.
-     */
+    /* `value` is the sum of the terms of a result, and `magnitude` is the sum of their
+     * magnitudes. */
     double value, magnitude;
 } expected;
 
@@ -81,8 +81,9 @@ static expected *sum_all(const checked_product *p) {
     return all;
 }
 
-/* Returns true if a result is correct. It may differ from the expected value by `slack` and by
- * half a unit in the last place of D's format. It may overflow as this format does. */
+/* Returns true if a result is correct. It may differ from the expected value by `slack` plus half a
+ * unit in the last place of D's format. If the expected value is too large for this format, the
+ * result must overflow as the format defines. */
 static bool close_enough(uint32_t elem, double got, double want, double slack) {
     if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
     bool saturate = bsmm_elem_row(elem)->bits == 8;
@@ -92,7 +93,7 @@ static bool close_enough(uint32_t elem, double got, double want, double slack) {
 }
 
 /* Checks all elements of D. `bound` is the kernel's error bound as a multiple of sum |a||b|. The
- * tolerance also includes the rounding of the expected sum, which is computed in double. */
+ * tolerance is larger by the rounding errors of the expected sum, which is computed in double. */
 static void check(const checked_product *p, const expected *all, const char *kernel, double bound) {
     double *values = test_matrix_values(&p->d);
     double d_global = p->d.m.global_scale ? (double)*p->d.m.global_scale : 1;
@@ -113,7 +114,7 @@ static void check(const checked_product *p, const expected *all, const char *ker
     free(values);
 }
 
-/* Computes the expected values only once, because that is slow. */
+/* The expected values are computed only once for all kernels, because this is slow. */
 void checked_run(checked_product *p) {
     expected *all = sum_all(p);
     int ran = 0;

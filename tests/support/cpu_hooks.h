@@ -1,5 +1,5 @@
-/* Declares functions by which tests change the processor features and the cache size that the
- * library sees. Tests link these functions instead of src/base/cpu_known.c. */
+/* Declares functions by which a test changes the processor features and the cache size that the
+ * library detects. These tests are linked with this code in place of src/base/cpu_known.c. */
 #ifndef BSMM_TEST_CPU_HOOKS_H
 #define BSMM_TEST_CPU_HOOKS_H
 
@@ -9,9 +9,9 @@
  * already exist keep their kernels. */
 void bsmm_cpu_mask_features(uint32_t mask);
 
-/* Makes the library see the processor features `features`, unless a test hides them. 0 removes the
- * added features. A test should add only BSMM_CPU_TWO_PORTS, because code for another missing
- * feature executes missing instructions. */
+/* Makes the library believe that the processor has the features `features`. 0 undoes this. A test
+ * should add only BSMM_CPU_TWO_PORTS, because code for any other missing feature would execute
+ * instructions that the processor lacks. */
 void bsmm_cpu_add_features(uint32_t features);
 
 /* Makes the library see an L2 cache of `bytes` bytes. 0 makes it see the real L2 cache again. */

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-/* choose_by_time and the functions after it are the library's own functions, which this file
- * includes with other names. */
+/* choose_by_time and the declarations after it are functions of the library. They are included here
+ * under other names, so that this file can replace and call them. */
 static const bsmm_wgmma_tile *choose_by_time(const bsmm_product *p, bsmm_wgmma_kind kind,
                                              uint32_t a_elem, uint32_t b_elem);
 static int64_t choose_splits_by_time(const bsmm_wgmma_split *split);
@@ -28,23 +28,24 @@ static int64_t choose_splits_by_time(const bsmm_wgmma_split *split);
 #undef bsmm_wgmma_choose_splits
 
 /* Replaces the library's function of this name in tests. If the environment variable
- * BSMM_TEST_BANDS is set, also small products may have bands of rows. */
+ * BSMM_TEST_BANDS is set, small products may also be computed in bands of rows, as large ones
+ * are. */
 bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits) {
     return getenv("BSMM_TEST_BANDS") || prefers_bands_by_size(p, bits);
 }
 
-/* Replaces the library's function of this name in tests. If the environment variable
- * BSMM_TEST_MIXED is set, also small products may use cuda_sm90a_mixed. If BSMM_TEST_TILE names a
- * tile size of another kernel, no product uses it. */
+/* Replaces the library's function of this name in tests. With the environment variable
+ * BSMM_TEST_MIXED, small products may also use the kernel cuda_sm90a_mixed. If BSMM_TEST_TILE names
+ * a tile of another kernel, no product uses cuda_sm90a_mixed. */
 bool bsmm_small_m_prefers_mixed(double mixed, double packed) {
     if (getenv("BSMM_TEST_MIXED")) return true;
     return !getenv("BSMM_TEST_TILE") && prefers_mixed_by_time(mixed, packed);
 }
 
 /* Replaces the library's function of this name in tests. If the environment variable BSMM_TEST_TILE
- * names a tile size, this function chooses that tile size for all products that it can compute,
- * although another tile size may have a shorter estimated time. If BSMM_TEST_SHOW_DEAL is set, it
- * also prints the parts of K and the cluster tiles that are not split. */
+ * names a tile size, it is used for each product that it can compute, even if another one is
+ * estimated to be faster. If BSMM_TEST_SHOW_DEAL is set, the function also prints the number of
+ * parts of K and how many tiles of clusters are not split. */
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem) {
     const char *only = getenv("BSMM_TEST_TILE");
@@ -63,8 +64,8 @@ const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind 
 }
 
 /* Replaces the library's function of this name in tests. The environment variable BSMM_TEST_SPLITS
- * sets the number of parts into which K is split (split-K), as far as the device has enough SMs
- * and K has enough blocks. */
+ * sets the number of parts into which K is split (split-K). It is reduced if the device has too few
+ * SMs or K too few blocks. */
 int64_t bsmm_wgmma_choose_splits(const bsmm_wgmma_split *split) {
     const char *wanted = getenv("BSMM_TEST_SPLITS");
     if (!wanted) return choose_splits_by_time(split);
@@ -91,9 +92,8 @@ const bsmm_cuda_device *test_cuda_device(void) {
     return NULL;
 }
 
-/* Copies bytes to the device and waits until the copy is complete. The wait is necessary because
- * cuMemcpyHtoD may return before the last bytes arrive, and kernels on other streams do not wait
- * for them. */
+/* Copies bytes to the device and waits until the copy is complete. cuMemcpyHtoD may return before
+ * that, and kernels on other streams do not wait for the copy. */
 void test_cuda_write(const bsmm_cuda_device *device, void *to, const void *from, size_t bytes) {
     TEST_CUDA(device, cuMemcpyHtoD, (uintptr_t)to, from, bytes);
     TEST_CUDA(device, cuStreamSynchronize, NULL);

@@ -1,5 +1,5 @@
-/* Declares functions for tests that need an NVIDIA GPU. They find a GPU, and allocate and copy its
-   memory. */
+/* Declares functions for tests that need an NVIDIA GPU. They find a GPU, allocate its memory and
+ * copy to and from it. */
 #ifndef BSMM_TEST_CUDA_H
 #define BSMM_TEST_CUDA_H
 

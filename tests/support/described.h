@@ -1,4 +1,4 @@
-/* Declares a valid product whose descriptions tests change. */
+/* Declares a valid product. Tests change its descriptions to make them invalid. */
 #ifndef BSMM_TEST_DESCRIBED_H
 #define BSMM_TEST_DESCRIBED_H
 

@@ -6,18 +6,19 @@
 #include "core/backend.h"
 #include "operand.h"
 
-/* Loads a fake driver and returns the address of its state, the symbol `name`. Prints a message and
- * returns NULL if the library is not on LD_LIBRARY_PATH. */
+/* Loads a fake driver and returns the address of its state, which is the library's symbol `name`.
+ * If the library is not on LD_LIBRARY_PATH, prints a message and returns NULL. */
 void *fake_find(const char *library, const char *name);
 
-/* Checks that a device gives all of its free memory and not more, and takes it back. */
+/* Checks that a device can allocate all of its free memory but not more, and that it can free
+ * it. */
 void fake_check_memory(const fake_driver *fake, const bsmm_backend *backend, const void *device);
 
 /* `fake_product` is a product whose operands are in the memory of a fake GPU. */
 typedef struct fake_product {
     const char *device;  /* `device` is a name such as "cuda:0". */
-    test_matrix host[3]; /* Holds the matrices A, B and D in host memory. */
-    bsmm_matrix on[3];   /* Holds the matrices A, B and D in device memory. */
+    test_matrix host[3]; /* `host` holds the matrices A, B and D in host memory. */
+    bsmm_matrix on[3];   /* `on` holds the matrices A, B and D in device memory. */
     float *bias;
     bsmm_matmul_desc desc;
 } fake_product;
@@ -26,7 +27,7 @@ void *fake_upload(const char *device, size_t bytes);
 void fake_product_make(fake_product *p, const char *device);
 void fake_product_free(fake_product *p);
 
-/* Returns the buffers of a run on the stream `stream`, which needs no workspace. */
+/* Returns the buffers of a run on the stream `stream`. There is no workspace. */
 bsmm_buffers fake_product_buffers(const fake_product *p, void *stream);
 
 #endif

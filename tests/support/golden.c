@@ -165,8 +165,8 @@ uint32_t *golden_read(const char *reference, size_t width, size_t count) {
     return values;
 }
 
-/* Returns the file name and byte offset FILE@BYTE that follow the colon in the input of a case, as
-   in "f32:FILE@BYTE". */
+/* Returns the reference FILE@BYTE (file name and byte offset) from the input of a case. The input
+ * has the form "f32:FILE@BYTE". */
 static const char *reference_of(const golden_case *c) {
     const char *colon = strchr(c->input, ':');
     if (colon == NULL) {

@@ -39,8 +39,8 @@ double *golden_inputs(const golden_list *list, const golden_case *c);
    free(). */
 uint32_t *golden_input_codes(const golden_case *c, size_t count);
 
-/* Returns the number that follows `key` in the mode of a case. A mode looks like "rows=7,cols=3".
- */
+/* Returns the number that follows `key` in the mode of a case. A mode is a text such as
+ * "rows=7,cols=3". */
 int64_t golden_param(const golden_case *c, const char *key);
 
 #endif

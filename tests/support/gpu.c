@@ -14,7 +14,7 @@
 
 static const struct {
     const char *name, *image;
-    /* `title` names the kind of GPU in messages. NULL means that tests use this device only if the
+    /* `title` names the kind of GPU in messages. If it is NULL, tests use this device only if the
      * environment variable BSMM_TEST_DEVICE names it. */
     const char *title;
 } devices[] = {
@@ -24,8 +24,8 @@ static const struct {
     {"sim:sm_100", "sm80/words", NULL}, {"sim:sm_120", "sm80/words", NULL},
 };
 
-/* Tells whether `wanted` matches a device's name. `wanted` is the environment variable
-   BSMM_TEST_DEVICE and may be a name, the beginning of a name or a pattern. */
+/* Tells whether the device's name matches `wanted`, the value of the environment variable
+ * BSMM_TEST_DEVICE. `wanted` is a name, the beginning of a name or a pattern. */
 static bool names(const char *wanted, const char *device) {
     const size_t length = strlen(wanted);
     if (fnmatch(wanted, device, 0) == 0) return true;
@@ -38,8 +38,8 @@ bool test_gpu_wants(const char *kind) {
 }
 
 static bool is_there(size_t i) {
-    /* Remembers for each device whether it exists: 0 means not known yet, 1 means no, 2 means yes.
-     */
+    /* `known` remembers for each device whether it exists: 0 means not known yet, 1 means no, 2
+     * means yes. */
     static int known[BSMM_COUNT(devices)];
     const bsmm_gpu_image *image;
     void *memory = NULL;

@@ -8,15 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns the name of the GPU with number `index`, or NULL after the last GPU. "cuda:0" and
- * "hip:0" are in the list if the GPU exists and this build has its kernels. Simulated GPUs such as
- * "sim:gfx942" are slow, so they are in the list only if the environment variable BSMM_TEST_DEVICE
- * names them. A BSMM_TEST_DEVICE that is set excludes all devices that it does not name. */
+/* Returns the name of GPU number `index`, or NULL after the last one. "cuda:0" and "hip:0" are in
+ * the list if the GPU exists and the build has kernels for it. Simulated GPUs such as "sim:gfx942"
+ * are slow, so they are in the list only if the environment variable BSMM_TEST_DEVICE names them.
+ * If it is set, the list contains no other devices. */
 const char *test_gpu_at(uint32_t index);
 
-/* Returns true if tests should use devices of this kind, such as "cpu". If the environment variable
- * BSMM_TEST_DEVICE is set, it names a kind of device or one device, and tests use only this kind or
- * device. */
+/* Returns true if tests should use devices of the kind `kind`, such as "cpu". The environment
+ * variable BSMM_TEST_DEVICE may restrict tests to one kind or one device. */
 bool test_gpu_wants(const char *kind);
 
 /* Skips the running test if there is no GPU to test. The message says why. */

@@ -22,7 +22,7 @@ static void expect_same(const recode_case *c, const char *what, const void *expe
     free(got);
 }
 
-/* Copies a matrix to the device. The caller frees the returned pointers by drop(). */
+/* Copies a matrix to the device. The caller frees the memory by drop(). */
 static bsmm_matrix upload(const test_matrix *t) {
     bsmm_matrix m = t->m;
     m.data = test_gpu_new(device, t->m.data, t->data_bytes);
@@ -52,7 +52,8 @@ static void quantize_alike(const recode_case *c, void *context) {
     drop(&dst);
 }
 
-/* Quantizes to nvfp4 by the default recipe, because this recipe has separate kernels. */
+/* Quantizes to nvfp4 by the default recipe. It is tested separately, because it has its own
+ * kernels. */
 static void quantize_nv(const char *type) {
     rng r = {4};
     recode_case c = {.recipe = "torchao"};
@@ -87,7 +88,8 @@ static void dequantize_alike(const char *from, const char *to, uint32_t kind, ui
     test_matrix_free(&c.dst);
 }
 
-/* Moves scales from row_major to `layout`, with tiles of 3 x 5 if the caller chooses the tiles. */
+/* Moves scales from row_major to `layout`. If the caller of this layout chooses the size of tiles,
+ * they are 3 x 5. */
 static void move_scales(uint32_t layout) {
     rng r = {6};
     bsmm_exec exec = {.struct_size = sizeof exec, .device = device};
@@ -107,8 +109,8 @@ static void move_scales(uint32_t layout) {
     test_matrix_free(&c.dst);
 }
 
-/* Packs a column-major B to the compact packed format. The packed codes must equal those of the
- * same B in row-major order. */
+/* Packs a column-major B to the compact packed form. The bytes must equal those of the same B in
+ * row-major order. */
 static void pack_columns(void) {
     enum { HEADER = 128, ROWS = 24, COLS = 64 };
     rng r = {7};

@@ -11,7 +11,8 @@ enum {
     GROUPED_N = 38,
     GROUPED_K = 160,
     GROUPED_M = 70,
-    GROUPED_TOKENS = 50, /* Counts the rows of A from which groups gather their rows. */
+    /* GROUPED_TOKENS is the number of rows of A from which groups gather their rows. */
+    GROUPED_TOKENS = 50,
     GROUPED_MOST_ROWS = GROUPED_COUNT * GROUPED_M
 };
 
@@ -21,13 +22,13 @@ typedef struct grouped_case {
     uint32_t a_layout, b_layout, d_layout;
     uint32_t orders; /* Bit 0 is set if A is in column order, bit 1 if B is, and bit 2 if D is. */
     int64_t d_ld;
-    /* `a_scale_ld`, `b_scale_ld` and `d_scale_ld` are the strides between the rows or columns of
-     * scales, in scales, in the matrices of the grouped call. */
+    /* `a_scale_ld`, `b_scale_ld` and `d_scale_ld` are the strides of scales in the matrices of the
+     * grouped call. They count scales between neighboring rows, or columns. */
     int64_t a_scale_ld, b_scale_ld, d_scale_ld;
     bool plain; /* `plain` is true if there is no C, bias, factor or epilogue. */
     bool gated;
-    /* Holds the group sizes that the test puts into device memory. If all are 0, the test uses
-     * `extents` as group sizes. */
+    /* `given` holds the group sizes that the test writes to device memory. If all are 0, they are
+     * those in `extents`. */
     int32_t given[GROUPED_COUNT];
     int64_t extents[GROUPED_COUNT];
 } grouped_case;
@@ -58,21 +59,22 @@ bool grouped_is_stack(const grouped_case *c, char matrix);
 int64_t grouped_d_cols(const grouped_case *c);
 
 /* Computes for each group the number of its first row (or column) in the matrices of the grouped
-   call. Returns the sum of all group sizes. */
+ * call, as the sum of the earlier group sizes. Returns the sum of all group sizes. */
 int64_t grouped_starts(const grouped_case *c, int64_t starts[GROUPED_COUNT]);
 
-/* These functions return the position of element (r, c), or of the scale of block (i, j), in a
- * matrix's memory. Positions count elements or scales. */
+/* These functions return the index of element (r, c), or of the scale of block (i, j), in the
+ * memory of a matrix. */
 uint64_t grouped_element_at(const bsmm_matrix *m, int64_t r, int64_t c);
 uint64_t grouped_scale_at(const bsmm_matrix *m, int64_t i, int64_t j);
 
-/* Returns the distance between the scales of one group's matrix and those of the next, in scales.
- * `given` is the distance that the grouped call has; 0 means that no gap separates the matrices. */
+/* Returns the number of scales from the first scale of one group's matrix to that of the next
+ * group's. `given` is this number in the grouped call; 0 means that the matrices follow each other
+ * without gaps. */
 uint64_t grouped_scale_step(const bsmm_operand *o, int64_t given);
 
-/* Points to a function that grouped_visit calls for each element and each scale of a group. `part`
- * is the memory of the group's separate matrix, and `all` is the memory of the grouped call's
- * matrix. `part_at` and `all_at` are the positions of the same element in the two memories. */
+/* A function of this type is called for each element and scale of a group. `part` is the memory of
+ * the group's separate matrix, and `all` is the memory of the grouped call's matrix. `part_at` and
+ * `all_at` are the indices of the element or scale in these two memories. */
 typedef void grouped_visitor(uint32_t elem, void *part, uint64_t part_at, void *all,
                              uint64_t all_at);
 
@@ -85,9 +87,9 @@ void grouped_visit(const grouped_case *c, char matrix, size_t member, grouped_pa
 void grouped_make(const grouped_case *c, grouped_whole *w, grouped_part *parts, rng *r);
 void grouped_free(grouped_part *parts, grouped_whole *w);
 
-/* Checks each kernel that takes the case. The results must be bitwise identical to those of one
- * bsmm_matmul call for each group, and close to dot products in double. Memory that belongs to no
- * group must not be written, whatever the group sizes in device memory are. */
+/* Checks each kernel that accepts the case. The results must be bitwise identical to those of one
+ * bsmm_matmul call for each group, and close to dot products in double. No kernel may write memory
+ * that belongs to no group, whatever group sizes are in device memory. */
 void grouped_check(const grouped_case *c);
 
 #endif

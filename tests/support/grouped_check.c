@@ -12,8 +12,8 @@
 
 enum { G = GROUPED_COUNT, N = GROUPED_N, M = GROUPED_M };
 
-/* `current` and `current_kernel` name the test case that runs and its kernel. The messages of
- * helper functions use them. */
+/* `current` and `current_kernel` name the running test case and its kernel. Functions below print
+ * them in messages. */
 static const char *current, *current_kernel;
 
 static void same(uint32_t elem, void *part, uint64_t part_at, void *all, uint64_t all_at) {
@@ -23,9 +23,9 @@ static void same(uint32_t elem, void *part, uint64_t part_at, void *all, uint64_
                  (unsigned long long)all_at, got, want);
 }
 
-/* Overwrites an element of D that belongs to a group with 0xa5, after `same` has compared the
- * element. When all such elements are overwritten, every byte of D must be 0xa5. Another byte
- * shows that the kernel has written outside the groups. */
+/* Overwrites an element of D with 0xa5 after `same` has compared it. When this is done for all
+ * groups, every byte of D must be 0xa5. Any other byte shows that the kernel has written outside
+ * the groups. */
 static void wipe(uint32_t elem, void *part, uint64_t part_at, void *all, uint64_t all_at) {
     static uint8_t poison[16];
     memset(poison, 0xa5, sizeof poison);
@@ -70,9 +70,9 @@ static bool is_poison(const void *memory, uint64_t bytes, uint64_t *at) {
     return true;
 }
 
-/* Checks that the grouped call wrote the same D as the separate calls. Elements of D that belong
- * to no group must be unchanged. Only the scales after the last row of a group may change, because
- * they are padding. */
+/* Checks that the grouped call wrote the same D as the separate calls. Elements of D that belong to
+ * no group must be unchanged. Scales after the last row of a group are padding and may have
+ * changed. */
 static void check_d(const grouped_case *c, const grouped_whole *w, grouped_part *parts,
                     const char *kernel) {
     const bsmm_group *g = &c->group;
@@ -88,8 +88,8 @@ static void check_d(const grouped_case *c, const grouped_whole *w, grouped_part 
                  (unsigned long long)at);
 }
 
-/* Compares the fp32 results of a group that has no epilogue with dot products that the test
- * computes in double. */
+/* Compares the fp32 results of a group without an epilogue with dot products that the test computes
+ * in double. */
 static void check_sums(const grouped_case *c, const grouped_whole *w, const grouped_part *p,
                        double bound) {
     const int64_t depth = p->a.m.cols, cols = p->d.m.cols;
@@ -113,9 +113,8 @@ static void check_sums(const grouped_case *c, const grouped_whole *w, const grou
     free(d);
 }
 
-/* Computes the product by a plan with B packed in the packed format `form`. The buffers of the run
- * have no pointer to the unpacked B. If `form` is NONE, B is not packed and the function calls
- * bsmm_matmul. */
+/* Computes the product. If `form` is a packed form, B is packed, and the run of the plan gets no
+ * pointer to the unpacked B. If `form` is NONE, the function calls bsmm_matmul. */
 static void run(const grouped_whole *w, uint32_t form) {
     bsmm_matmul_desc desc = w->desc;
     bsmm_plan *plan;

@@ -25,7 +25,7 @@ static int64_t rows_of_group(const grouped_case *c, int g) {
     return c->group.kind == BSMM_GROUP_K || c->group.kind == BSMM_GROUP_BATCH ? M : c->extents[g];
 }
 
-/* Copies the first group's matrix to the other groups if all groups share one matrix. */
+/* If all groups share one matrix, copies the first group's matrix to the other groups. */
 static void share(grouped_part *parts, size_t member, int64_t step) {
     const test_matrix *from = (const test_matrix *)(const void *)((char *)&parts[0] + member);
     for (int g = 1; g < G && step == BSMM_GROUP_SHARED; g++) {
@@ -58,8 +58,8 @@ static void make_part(const grouped_case *c, grouped_part *p, int g, rng *r) {
                      r);
 }
 
-/* Makes a matrix of the grouped call and fills it with 0xa5. An unreadable page follows the
- * matrix, so that an access past its end crashes the test. */
+/* Makes a matrix of the grouped call and fills it with 0xa5. An unreadable page follows the matrix,
+ * so an access past its end crashes the test. */
 static void make_all(const grouped_case *c, const grouped_whole *w, char matrix, bsmm_matrix m,
                      int64_t step, int64_t scale_step, test_matrix *all) {
     bool stack = grouped_is_stack(c, matrix) && step != BSMM_GROUP_SHARED;
@@ -84,7 +84,7 @@ static void make_all(const grouped_case *c, const grouped_whole *w, char matrix,
 }
 
 static void make_values(grouped_whole *w, rng *r) {
-    w->alpha = 0.03125f; /* The alpha is a power of two, so that products by it are exact. */
+    w->alpha = 0.03125f; /* alpha is a power of two, so multiplying by it is exact. */
     w->beta = 0.75f;
     for (int g = 0; g < G; g++) {
         w->alphas[g] = small(r);
@@ -180,8 +180,7 @@ void grouped_make(const grouped_case *c, grouped_whole *w, grouped_part *parts, 
     const bsmm_group *g = &w->group;
     for (int i = 0; i < G; i++)
         make_part(c, &parts[i], i, r);
-    /* D has some rows after the last group, unless the case tests a group size that exceeds the
-     * number of rows. */
+    /* D has three rows after the last group. If the case tests a wrong group size, it has none. */
     int64_t starts[G], total = grouped_starts(c, starts) + (c->given[0] ? 0 : 3);
     bool by_rows = c->group.kind == BSMM_GROUP_ROWS, by_cols = c->group.kind == BSMM_GROUP_K;
     int64_t m = by_rows ? total : M, k = by_cols ? total : K, n = grouped_d_cols(c);

@@ -1,4 +1,4 @@
-/* Finds where the elements and scales of each group lie in the matrices of a grouped call. */
+/* Finds the elements and scales of each group in the matrices of a grouped call. */
 #include "grouped.h"
 
 #include <setjmp.h>
@@ -43,8 +43,8 @@ int64_t grouped_d_cols(const grouped_case *c) {
 static bsmm_operand operand_of(const bsmm_matrix *m) {
     bsmm_matrix plain = *m;
     bsmm_operand o;
-    /* A scale_bytes of 0 makes bsmm_operand_take skip its check of the buffer's size. The check
-     * would fail where the scales of each group are stored separately. */
+    /* With a scale_bytes of 0, bsmm_operand_take does not check the size of the buffer. This check
+     * would fail if each group has its own scales. */
     plain.scale_bytes = 0;
     assert_int_equal(bsmm_operand_take(&plain, "m", &o), BSMM_OK);
     return o;
@@ -67,9 +67,9 @@ uint64_t grouped_scale_step(const bsmm_operand *o, int64_t given) {
     return (uint64_t)(o->m.scale_ld * (by_rows ? o->map.rows : o->map.cols));
 }
 
-/* Locates a group's matrix in the matrix of the grouped call. The group's first element is (row,
- * col). If own_scales is set, the scales of each group are stored separately, and the group's
- * first scale is scale number scale_base of the buffer. */
+/* Locates a group's matrix in the matrix of the grouped call. Its first element is (row, col). If
+ * own_scales is true, each group has scales of its own, and the first of them is scale number
+ * scale_base of the buffer. */
 typedef struct placement {
     int64_t row, col;
     uint64_t element_base, scale_base;
@@ -95,9 +95,9 @@ static void visit_part(const test_matrix *part, const test_matrix *all, const pl
         }
 }
 
-/* Returns the place of group g's matrix in a matrix of the grouped call. If the scales of each
- * group are stored separately, *scales is the number of the group's first scale, and the function
- * adds the number of the group's scales to it. */
+/* Returns the place of group g's matrix in a matrix of the grouped call. If each group has scales
+ * of its own, *scales is the number of the group's first scale, and the function adds the number of
+ * its scales to *scales. */
 static placement place_of(const grouped_case *c, char matrix, int g, const test_matrix *part,
                           const test_matrix *all, int64_t step, int64_t scale_step,
                           uint64_t *scales) {

@@ -1,15 +1,14 @@
-/* Replaces src/amdgpu/host/mfma_choose.c in the library's tests. That file chooses the tile size of
- * AMD kernels and the number of parts into which K is divided (split-K). If the environment
- * variable BSMM_TEST_MFMA is "large", a function here chooses a tile whose name begins with
- * "large", whatever the size of the product is. The environment variable BSMM_TEST_MFMA_PARTS sets
- * the number of parts of K, or the largest possible number if that is smaller. */
+/* Replaces src/amdgpu/host/mfma_choose.c in tests. That file chooses the tile size of AMD kernels
+ * and the number of parts of K (split-K). With BSMM_TEST_MFMA=large in the environment, large tiles
+ * are chosen for all products. The environment variable BSMM_TEST_MFMA_PARTS sets the number of
+ * parts of K, which the possible maximum limits. */
 #include "amdgpu/host/mfma.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* choose_by_estimate and the function after it are the library's own functions, which this file
- * includes with other names. */
+/* choose_by_estimate and the declaration after it are functions of the library. They are included
+ * here under other names, so that this file can replace and call them. */
 static const bsmm_mfma_tile *choose_by_estimate(const bsmm_product *p, const bsmm_mfma_tile *tiles,
                                                 uint32_t count);
 static uint32_t parts_by_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile);

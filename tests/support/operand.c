@@ -71,7 +71,7 @@ bsmm_format format_named(const char *name) {
     return format;
 }
 
-/* Returns a random code of an element. `how` tells whether the code may be NaN or Inf. */
+/* Returns a random code of an element. With FILL_SPECIAL in `how`, it may be NaN or Inf. */
 static uint32_t element_code(uint32_t elem, fill how, rng *r) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     for (;;) {
@@ -98,7 +98,7 @@ static uint32_t scale_code(uint32_t scale, fill how, rng *r) {
         return how == FILL_ORDINARY ? 0x30 + rng_below(r, 16) : rng_below(r, 127);
     if (how == FILL_ORDINARY)
         return bsmm_elem_encode(BSMM_ELEM_F32, 0.5 + (double)rng_below(r, 1000) / 999, true);
-    /* Clearing bits 30 and 23 of a float leaves a magnitude below 1. */
+    /* Clearing bits 30 and 23 gives a float with a magnitude below 1. */
     return (uint32_t)rng_next(r) & 0xbf7fffff;
 }
 

@@ -5,8 +5,8 @@
 
 #include "format/format.h"
 
-/* Holds the state of the random generator splitmix64, which gives the same numbers on every
-   machine. */
+/* Holds the state of the random generator splitmix64. It gives the same numbers on every
+ * machine. */
 typedef struct rng {
     uint64_t state;
 } rng;
@@ -19,11 +19,13 @@ void *guarded_alloc(uint64_t bytes);
 void guarded_free(void *memory, uint64_t bytes);
 
 typedef enum fill {
-    FILL_ORDINARY, /* Fills the matrix with finite elements and with block scales near 1. */
+    /* FILL_ORDINARY fills the matrix with finite elements and with block scales near 1. */
+    FILL_ORDINARY,
     /* FILL_EXTREME fills the matrix with any finite elements and with scales of the whole range,
      * for example 2^-127 and 2^127. */
     FILL_EXTREME,
-    FILL_SPECIAL, /* Fills the matrix with any codes, so elements and scales may be NaN or Inf. */
+    /* FILL_SPECIAL fills the matrix with any codes, so elements and scales may be NaN or Inf. */
+    FILL_SPECIAL,
 } fill;
 
 /* Describes a matrix and owns its memory. */
@@ -33,17 +35,17 @@ typedef struct test_matrix {
     float global;
 } test_matrix;
 
-/* Allocates the memory of a matrix that `shape` describes, and fills its elements and scales as
- * `how` says. The function ignores the pointers of `shape`. A field of `shape` that is 0 has its
- * default meaning in bsmm_matrix. */
+/* Allocates the memory of a matrix with the description `shape`, and fills elements and scales as
+ * `how` says. The pointers in `shape` are ignored. A field of `shape` that is 0 has the default
+ * meaning of bsmm_matrix. */
 void test_matrix_make(test_matrix *t, bsmm_matrix shape, fill how, rng *r);
 void test_matrix_free(test_matrix *t);
 
-/* Describes a row-major matrix without gaps between its rows. */
+/* Returns the description of a row-major matrix without gaps between its rows. */
 bsmm_matrix describe(bsmm_format format, int64_t rows, int64_t cols);
 
-/* Describes rows [first, first + count) of a row-major matrix. Its block scales must be row-major,
- * and row `first` must begin a block. */
+/* Returns the description of rows [first, first + count) of a row-major matrix. Its block scales
+ * must be row-major, and row `first` must be the first row of a block. */
 bsmm_matrix rows_of(const bsmm_matrix *m, int64_t first, int64_t count);
 
 /* Lists the names of all formats: first the element formats, then the presets. */
@@ -61,12 +63,12 @@ uint32_t next_elem(uint32_t elem);
    there is none. */
 bsmm_format format_named(const char *name);
 
-/* Returns the value of element (r, c) times its scales in double. The function uses the
-   definitions of formats and layouts, and none of the library's kernels. */
+/* Returns the value of element (r, c) times its scales in double. It follows from the definitions
+ * of formats and layouts, not from the library's kernels. */
 double test_matrix_value(const test_matrix *t, int64_t r, int64_t c);
 
-/* Returns all values of a matrix, row after row. One call is far faster than a call of
- * test_matrix_value for each value. The caller frees them. */
+/* Returns all values of a matrix, row after row. This is far faster than a call of
+ * test_matrix_value for each value. The caller frees the array. */
 double *test_matrix_values(const test_matrix *t);
 
 #endif

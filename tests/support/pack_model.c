@@ -54,7 +54,7 @@ static int bits_of(const bsmm_operand *o) {
     return (int)bsmm_elem_row(o->m.format.elem)->bits;
 }
 
-/* Returns the largest exponent of the first four block scales of row r. */
+/* Returns the largest exponent among the first four block scales of row r. */
 static int first_top(const bsmm_pack_job *job, const bsmm_operand *o, int64_t r) {
     int top = -127;
     for (int64_t k = 0; k < bsmm_min_i64(BSMM_PACK_GROUP, o->m.cols); k += 32) {
@@ -122,8 +122,8 @@ static void complain(pack_verdict *v, int64_t r, int64_t k, double expected, dou
     v->row = r, v->col = k, v->expected = expected, v->got = got;
 }
 
-/* Returns the largest error that a packed value may have. `scale` is the scale that the packed
- * format stores for the value's 128 elements. Only BSMM_PACK_FAST, which packs mxfp8 to 8 bits,
+/* Returns the largest allowed error of a packed value. `scale` is the scale in the packed format of
+ * the 128 elements to which the value belongs. Only BSMM_PACK_FAST, which packs mxfp8 to 8 bits,
  * may round, and only values that become subnormal. */
 static double slack(const bsmm_pack_job *job, const bsmm_operand *o, double expected,
                     double scale) {
@@ -133,9 +133,9 @@ static double slack(const bsmm_pack_job *job, const bsmm_operand *o, double expe
     return scale * exp2(e4m3 ? -10 : -17);
 }
 
-/* Returns true if 128 elements with the largest magnitude amax have too large a packed scale, so
- * that the elements lose more bits than allowed. Only BSMM_PACK_FAST, which packs mxfp8 with
- * rounding, can choose such a scale. */
+/* Returns true if a packed scale is too large for 128 elements with the largest magnitude amax, so
+ * that they lose more bits than allowed. Only BSMM_PACK_FAST, which packs mxfp8 with rounding, can
+ * choose such a scale. */
 static bool is_coarse(const bsmm_pack_job *job, const bsmm_operand *o, double scale, double amax) {
     double normal = o->m.format.elem == BSMM_ELEM_E4M3 ? 240 : exp2(15);
     if (job->route != BSMM_PACK_FAST || !job->group_scales || amax == 0) return false;

@@ -1,11 +1,11 @@
-/* Declares a product on the CPU and its packed weights B. */
+/* Declares a product on the CPU with packed weights B. */
 #ifndef BSMM_TEST_PACKED_B_H
 #define BSMM_TEST_PACKED_B_H
 
 #include "core/describe.h"
 #include "operand.h"
 
-/* Names the offsets of the header's fields in bytes (docs/PACKING.md). */
+/* Names the byte offsets of fields in the header of packed weights (docs/PACKING.md). */
 enum { HEADER = 128, FORM = 8, VERSION = 16, GLOBAL_KIND = 20, DEVICE = 24, PANELS = 40 };
 enum { FORMAT = 56, ROWS = 72, COLS = 80, GROUPS = 88, BYTES = 96, ZERO = 104 };
 

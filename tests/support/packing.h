@@ -1,5 +1,5 @@
-/* Declares the checks of packed panels that the tests of all packers share. A panel is a few rows
- * of an operand in the order in which a kernel reads them. */
+/* Declares checks that the tests of all packers share. A packer copies a panel, i.e. a few rows of
+ * an operand, into the order in which a kernel reads it. */
 #ifndef BSMM_TEST_PACKING_H
 #define BSMM_TEST_PACKING_H
 
@@ -10,19 +10,19 @@
 
 enum { PACKING_MOST_ROWS = 304 };
 
-/* Says how one packer packs one operand of a product. */
+/* Describes how one packer packs one operand of a product. */
 typedef struct packing {
     bsmm_request request;
     bool is_b;
-    const double *values; /* `values` holds the values that the operand's elements have. */
+    const double *values; /* `values` holds the expected values of the operand's elements. */
     int64_t width, unit, unit_bytes;
-    int64_t form; /* `form` is the layout of panels, if the packer has several. */
+    int64_t form; /* `form` is the layout of panels if the packer has several layouts. */
     void (*pack)(const bsmm_pack_isa *isa, const struct packing *w, int64_t row, int64_t rows,
                  bsmm_panel *to);
 } packing;
 
-/* Holds a packed panel (a few rows of an operand in the order of a kernel), or several packed
- * panels. */
+/* Holds one or more packed panels. A panel is a few rows of an operand in the order in which a
+ * kernel reads it. */
 typedef struct packed {
     uint8_t *units;
     uint64_t bytes;
@@ -30,25 +30,25 @@ typedef struct packed {
     uint8_t wide[PACKING_MOST_ROWS];
 } packed;
 
-/* Describes the product in which the matrix `t` is A, or B if is_b is true. The other operand has
- * the format `other`. */
+/* Describes the packing of the matrix `t`. It is B of a product if is_b is true, otherwise A. The
+ * other operand has the format `other`. */
 void packing_describe(packing *w, const test_matrix *t, const char *other, bool is_b);
 
-/* Packs rows [row, row + rows) into memory that ends before an unreadable page. The function first
- * fills the memory with 0xff. The caller frees the memory by guarded_free. */
+/* Packs rows [row, row + rows) into memory that ends before an unreadable page. The memory is
+ * filled with 0xff first. The caller frees it by guarded_free. */
 packed packing_pack(const bsmm_pack_isa *isa, const packing *w, int64_t row, int64_t rows);
 
 /* Packs the panel of rows that begins at row `row` with each instruction set. Calls check_values
- * for the panel that plain C has packed. Calls check_units to compare the panel of plain C with the
- * panel of each other instruction set. Fails unless all panels have the same factors and the same
- * values of `wide`. */
+ * for the panel that plain C code has packed. Calls check_units to compare it with the panel of
+ * each other instruction set. Fails unless all panels have the same factors and the same values of
+ * `wide`. */
 void packing_check_panel(const packing *w, const test_matrix *t, int64_t row,
                          void (*check_values)(const packing *w, const packed *p,
                                               const test_matrix *t, int64_t row, int64_t rows),
                          void (*check_units)(const packed *plain, const packed *other));
 
-/* Checks that packing all panels of an operand in one call writes the same bytes as packing them
- * one by one. */
+/* Checks that packing all panels of an operand in one call writes the same bytes as one call for
+ * each panel. */
 void packing_check_at_once(const packing *w, const test_matrix *t);
 
 #endif

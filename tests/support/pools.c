@@ -1,5 +1,5 @@
-/* Implements thread pools that run tasks in order, in reverse order, or each task on a thread of
-   its own. */
+/* Implements thread pools. They run tasks in order, in reverse order, or each on a thread of its
+ * own. */
 #include "pools.h"
 
 #include <pthread.h>

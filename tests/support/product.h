@@ -1,5 +1,5 @@
-/* Declares a product with its operands in guarded memory, i.e. memory before an unreadable page.
-   Tests compare kernels by it. */
+/* Declares a product by which tests compare kernels. Its operands end before unreadable pages, so
+ * an access past their end crashes the test. */
 #ifndef BSMM_TEST_PRODUCT_H
 #define BSMM_TEST_PRODUCT_H
 

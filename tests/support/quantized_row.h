@@ -1,4 +1,4 @@
-/* Declares the quantizing of one row, which the tests of recipes look at code by code. */
+/* Declares functions that quantize one row, so that tests can check each code. */
 #ifndef BSMM_TEST_QUANTIZED_ROW_H
 #define BSMM_TEST_QUANTIZED_ROW_H
 
@@ -20,10 +20,10 @@ typedef struct choice {
     const float *amax;
 } choice;
 
-/* Quantizes n values, at most MOST. */
+/* Quantizes n values. n is at most MOST. */
 quantized quantize_row(choice how, const float *values, int64_t n);
 
-/* Returns the scale code of a block that contains amax and zeros. */
+/* Returns the code of the scale of a block that contains amax and zeros. */
 uint32_t scale_of(const char *recipe, const char *format, float amax);
 
 /* Returns the kind of second-level scale (bsmm_global) that a recipe makes. */

@@ -8,13 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Holds one case of the golden recipes (tests/golden/RECIPES-NOTES.md). The set of cases owns the
- * memory that the pointers name. */
+/* Holds one case of the golden recipes (tests/golden/RECIPES-NOTES.md). The pointers are valid
+ * until the set of cases is freed. */
 typedef struct recipe_case {
     char name[32], recipe[32], format[32], options[48], dtype[8];
     int64_t rows, cols;
-    /* These point to the golden bytes of the input and of the expected result. `global` is NULL if
-     * there is no second-level scale. */
+    /* `input` points to the golden bytes of the input, and the other pointers to the expected
+     * result. `global` is NULL if there is no second-level scale. */
     const uint8_t *input, *data, *scales, *global;
     size_t data_bytes, scales_bytes;
 } recipe_case;

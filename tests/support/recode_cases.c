@@ -52,8 +52,8 @@ typedef struct walk {
     rng r;
 } walk;
 
-/* Returns the matrix to quantize in case i. If i is odd, its sizes are multiples of 128, so that
- * GPU kernels see only whole tiles. */
+/* Returns the matrix to quantize in case i. If i is odd, its sizes are multiples of 128, because
+ * GPU kernels treat whole tiles specially. */
 static bsmm_matrix source_of(uint32_t i, rng *r) {
     static const char *const types[] = {"f32", "bf16", "f16"};
     bool whole = i % 2;

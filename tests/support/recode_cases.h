@@ -1,13 +1,12 @@
 /* Declares matrices that tests quantize by every recipe, i.e. by every rule that computes scales.
- * The matrices vary in formats, scale layouts, orders and sizes. */
+ * Their formats, scale layouts, orders and sizes vary. */
 #ifndef BSMM_TEST_RECODE_CASES_H
 #define BSMM_TEST_RECODE_CASES_H
 
 #include "operand.h"
 
 typedef struct recode_case {
-    /* `src` is converted to `dst`. The memory of `dst` is filled with a pattern before the
-     * conversion. */
+    /* The test converts `src` to `dst`. The memory of `dst` is filled with a pattern before. */
     test_matrix src, dst;
     const char *recipe;
     uint32_t flags;

@@ -13,10 +13,10 @@ typedef struct scaled_case {
     int64_t more_cols;
 } scaled_case;
 
-/* Lists products with one tile or several, and with fewer or more loads than the kernel has stages.
- * A tile has 256 x 192 results, or 128 rows and 192, 128 or 64 columns on sm_100, and 128 x 128
- * results on sm_120. The kernel loads 128 elements of K (256 of mxfp4 and nvfp4) into each of its 2
- * to 7 stages. */
+/* Lists products that need one or several tiles, and fewer or more loads than the kernel has
+ * pipeline stages. On sm_100 a tile has 256 x 192 results, or 128 rows and 192, 128 or 64 columns.
+ * On sm_120 it has 128 x 128 results. A load has 128 elements of K (256 of mxfp4 and nvfp4), and
+ * the kernel has 2 to 7 stages. */
 static const scaled_case cases[] = {
     {"mxfp8", "mxfp8", "f32", 3, 4, 64, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
     {"mxfp8", "mxfp8", "f32", 128, 192, 128, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
@@ -40,7 +40,7 @@ static const scaled_case cases[] = {
     {"nvfp4", "nvfp4", "f16", 130, 70, 1569, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"nvfp4", "nvfp4", "f32", 17, 260, 80, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 16},
     {"nvfp4", "nvfp4", "f32", 17, 260, 224, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
-    /* TMA could read these rows, but K and the number of scales are odd. */
+    /* In this product K and the number of scales are odd, although the rows are aligned for TMA. */
     {"mxfp4", "mxfp4", "f32", 40, 60, 95, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 33},
     {"nvfp4", "nvfp4", "f32", 40, 60, 45, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 19},
     {"mxfp8", "mxfp4", "bf16", 130, 260, 768, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
@@ -49,8 +49,8 @@ static const scaled_case cases[] = {
     {"mxfp6_e3m2", "mxfp8", "bf16", 70, 300, 354, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 4},
     {"mxfp4", "mxfp6_e2m3", "f32", 70, 100, 256, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"mxfp6_e3m2", "mxfp4", "f32", 20, 100, 100, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
-    /* On 6 SMs of sm_100, pairs of thread blocks compute these products: each pair has one tile or
-     * two, and its second block has all of its 128 rows or fewer. */
+    /* If sm_100 has 6 SMs, pairs of thread blocks compute these products. Each pair has one or two
+     * tiles, and the second block of a pair has 128 rows or fewer. */
     {"mxfp8", "mxfp8_e5m2", "f32", 140, 1150, 288, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
     {"mxfp4", "mxfp4", "bf16", 130, 570, 1824, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
     {"nvfp4", "nvfp4", "f32", 256, 576, 304, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
@@ -59,8 +59,8 @@ static const scaled_case cases[] = {
 };
 
 /* Lists the products for the kernel cuda_sm100f_scaled_small_m, which takes up to 64 rows of A. On
- * 6 SMs, up to 6 thread blocks divide the K of a tile of 128 columns of D among them. If D has more
- * than 6 such tiles, each thread block computes one tile or two. */
+ * 6 SMs, up to 6 thread blocks share the work for a tile of 128 columns of D by splitting K. If D
+ * has more than 6 such tiles, each thread block computes one or two tiles. */
 static const scaled_case small_m_cases[] = {
     {"mxfp8", "mxfp8", "f32", 1, 1, 1, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
     {"mxfp8", "mxfp8", "f32", 1, 128, 768, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
@@ -100,9 +100,10 @@ static const scaled_case fp8_cases[] = {
     {"fp8_group128", "fp8_block128", "f32", 40, 200, 288, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"fp8_group128", "fp8_group128", "bf16", 70, 1152, 400, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR,
      0},
-    /* K has more sums than a warp has lanes. */
+    /* In this product K has more segments than a warp has lanes. The kernel sums each segment
+     * separately. */
     {"fp8_group128", "fp8_group128", "f32", 20, 30, 8400, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    /* On 6 SMs, pairs of thread blocks compute these products of one or two tiles for each pair. */
+    /* On 6 SMs, pairs of thread blocks compute these products. Each pair has one or two tiles. */
     {"fp8_group128", "fp8_block128", "bf16", 140, 1152, 400, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR,
      0},
     {"fp8_group128", "fp8_group128", "f32", 256, 768, 640, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
@@ -112,8 +113,8 @@ static const scaled_case fp8_cases[] = {
 };
 
 /* Lists the products for the kernel cuda_sm100f_wide. A tile has 128 rows, or 256 rows for a pair
- * of thread blocks, and 64 to 256 columns. Each load has 64 elements of K, of one bf16 part. With
- * extreme scales, packing to bf16 is not exact, and the generic GEMM follows. */
+ * of thread blocks, and 64 to 256 columns. Each load has 64 elements of K of one bf16 part. With
+ * extreme scales, packing to bf16 is not exact, so another kernel computes the product. */
 static const scaled_case wide_cases[] = {
     {"bf16", "bf16", "f32", 1, 1, 1, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 7},
     {"bf16", "bf16", "f32", 128, 256, 64, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
@@ -136,14 +137,14 @@ static const scaled_case wide_cases[] = {
     {"bf16", "nvfp4", "f32", 33, 70, 96, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"f32", "bf16", "f32", 33, 70, 90, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"f32", "f16", "f32", 20, 70, 150, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    /* On 6 SMs, pairs of thread blocks compute these products of one or two tiles for each pair. */
+    /* On 6 SMs, pairs of thread blocks compute these products. Each pair has one or two tiles. */
     {"bf16", "bf16", "f32", 140, 1150, 140, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"bf16", "mxfp4", "bf16", 256, 768, 576, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
 };
 
 /* Lists the products for the kernel cuda_sm100f_wide_groups. A tile has 128 rows, or 256 rows for a
- * pair of thread blocks, and 64, 128 or 256 columns. Each 128 elements of K have a sum of their own
- * and two loads for each pair of bf16 parts. */
+ * pair of thread blocks, and 64, 128 or 256 columns. The kernel sums each 128 elements of K
+ * separately, and loads them in two parts for each pair of bf16 parts. */
 static const scaled_case wide_groups_cases[] = {
     {"bf16", "fp8_block128", "f32", 128, 128, 128, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"bf16", "fp8_block128", "bf16", 300, 260, 776, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
@@ -158,8 +159,8 @@ static const scaled_case wide_groups_cases[] = {
     {"fp8_block128", "fp8_group128", "f32", 20, 70, 288, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"bf16", "fp8_block128", "f32", 20, 70, 288, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"fp8_block128", "mxfp8", "f32", 20, 70, 96, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 0},
-    /* On 6 SMs, pairs of thread blocks compute these products of one or two tiles for each pair.
-     * The last sum of the first product has only one load. */
+    /* On 6 SMs, pairs of thread blocks compute these products. Each pair has one or two tiles. The
+     * last 128 elements of K of the first product are incomplete and need only one load. */
     {"bf16", "fp8_block128", "f32", 140, 1152, 320, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"fp8_group128", "bf16", "bf16", 256, 768, 400, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR, 0},
     {"f16", "fp8_group128", "f16", 130, 700, 200, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},

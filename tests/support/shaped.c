@@ -1,7 +1,7 @@
 #include "shaped.h"
 
-/* Clears the sign bit of each element. Elements of 6 bits share bytes, so only some of them lose
- * their signs. */
+/* Clears the sign bit of each element. Elements of 6 bits share bytes, so only some of them become
+ * positive. */
 static void clear_signs(test_matrix *t) {
     const uint32_t bits = bsmm_elem_row(t->m.format.elem)->bits, bytes = bits <= 8 ? 1 : bits / 8;
     uint8_t *data = t->m.data;
@@ -9,7 +9,7 @@ static void clear_signs(test_matrix *t) {
         data[i] &= bits == 4 ? 0x77 : i % bytes == bytes - 1 ? 0x7f : 0xff;
 }
 
-/* Writes e8m0 scales from 2^-7 to 1 along the blocks of each row. */
+/* Writes e8m0 scales that grow from 2^-7 to 1 along the blocks of each row. */
 static void let_scales_grow(test_matrix *t) {
     const uint64_t blocks = (uint64_t)t->m.cols / 32;
     uint8_t *scales = t->m.scales;

@@ -1,5 +1,5 @@
-/* Declares operands for which the rounding errors of dot products are typical, have one sign, or
- * grow along K. */
+/* Declares operands of three kinds. They make the rounding errors of dot products typical, of one
+ * sign, or growing along K. */
 #ifndef BSMM_TEST_SHAPED_H
 #define BSMM_TEST_SHAPED_H
 
@@ -10,8 +10,8 @@ typedef enum test_shape {
     /* SHAPE_POSITIVE makes random elements without signs, so that the errors of truncated sums add
      * up. */
     SHAPE_POSITIVE,
-    /* Makes elements without signs and e8m0 block scales that grow along K from 2^-7 to 1. Scales
-     * of other formats do not grow. */
+    /* SHAPE_GROWING makes elements without signs and e8m0 block scales that grow along K from 2^-7
+     * to 1. Scales of other formats do not grow. */
     SHAPE_GROWING,
     SHAPES
 } test_shape;

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-/* Returns the name of the device with number `index` among the devices whose memory is host
- * memory, or NULL after the last one. Device 0 is the cpu. *count receives the number of these
+/* Returns the name of host device number `index`, or NULL after the last one. A host device is
+ * one whose memory is host memory, and number 0 is the cpu. *count receives the number of host
  * devices. */
 static const char *host_device_at(uint32_t index, uint32_t *count) {
     static char name[32];
@@ -28,8 +28,8 @@ static const char *host_device_at(uint32_t index, uint32_t *count) {
     return found;
 }
 
-/* Returns the name of the device with number `index`. The devices whose memory is host memory have
- * the first numbers, and the GPUs follow. */
+/* Returns the name of device number `index`. Devices whose memory is host memory have the first
+ * numbers, and GPUs have the following ones. */
 static const char *device_at(uint32_t index) {
     uint32_t count;
     const char *host = host_device_at(index, &count);
@@ -83,14 +83,13 @@ int test_walk_least(int on_the_cpu) {
     return test_gpu_wants("cpu") ? on_the_cpu : 0;
 }
 
-enum {
-    CANARY = 256
-}; /* The test writes a pattern to this many bytes after each buffer. A change of the pattern shows
-      that a kernel has written past the buffer. */
+/* A test fills CANARY bytes after each buffer with a pattern. If the pattern changes, a kernel has
+ * written past the end of the buffer. */
+enum { CANARY = 256 };
 
-/* Holds all buffers of a product in one allocation, because one allocation is far faster than
- * several. If BSMM_TEST_EXACT is set or the GPU is simulated, each buffer has its own allocation
- * instead. compute-sanitizer and the simulators then find an access outside an allocation. */
+/* Holds all buffers of a product in one allocation, which is far faster than several. With
+ * BSMM_TEST_EXACT in the environment, and on simulated GPUs, each buffer has its own allocation, so
+ * that compute-sanitizer or the simulator finds accesses past its end. */
 typedef struct arena {
     const char *device;
     bool exact_sizes;

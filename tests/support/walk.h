@@ -14,20 +14,20 @@ typedef struct test_walk {
      * and kernel, and to NULL at the end. */
     bsmm_matmul_desc *desc;
     uint32_t device, kernel;
-    bsmm_explanation e; /* Holds the library's explanation of the current kernel. */
+    bsmm_explanation e; /* `e` is the library's explanation of the current kernel. */
 } test_walk;
 
 test_walk test_walk_begin(bsmm_matmul_desc *desc);
 bool test_walk_next(test_walk *walk);
 bool test_walk_on_cpu(const test_walk *walk);
 
-/* Returns the number of cpu kernels that a test may expect. The result is 0 if the environment
- * variable BSMM_TEST_DEVICE excludes the cpu, else the argument. */
+/* Returns how many cpu kernels a test may expect: 0 if the environment variable BSMM_TEST_DEVICE
+ * excludes the cpu, else `on_the_cpu`. */
 int test_walk_least(int on_the_cpu);
 
-/* Runs bsmm_matmul on the device that `desc` names. The operands are in host memory; for a GPU the
- * function copies them to device memory and copies D back. It fails the test if the GPU changed
- * memory after D's buffers. */
+/* Runs bsmm_matmul on the device that `desc` names. The operands are in host memory. For a GPU, the
+ * function copies them to device memory and copies D back, and fails the test if memory past the
+ * end of D's buffers has changed. */
 bsmm_status test_multiply(const bsmm_matmul_desc *desc);
 
 #endif

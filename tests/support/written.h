@@ -5,14 +5,15 @@
 
 #include "bsmm.h"
 
-/* Counts the files and folders in a folder, including hidden ones. */
+/* Returns the number of files and folders in a folder, including hidden ones. */
 unsigned entries_in(const char *folder);
 /* Makes a folder in the temporary folder, with a file "x" that contains "old". Returns the path of
  * "x". */
 const char *make_folder(const char *name);
 /* Fails the test unless the file at `path` contains the text "old". */
 void expect_old(const char *path);
-/* Returns a safetensors writer with a tensor "t" of `count` floats, after bsmm_writer_begin. */
+/* Returns a safetensors writer that is ready to write a tensor "t" of `count` floats, i.e. after
+ * bsmm_writer_begin. */
 bsmm_writer *begin_one(const char *path, int64_t count);
 
 #endif

@@ -1,7 +1,8 @@
 #ifndef BSMM_CUDA_PTX_GRID_H
 #define BSMM_CUDA_PTX_GRID_H
 
-/* These two functions wait for no other grid, because emulated grids run one after another. */
+/* On a GPU these two functions wait for the previous grid. They do nothing here, because emulated
+ * grids run one after another. */
 static inline void ptx_grid_wait(void) {}
 static inline void ptx_grid_release_next(void) {}
 static inline uint32_t ptx_grid_mapa(uint32_t address, uint32_t rank) {

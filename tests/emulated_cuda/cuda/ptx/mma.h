@@ -19,8 +19,8 @@ static inline void emulated_mma_vector(const uint64_t *registers, sim_tensor_vec
     sim_tensor_prepare(to, values, 16, SIM_TENSOR_LEAST_BF16);
 }
 
-/* Prepares the 16 rows of A, of which lane 4 g + t holds parts of rows g and g + 8. Word i of a
- * lane belongs to row g + 8 i. */
+/* Prepares the 16 rows of A. Lane 4 g + t holds parts of rows g and g + 8: its word i belongs to
+ * row g + 8 i. */
 static inline void emulated_mma_rows(const uint64_t *values, sim_tensor_vector *rows) {
     for (uint32_t i = 0; i < 16; i++)
         emulated_mma_vector(values + 32 * (i / 8) + 4 * (i % 8), &rows[i]);

@@ -1,5 +1,5 @@
 /* Declares conversions of float formats of at most 16 bits. They use the library's tables of
-   formats. */
+ * formats. */
 #ifndef EMULATED_CUDA_PTX_VALUES_H
 #define EMULATED_CUDA_PTX_VALUES_H
 
@@ -17,8 +17,8 @@ static inline uint32_t emulated_pair(uint32_t elem, uint32_t bits, double high, 
     return emulated_encode(elem, high) << bits | emulated_encode(elem, low);
 }
 
-/* Applies f to the lower 16 bits of the registers and to their upper 16 bits, and returns the
- * results as a pair of 16-bit floats. */
+/* Applies f to the lower and to the upper 16 bits of the registers, and returns the two results as
+ * a pair of 16-bit floats. */
 template <typename F>
 static inline uint32_t emulated_halves(uint32_t elem, uint32_t a, uint32_t b, uint32_t c, F f) {
     double part[2];

@@ -11,8 +11,8 @@ static inline void ptx_wgmma_commit(void) {
 }
 #define PTX_WGMMA_WAIT(pending) emulated_wait_groups(EMULATED_PRODUCTS, pending)
 
-/* Makes the descriptor of a tile in shared memory, with 18 bits of its address, as the wgmma
- * instruction has them. The tile is always in the thread block's own shared memory. */
+/* Makes the descriptor of a tile in shared memory. It contains the low 18 bits of the tile's
+ * address, as for wgmma. The tile must be in the thread block's own shared memory. */
 static inline uint64_t ptx_wgmma_descriptor(uint32_t address) {
     assert(address % 1024 == 0);
     return (address & 0x3FFFF) >> 4;
@@ -40,8 +40,8 @@ static inline bool emulated_wgmma_is_wide(char type) {
     return type == 'b' || type == 'f';
 }
 
-/* Returns the exponent of the smallest normal number of the type of A and B, because tensor cores
-   align products by this exponent. */
+/* Returns the exponent of the smallest normal number of the type of A and B. The emulated tensor
+ * core needs it to align products. */
 static inline int emulated_wgmma_least(char type) {
     return type == 'b'   ? SIM_TENSOR_LEAST_BF16
            : type == 'f' ? SIM_TENSOR_LEAST_F16
@@ -149,9 +149,9 @@ static inline void emulated_wgmma_words_prepare(const uint64_t *values, const vo
         emulated_wgmma_plain_row(o->b, i, &to[16 + i]);
 }
 
-/* Emulates wgmma with bf16 operands and A in registers. `a` holds this thread's four words of its
- * warp's 16 rows of A. The words are read only when a thread waits for the wgmma, as hardware may
- * do, so a kernel that changes them too early gives wrong results. */
+/* Emulates wgmma with bf16 operands and A in registers. `a` holds this thread's four words of the
+ * 16 rows of A of its warp. The words are read only when a thread waits for the wgmma, as on
+ * hardware. A kernel that changes them too early therefore gets wrong results. */
 static inline void emulated_wgmma_words(float *d, const uint32_t *a, uint64_t b, uint32_t add,
                                         uint32_t n) {
     const uint64_t mine[2] = {uint64_t(a[2]) << 32 | a[0], uint64_t(a[3]) << 32 | a[1]};

@@ -1,5 +1,5 @@
-/* Takes the place of the header cuda/ptx/wgmma_one.h of the kernels and is included once for each
- * wgmma instruction. The emulated instruction is executed when a thread waits for it. */
+/* Replaces the kernels' header cuda/ptx/wgmma_one.h, which is included once for each wgmma
+ * instruction. The emulated instruction is executed when a thread waits for it. */
 #ifdef WGMMA_WORDS
 static inline void WGMMA_NAME(float *d, const uint32_t *a, uint64_t b, uint32_t add) {
     emulated_push(EMULATED_PRODUCTS, [=] { emulated_wgmma_words(d, a, b, add, WGMMA_N); });
