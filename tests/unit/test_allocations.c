@@ -34,9 +34,9 @@ static void test_every_allocator_counts(void **state) {
     assert_int_equal(found, 5);
 }
 
-/* Each CPU kernel takes at least one of these products. M and the number of threads vary, so that
- * every way to divide the work among threads occurs. FILL_EXTREME makes scales that exceed fp32's
- * range. */
+/* Each CPU kernel accepts at least one of these products. M and the number of threads vary, so that
+ * every way to divide the work among threads occurs. FILL_EXTREME makes scales outside the range of
+ * fp32. */
 static const struct {
     const char *a, *b, *d;
     int64_t m;
@@ -60,8 +60,8 @@ static const struct {
 
 enum { N = 140, K = 300, MOST_KERNELS = 32 };
 
-/* Tells for each kernel, in the order of bsmm_explain, whether a product has run it and whether
- * this processor lacks it. */
+/* Tells for each kernel, in the order of bsmm_explain, whether a product has run on it (`ran`) and
+ * whether this processor cannot run it. */
 typedef struct seen {
     bool ran[MOST_KERNELS], absent[MOST_KERNELS];
     char names[MOST_KERNELS][32];
@@ -114,8 +114,8 @@ static void *room(uint64_t bytes) {
     return aligned_alloc(64, (bytes + 64) / 64 * 64);
 }
 
-/* Returns the number of allocations of the second run of a plan. The first run does not count,
- * because it starts threads and fills tables that exist once per process. */
+/* Returns the number of allocations of the second run of a plan. The first run may allocate,
+ * because it starts threads and fills tables of the process. */
 static int allocations_of(const product *p) {
     bsmm_plan *plan;
     if (bsmm_plan_create(&p->desc, &plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());

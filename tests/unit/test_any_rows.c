@@ -1,7 +1,7 @@
 /* Tests plans with the flag BSMM_MATMUL_ANY_ROWS. Each run of such a plan chooses the number of
- * rows of A, up to a maximum. The rows of D that a run writes must be bitwise identical to those
- * of a product with the maximum number of rows. The run must not write later rows of D, and must
- * survive any number of rows that it reads from device memory. */
+ * rows of A, up to a maximum. The rows of D that it writes must be bitwise identical to those of a
+ * run with the maximum, and it must not write other rows. If the number of rows is in device
+ * memory, any value there must be safe. */
 #include "core/describe.h"
 #include "operand.h"
 
@@ -17,7 +17,7 @@ enum { MOST = 70, N = 45, K = 420 };
 typedef struct fixture {
     test_matrix a, b, d;
     bsmm_matmul_desc desc;
-    uint8_t *whole; /* Holds D of the product with the maximum number of rows of A. */
+    uint8_t *whole; /* `whole` holds D of the product with the maximum number of rows of A. */
     uint8_t *whole_scales;
 } fixture;
 
@@ -102,7 +102,7 @@ static void check_kernel(fixture *f, const char *kernel) {
         assert_int_equal(run(plan, f, counts[i], NULL), BSMM_OK);
         check(f, kernel ? kernel : "any kernel", counts[i]);
     }
-    /* The number of rows in device memory overrides the number 3, which the host passes. */
+    /* The host passes 3 rows. The number of rows in device memory overrides this. */
     for (size_t i = 0; i < BSMM_COUNT(found); i++) {
         assert_int_equal(run(plan, f, 3, &found[i].given), BSMM_OK);
         check(f, kernel ? kernel : "any kernel", found[i].means);
@@ -210,8 +210,8 @@ static void test_broken_rules(void **state) {
     fixture_free(&f);
 }
 
-/* Tests that a kernel whose operands are in device memory refuses BSMM_MATMUL_ANY_ROWS, unless the
- * kernel's `.features` contain support for it. */
+/* Tests that bsmm refuses BSMM_MATMUL_ANY_ROWS for a kernel with operands in device memory, unless
+ * the kernel's `.features` say that it supports the flag. */
 static void test_refusals(void **state) {
     (void)state;
     static const bsmm_backend elsewhere = {.name = "elsewhere"};

@@ -1,5 +1,5 @@
-/* Tests that a row of D is bitwise identical for every M, although the library uses a different
- * kernel for few rows of A than for many. The test covers every pair of formats, with ordinary and
+/* Tests that a row of D is bitwise identical for every M, although the library uses different
+ * kernels for few rows of A and for many. The test covers every pair of formats, with ordinary and
  * with extreme scales. */
 #include "operand.h"
 
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* AddressSanitizer makes the test slow, so the test tries fewer values of M with it. */
+/* With AddressSanitizer the test is slow, so it tries fewer values of M. */
 #ifdef __SANITIZE_ADDRESS__
 enum { WALKED = 18 };
 #else
@@ -26,11 +26,11 @@ static const char *const formats[] = {
 
 typedef struct fixture {
     test_matrix a, b, d;
-    float *whole; /* Holds D of the product with all rows of A. */
+    float *whole; /* `whole` holds D of the product with all rows of A. */
 } fixture;
 
-/* Replaces every `every`-th scale by an extreme one, such as zero or NaN. Some of the replaced
- * scales belong to blocks whose elements are all zero. */
+/* Replaces every `every`-th scale by an extreme one, such as zero or NaN. Some of these scales
+ * belong to blocks of zeros. */
 static void sprinkle(test_matrix *t, int64_t every, rng *r) {
     static const uint32_t codes[][4] = {
         [BSMM_SCALE_E8M0] = {0, 254, 60, 0xff},

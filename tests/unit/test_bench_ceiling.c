@@ -1,7 +1,7 @@
-/* Tests the ceilings of bench, i.e. the best rates that probes (loops that measure an arithmetic
- * unit or memory) reach. The machine of the test is simulated and may be busy while a probe runs.
- * bench must repeat a measurement with too slow a probe, so that no product is reported above its
- * ceiling. */
+/* Tests the ceilings of bench. A ceiling is the best rate that a probe reaches, i.e. a loop that
+ * measures an arithmetic unit or memory. The machine in this test is simulated and may be busy
+ * while a probe runs. bench must repeat a measurement whose probe was too slow, so that it never
+ * reports a product above its ceiling. */
 #include "../../bench/ceiling.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
@@ -12,8 +12,8 @@
 
 enum { ROWS = 3, FAILURE = 7 };
 
-/* Holds the rates that the simulated machine gives to the probe and to the product in one
- * measurement for row `row` of bench's output. All rates in this test have an arbitrary unit. */
+/* Holds the rates of the probe and of the product that the simulated machine reaches in one
+ * measurement of row `row` of bench's output. The unit of all rates in this test is arbitrary. */
 typedef struct moment {
     size_t row;
     double probe, product;
@@ -22,8 +22,8 @@ typedef struct moment {
 typedef struct machine {
     const moment *moments;
     size_t count, next;
-    /* `product` is the rate of the matrix product in the last measurement. `kept` has for each row
-     * of bench's output the rate of the product that bench reported. */
+    /* `product` is the rate of the product in the last measurement. `kept` holds for each row of
+     * the output the rate that bench reported. */
     double product, kept[ROWS];
 } machine;
 
@@ -43,8 +43,8 @@ static void keep(void *context, size_t row) {
     m->kept[row] = m->product;
 }
 
-/* Lets bench measure all output rows on a simulated machine that reaches the rates of `moments`,
- * one after another. Fails unless bench used all moments, i.e. unless it measured as often as the
+/* Makes bench measure all rows of its output on a simulated machine that reaches the rates of
+ * `moments`, one after another. Fails unless bench used all moments, i.e. measured as often as the
  * test expects. */
 static machine run(const moment *moments, size_t count, size_t rows, bench_ceilings *ceilings,
                    bench_probed *probed, int *attempts) {
@@ -71,8 +71,8 @@ static void test_quiet(void **state) {
     }
 }
 
-/* Tests an output row for which the machine was busy while the probe ran, but not while the
- * product ran. Without a second probe, bench would report a product rate above the ceiling. */
+/* Tests a row of the output for which the machine was busy only while the probe ran. Without a
+ * second measurement, bench would report a rate above the ceiling. */
 static void test_share_above_one(void **state) {
     (void)state;
     static const moment moments[] = {{0, 100, 80}, {1, 32, 79.4}, {1, 99, 78}};
@@ -85,7 +85,7 @@ static void test_share_above_one(void **state) {
     assert_false(bench_ceilings_disturbed(&ceilings, &probed[1]));
 }
 
-/* Tests a table of one output row on a machine that is busy during the first probe. bench must
+/* Tests an output with a single row, on a machine that is busy during the first probe. bench must
  * notice this, because the product is faster than the probe. */
 static void test_one_row(void **state) {
     (void)state;
@@ -97,9 +97,9 @@ static void test_one_row(void **state) {
     assert_true(m.kept[0] == 97 && ceilings.best[BENCH_UNIT] == 100 && attempts[0] == 2);
 }
 
-/* Tests a machine that stays busy. bench measures the row three times and keeps the measurement
- * with the fastest probe, even if another measurement had a faster product. bench marks the row as
- * disturbed. */
+/* Tests a machine that stays busy. bench measures the row three times, keeps the measurement with
+ * the fastest probe, and marks the row as disturbed. Another measurement may have had a faster
+ * product. */
 static void test_stays_busy(void **state) {
     (void)state;
     static const moment moments[] = {{0, 100, 80}, {1, 50, 70}, {1, 80, 60}, {1, 70, 90}};
@@ -112,8 +112,8 @@ static void test_stays_busy(void **state) {
     assert_true(bench_ceilings_disturbed(&ceilings, &probed[1]));
 }
 
-/* Tests a probe of a later output row that raises the ceiling. bench must then mark the earlier
- * rows as disturbed, because their probes were too slow. */
+/* Tests that the probe of a later row raises the ceiling. The probes of earlier rows are then too
+ * slow, and bench must mark these rows as disturbed. */
 static void test_rises_late(void **state) {
     (void)state;
     static const moment moments[] = {
@@ -136,9 +136,9 @@ static void test_known_before(void **state) {
     assert_true(m.kept[0] == 65 && ceilings.best[BENCH_UNIT] == 100);
 }
 
-/* Tests that the memory bandwidth counts only for output rows for which it was measured. The
- * slower of two probes (arithmetic unit and memory), relative to its ceiling, decides whether a
- * row is disturbed. */
+/* Tests that the memory bandwidth counts only for rows for which it was measured. A row has two
+ * probes, for the arithmetic unit and for memory. The one that is slower relative to its ceiling
+ * decides whether the row is disturbed. */
 static void test_memory(void **state) {
     (void)state;
     const bench_ceilings ceilings = {.best = {100, 10}};

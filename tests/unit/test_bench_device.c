@@ -78,8 +78,8 @@ static void memory_comes_back(void **state) {
     bench_device_close(cuda);
 }
 
-/* Fills one word of device memory. The test captures this call into a graph, so each launch of the
- * graph must fill the word again. */
+/* Fills one word of device memory. The test captures this call in a graph, so each launch of the
+ * graph must fill the word. */
 static bool fill_turn(void *context, size_t turn) {
     bench_device *device = ((void **)context)[0];
     uint32_t *words = ((void **)context)[1];
@@ -95,7 +95,8 @@ static void check_graph(bench_device *device) {
     context[0] = device, context[1] = memory;
     assert_true(bench_device_record(device, fill_turn, context, 3, &graph));
     assert_true(bench_device_read(device, got, memory, sizeof got));
-    assert_int_equal(got[2], 0x5A5A5A5A); /* Capturing a fill into a graph does not execute it. */
+    /* The word is unchanged, because capturing a fill in a graph does not execute it. */
+    assert_int_equal(got[2], 0x5A5A5A5A);
     assert_true(bench_device_time(device, &graph, &seconds));
     assert_true(bench_device_read(device, got, memory, sizeof got));
     for (uint32_t i = 0; i < 3; i++)
@@ -175,8 +176,9 @@ static void expect_product(const float *got, uint32_t elem, double tolerance) {
     free(b);
 }
 
-/* Gives the tolerance of each cuBLASLt product as a multiple of sum |a||b|. The FP8 tensor cores
- * truncate the accumulator after each 32 elements of K, so the tolerance grows with K. */
+/* Lists the tolerance of each cuBLASLt product as a multiple of sum |a||b|. FP8 tensor cores
+ * truncate the accumulator after every 32 elements of K, so this tolerance is larger than the
+ * others and grows with K. */
 static const double tolerances[BENCH_WAYS] = {
     [FP8] = DEPTH * 0x1p-17,
     [VEC128] = 128 * 0x1p-17,

@@ -1,7 +1,6 @@
-/* Tests functions of bench that compute medians, copy operands until the copies exceed the caches,
- * and read and write memory in a given proportion. */
-/* The test includes source files of bench, because no library that a test could link contains
- * them. */
+/* Tests functions of bench that compute medians, that copy operands so often that no cache holds
+ * them all, and that read and write memory in a given proportion. */
+/* The test includes source files of bench, because no library contains this code. */
 #include "../../bench/copies.c"  /* NOLINT(bugprone-suspicious-include) */
 #include "../../bench/memory.c"  /* NOLINT(bugprone-suspicious-include) */
 #include "../../bench/samples.c" /* NOLINT(bugprone-suspicious-include) */
@@ -47,12 +46,12 @@ static void test_time(void **state) {
     double started = bench_now();
     assert_int_equal(bench_time(count_turns, &turn, 1, &s), BSMM_OK);
     assert_true(bench_now() - started >= round_seconds);
-    /* The count includes all runs except the one that failed. */
+    /* The failed run is not counted. */
     assert_int_equal(s.count, turn - 1);
     bench_samples_destroy(&s);
 }
 
-/* Tests measurements with several threads. Only runs after the warm-up are counted as samples, but
+/* Tests measurements with several threads. Runs during the warm-up are not counted as samples, but
  * `turn` counts all runs. */
 static void test_warm(void **state) {
     (void)state;

@@ -7,8 +7,7 @@
 
 #include <cmocka.h>
 
-/* The test includes a source file of the command, because no library that a test could link
- * contains it. */
+/* The test includes a source file of the command, because no library contains this code. */
 #include "../../cli/bench_shapes.c" /* NOLINT(bugprone-suspicious-include) */
 
 int64_t cli_bench_challenge_shapes(void) {
@@ -33,7 +32,7 @@ static void test_ranges(void **state) {
     const cli_bench_values one = {.m_range = {5, 5}, .k_range = {32, 32}, .k_step = 1, .n = 9};
     assert_int_equal(cli_bench_shapes(&one), 1);
     expect_shape(&one, 0, 5, 9, 32);
-    /* M doubles up to the end of its range, and each M has all K. */
+    /* M doubles up to the end of its range. For each M, K takes all its values. */
     const cli_bench_values many = {.m_range = {3, 12}, .k_range = {64, 160}, .k_step = 32, .n = 7};
     assert_int_equal(cli_bench_shapes(&many), 12);
     expect_shape(&many, 0, 3, 7, 64);
@@ -61,7 +60,7 @@ static void expect_titles(const cli_bench_values *values, int threads, const cha
     assert_string_equal(titles.title, title);
     if (strncmp(titles.subtitle, subtitle, strlen(subtitle)) != 0)
         fail_msg("the subtitle is \"%s\"", titles.subtitle);
-    /* The date ends the subtitle. */
+    /* The subtitle ends with the date. */
     int year, month, day, end = 0;
     sscanf(titles.subtitle + strlen(subtitle), "%*u.%*u.%*u, %4d-%2d-%2d%n", &year, &month, &day,
            &end);

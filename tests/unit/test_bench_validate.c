@@ -1,6 +1,5 @@
 /* Tests the check of results in bench. It must accept rounding errors and reject larger errors. */
-/* The test includes a source file of bench, because no library that a test could link contains it.
- */
+/* The test includes a source file of bench, because no library contains this code. */
 #include "../../bench/validate.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
@@ -60,8 +59,8 @@ static void test_roundings_pass(void **state) {
     }
 }
 
-/* Tests the tolerance of the check. It is 1e-3 + 1e-3 * |result|, which allows a relative error of
- * 1.444e-3 for result (2, 3). */
+/* Tests the tolerance of the check, 1e-3 + 1e-3 * |result|. For result (2, 3) this allows a
+ * relative error of 1.444e-3. */
 static void test_tolerance(void **state) {
     (void)state;
     assert_int_equal(validate(BSMM_ELEM_F32, 1 + 1.44e-3).failed, 0);
@@ -79,12 +78,13 @@ static void test_nan_and_inf_fail(void **state) {
     (void)state;
     bench_result r = validate(BSMM_ELEM_F16, (double)NAN);
     assert_int_equal(r.failed, 1);
-    assert_true(isnan(r.max_error)); /* Later finite errors must not hide the NaN. */
+    assert_true(isnan(r.max_error)); /* The maximum stays NaN, whatever errors follow. */
     assert_int_equal(validate(BSMM_ELEM_F16, (double)INFINITY).failed, 1);
 }
 
-/* Tests the stride between the results that bench compares if there are too many to compare all.
- * The stride must be odd, and the compared results must stay within a budget of multiplications. */
+/* Tests the stride between the results that bench compares with exact ones if there are too many to
+ * compare all. The stride must be odd, and the comparison must not need more than a budget of
+ * multiplications. */
 static void test_stride(void **state) {
     (void)state;
     assert_int_equal(choose_stride(1024 * 1024, 256), 1);

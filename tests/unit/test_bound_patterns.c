@@ -1,5 +1,5 @@
-/* Measures how near the error of each CPU kernel comes to the kernel's documented bound. The
- * operands have the patterns that docs/NUMERICS.md lists. No error may exceed the bound.
+/* Measures how near the error of each CPU kernel comes to the kernel's documented bound, for the
+ * patterns of operands that docs/NUMERICS.md lists. No error may exceed the bound.
  * `test_bound_patterns print` prints the table of docs/NUMERICS.md. */
 #include "operand.h"
 
@@ -15,17 +15,18 @@
 enum { M = 3, N = 20, MOST_KERNELS = 16 };
 
 typedef enum pattern {
-    ONE_SIGN,    /* Gives all elements random positive values. */
-    ALTERNATING, /* Gives the elements of A alternating signs along K. */
-    GROWING,     /* Gives the elements positive values and lets their block scales grow along K. */
-    /* Makes the sum of the second half of K the negative of the sum of the first half. */
+    ONE_SIGN,    /* ONE_SIGN: all elements are random positive values. */
+    ALTERNATING, /* ALTERNATING: the elements of A have alternating signs along K. */
+    GROWING,     /* GROWING: the elements are positive, and their block scales grow along K. */
+    /* CANCELLING: the sum of the second half of K is the negative of the sum of the first half. */
     CANCELLING,
-    LARGEST, /* Gives all elements the format's largest value and large block scales. */
-    /* Starts each sum with 1 and adds products of half an ulp of the sum. Rounding to even loses
-       each of these products. */
+    /* LARGEST: all elements have the format's largest value, and the block scales are large. */
+    LARGEST,
+    /* TIES: each sum starts with 1, and then adds products of half an ulp of the sum. Rounding to
+     * even loses each of these products. */
     TIES,
-    /* SPARSE_TIES: each sum starts with 1, and each 16 elements of K add one product of half an ulp
-     * of the sum. */
+    /* SPARSE_TIES: each sum starts with 1. Of every 16 elements of K, one adds a product of half an
+     * ulp of the sum, and the others add 0. */
     SPARSE_TIES,
     PATTERNS
 } pattern;
@@ -104,8 +105,8 @@ static void set_scale(test_matrix *t, int64_t index, int exponent) {
     }
 }
 
-/* Fills one row of an operand with a pattern. In the pattern CANCELLING, the second half of the
- * row repeats the numbers of the first half. A's second half has the opposite signs. */
+/* Fills one row of an operand with a pattern. In the pattern CANCELLING, the second half of the row
+ * repeats the first half, with opposite signs if the operand is A. */
 static void fill_row(test_matrix *t, bool is_a, int64_t row, pattern how) {
     const bsmm_elem_info *info = bsmm_elem_row(t->m.format.elem);
     int64_t length = t->m.cols, block = t->m.format.scale ? t->m.format.block_cols : length;
@@ -146,7 +147,7 @@ static worst *worst_of(const char *kernel) {
 }
 
 /* Returns the largest error of the results in d, divided by the kernel's error bound. The rounding
- * of a result to fp32 does not count as an error. */
+ * of a result to fp32 is not counted as an error. */
 static double largest_share(const float *d, const double *a, const double *b, int64_t k,
                             double bound) {
     double largest = 0;
@@ -195,8 +196,8 @@ static void try_kernels(const char *const formats[2], int64_t k, pattern how) {
     test_matrix_free(&b);
 }
 
-/* Tests all patterns. For kernels that sum in fp32, the patterns TIES and SPARSE_TIES come so near
- * the error bound that it cannot be made much smaller. */
+/* Tests all patterns. The patterns TIES and SPARSE_TIES show that the error bounds of kernels with
+ * fp32 sums are not far too large, because the errors come near them. */
 static void test_patterns(void **state) {
     (void)state;
     for (size_t i = 0; i < BSMM_COUNT(pairs); i++)

@@ -1,5 +1,5 @@
-/* Tests that the error bound that bsmm_explain gives for each kernel is the one that
- * docs/NUMERICS.md states for it. */
+/* Tests that the error bound that bsmm_explain returns for each kernel is the one that
+ * docs/NUMERICS.md states. */
 #include "base/cpu.h"
 #include "operand.h"
 #include "walk.h"
@@ -18,8 +18,8 @@ static const char *const pairs[PAIRS][2] = {
     {"f32", "mxfp4"},   {"f32", "f32"},     {"fp8_group128", "mxfp4"},
     {"bf16", "mxfp4"}};
 
-/* `row` holds the documented bounds for K = 512 as multiples of 2^-24, one for each of `pairs`. 0
- * means that the kernel does not take the pair. */
+/* `row` holds the documented bounds of a kernel for K = 512, as multiples of 2^-24. There is one
+ * bound for each entry of `pairs`. 0 means that the kernel does not accept this pair of formats. */
 typedef struct row {
     const char *kernel;
     double bounds[PAIRS];
@@ -27,9 +27,10 @@ typedef struct row {
 
 #define EACH(x)                                                                                    \
     { x, x, x, x, x, x, x }
-#define FP8      (132 * 0x1p11)
-#define FP32     (1.1 * (K + 4))
-#define SHORT    (1.1 * (128 + K / 128.0 + 4)) /* B has elements of more than 8 bits. */
+#define FP8  (132 * 0x1p11)
+#define FP32 (1.1 * (K + 4))
+/* SHORT is the bound if B has elements of more than 8 bits. */
+#define SHORT    (1.1 * (128 + K / 128.0 + 4))
 #define SEGMENTS (1.1 * (K / 128.0 + 132))
 
 /* clang-format off */
@@ -94,7 +95,7 @@ static void test_documented(void **state) {
         bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &a, .b = &b, .d = &d};
         for (test_walk w = test_walk_begin(&desc); test_walk_next(&w); count++) {
             const double bound = documented(w.e.kernel, i);
-            /* The document rounds to three digits. */
+            /* The document states three digits, so the comparison allows for their rounding. */
             if (!(fabs(w.e.bound - bound) <= 2e-3 * bound))
                 fail_msg("%s, %s x %s: bound %g, documented is %g", w.e.kernel, pairs[i][0],
                          pairs[i][1], w.e.bound * 0x1p24, bound * 0x1p24);
@@ -103,7 +104,8 @@ static void test_documented(void **state) {
     assert_true(count >= PAIRS / 2 && count >= test_walk_least(2 * PAIRS));
 }
 
-/* Tests the bounds of kernels that sum each chunk of K by itself, if K has eleven chunks of 512. */
+/* Tests the bounds of kernels that sum each chunk of K separately. Here K has eleven chunks of 512
+ * elements. */
 static void test_chunks(void **state) {
     (void)state;
     enum { LONG_K = 5500 };

@@ -1,7 +1,6 @@
-/* Tests `bsmm matmul --check`. It must accept a kernel's results, and must find a single result
- * that exceeds the error bound or is a wrong NaN. */
-/* The test includes a source file of the command, because no library that a test could link
- * contains it. */
+/* Tests `bsmm matmul --check`. It must accept a kernel's results. It must detect a single result
+ * whose error exceeds the bound or that is a wrong NaN. */
+/* The test includes a source file of the command, because no library contains this code. */
 #include "../../cli/check.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "operand.h"
@@ -67,7 +66,8 @@ static cli_check check(const fixture *f) {
     return found;
 }
 
-/* Returns sum |a||b| of the result (row, col), computed by the definitions of the formats. */
+/* Returns sum |a||b| for the result (row, col). It is computed from the definitions of the
+ * formats. */
 static double sum_of(const fixture *f, int64_t row, int64_t col) {
     double sum = 0;
     for (int64_t k = 0; k < K; k++)
@@ -82,8 +82,8 @@ static void check_format(const char *format) {
     float *d = f.d.m.data;
     for (int64_t i = 0; i < M * N; i++) {
         float right = d[i];
-        /* The test adds an error of 2^-12 sum |a||b|, which exceeds the error bound of every
-           kernel for this K. */
+        /* The test adds an error of 2^-12 sum |a||b| to one result. For this K, it exceeds the
+         * error bound of every kernel. */
         d[i] = right + (float)(0x1p-12 * fabs((double)f.alpha) * sum_of(&f, i / N, i % N));
         cli_check found = check(&f);
         assert_true(found.share > 1 && found.row == i / N && found.col == i % N);
@@ -98,7 +98,7 @@ static void check_format(const char *format) {
 static void test_finds_each_wrong_output(void **state) {
     (void)state;
     check_format("mxfp4");
-    check_format("nvfp4"); /* The scales of these nvfp4 operands are positive and negative. */
+    check_format("nvfp4"); /* In this format the test uses positive and negative scales. */
     check_format("f32");
 }
 

@@ -6,8 +6,7 @@
 
 static FILE *printed;
 
-/* The test includes a source file of the command, because no library that a test could link
- * contains it. */
+/* The test includes a source file of the command, because no library contains this code. */
 #undef stderr
 #define stderr printed
 #include "../../cli/common.c" /* NOLINT(bugprone-suspicious-include) */
@@ -19,7 +18,7 @@ static FILE *printed;
 
 static const char *shrunk;
 
-/* Stand for functions of other files of the command. */
+/* These functions replace functions in other source files of the command. */
 const char *cli_shrunk(void) {
     return shrunk;
 }
@@ -58,8 +57,9 @@ static void test_usage(void **state) {
           "Try `bsmm --help' or `bsmm --usage' for more information.\n");
 }
 
-/* Tests that all failures after a file shrank are reported as one message, because the zeros that
- * stand for the lost part may cause further failures. Each failure still returns CLI_FAILED. */
+/* Tests messages after an input file has shrunk. The lost part of the file reads as zeros, which
+ * may cause further failures, so only one message is printed. Each failure still returns
+ * CLI_FAILED. */
 static void test_shrunk_file(void **state) {
     (void)state;
     shrunk = "a.npy";

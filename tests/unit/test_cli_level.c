@@ -1,8 +1,7 @@
 /* Tests how `bsmm matmul --check` compares the errors of a kernel with typical errors
- * (cli/level.c). The present kernels must pass for any data. A kernel with errors 4 times as large
- * must fail. */
-/* The test includes a source file of the command, because no library that a test could link
- * contains it. */
+ * (cli/level.c). Kernels must pass for any data. A kernel whose errors are 4 times as large must
+ * fail. */
+/* The test includes a source file of the command, because no library contains this code. */
 #include "../../cli/level.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "shaped.h"
@@ -58,14 +57,14 @@ static const char *const pairs[][2] = {
     {"mxfp4", "mxfp4"}, {"nvfp4", "nvfp4"}, {"mxfp8", "mxfp4"}, {"bf16", "mxfp4"},
     {"bf16", "nvfp4"},  {"mxfp8", "mxfp8"}, {"f32", "f32"},     {"fp8_group128", "fp8_block128"}};
 
-/* Returns true for the products of this test for which an H200's kernel with `divides_k` divides K.
- * The errors of these products are not those that the table expects. */
+/* Returns true if kernels with `divides_k` split K for this product on an H200. Their errors then
+ * differ from those in the table of typical errors. */
 static bool is_divided(const fixture *f) {
     return f->d.rows == 8 && f->a.m.cols == 768;
 }
 
-/* Calls `look` for every kernel that takes the product, if the typical errors of the kernel's
- * family were measured. */
+/* Calls `look` for every kernel that accepts the product and whose family has measured typical
+ * errors. Returns the number of these kernels. */
 static int visit_kernels(fixture *f, void (*look)(fixture *f, const char *what)) {
     int count = 0;
     for (test_walk w = test_walk_begin(&f->desc); test_walk_next(&w);) {
@@ -96,12 +95,13 @@ static void visit(void (*look)(fixture *f, const char *what), size_t length_coun
 
 static int compared;
 
-/* Fails unless the kernel passes the check and would fail it with errors 4 times as large. */
+/* Fails unless the kernel passes the check, and would fail the check if its errors were 4 times as
+ * large. */
 static void expect_todays(fixture *f, const char *what) {
     double level;
     if (!cli_level_run(&f->desc, f->desc.kernel, multiply, NULL, &level))
         fail_msg("%s: %s", what, bsmm_error_message());
-    if (isnan(level)) return; /* A NaN means that the sums have no errors. */
+    if (isnan(level)) return; /* NaN means that too few results have an error for a comparison. */
     if (getenv("BSMM_TEST_VERBOSE")) print_message("%s: %.3f\n", what, level);
     if (!(level > CLI_LEVEL_MOST / 4 && level <= 1)) fail_msg("%s: %.3f", what, level);
     compared++;
@@ -113,7 +113,7 @@ static void test_todays_kernels(void **state) {
     assert_true(compared >= 50 && compared >= test_walk_least(100));
 }
 
-/* Makes the errors of the results in d `factor` times as large. */
+/* Multiplies the errors of the results in d by `factor`. */
 static void spoil(float *d, const bsmm_matrix *a, const bsmm_matrix *b, const float *a_values,
                   const float *b_values, double factor) {
     const bsmm_format formats[2] = {a->format, b->format};
@@ -146,9 +146,8 @@ static void test_four_times_worse(void **state) {
     visit(expect_noticed, 1);
 }
 
-/* Tests the edge cases of the comparison. The check returns NaN if too few results have an error,
- * or if no typical errors are known for the kernel. If the model predicts no error at all, the
- * check must report any error as Inf. */
+/* Tests special cases of the comparison. It returns NaN if too few results have an error, or if the
+ * kernel's typical errors are not known. If no errors are expected at all, any error gives Inf. */
 static void test_edges(void **state) {
     (void)state;
     double level = 0;
@@ -159,7 +158,8 @@ static void test_edges(void **state) {
     test_matrix_free(&f.a);
     test_matrix_free(&f.b);
 
-    /* The kernel adds 32 elements of K as integers, so that this product has exact sums. */
+    /* The kernel adds 32 elements of K exactly as integers, so this product has no rounding errors
+     * in its sums. */
     fixture_make(&f, pairs[0], MOST_M, 32, SHAPE_MIXED);
     bsmm_matrix a = wide(MOST_M, 32), b = wide(N, 32);
     float d[MOST_M * N];

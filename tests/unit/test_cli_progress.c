@@ -20,8 +20,7 @@ static int is_fake_terminal(int file) {
     return file == STDERR_FILENO && fake_terminal;
 }
 
-/* The test includes a source file of the command, because no library that a test could link
- * contains it. */
+/* The test includes a source file of the command, because no library contains this code. */
 #define clock_gettime read_fake_time
 #define isatty        is_fake_terminal
 #undef stderr
@@ -35,9 +34,9 @@ static int is_fake_terminal(int file) {
 
 static char *text;
 static size_t length;
-static int started; /* `started` is the time at which the bar begins, in seconds. */
+static int started; /* `started` is the time in seconds at which the progress bar begins. */
 
-/* Sets the time since the start of the bar. */
+/* Sets the clock to this time after the start of the bar. */
 static void set_time(int milliseconds) {
     fake_time = (struct timespec){started + milliseconds / 1000, milliseconds % 1000 * 1000000};
 }
@@ -55,7 +54,7 @@ static void end(void) {
     free(text);
 }
 
-/* Adds an amount at a time, and checks what the bar prints then. */
+/* Sets the clock, adds an amount to the progress, and checks what the bar prints. */
 static void check_add(cli_progress *progress, int milliseconds, uint64_t amount,
                       const char *wanted) {
     const size_t before = length;
@@ -77,7 +76,7 @@ static void test_times_and_shares(void **state) {
               "\rcompare [######################        ]  75%  1 s left\033[K");
     check_add(&progress, 8000, 2,
               "\rcompare [########################      ]  80%  2 s left\033[K");
-    /* The bar does not grow beyond its end. */
+    /* An amount beyond the total does not make the bar longer. */
     check_add(&progress, 9200, 16, "\rcompare [##############################] 100%\033[K");
     check_add(&progress, 9400, 6, "\rcompare [##############################] 100%\033[K");
     const size_t before = length;
@@ -87,7 +86,7 @@ static void test_times_and_shares(void **state) {
     end();
 }
 
-/* A bar that was drawn is erased even if the command ends within a second. */
+/* Tests that the bar is erased, even if the command ends within a second. */
 static void test_short(void **state) {
     (void)state;
     cli_progress progress = begin(0, 2);
@@ -100,7 +99,8 @@ static void test_short(void **state) {
     end();
 }
 
-/* A first update without an amount says nothing about the time that is left. */
+/* Tests a first update without progress. The bar then cannot estimate the remaining time, so it
+ * shows none. */
 static void test_nothing_done(void **state) {
     (void)state;
     cli_progress progress = begin(5, 0);

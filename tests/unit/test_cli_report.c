@@ -1,7 +1,6 @@
-/* Tests that the report of `bsmm quantize` keeps a NaN error of any matrix of a weight with
- * several matrices. */
-/* The test includes a source file of the command, because no library that a test could link
- * contains it. */
+/* Tests the report of `bsmm quantize` on a weight with several matrices. If the error of any of
+ * them is NaN, the report must show NaN. */
+/* The test includes a source file of the command, because no library contains this code. */
 #include "../../cli/report.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
@@ -35,8 +34,8 @@ void cli_row_value(cli_rows *rows, json_t *value, const char *format, ...) {
     json_decref(value);
 }
 
-/* Returns the largest error that the report prints for a weight of two matrices. The arguments are
- * the largest errors of the two matrices. */
+/* Returns the largest error that the report prints for a weight of two matrices. `first` and
+ * `second` are the largest errors of the two matrices. */
 static double largest_of(double first, double second) {
     cli_report *report = cli_report_open(false);
     const bsmm_quantize_report parts[] = {{.max_error = first, .count = 1},

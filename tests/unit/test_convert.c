@@ -1,5 +1,6 @@
 /* Tests conversions between formats. A conversion must keep every value exactly, including the
- * signs of zeros. Otherwise it must fail and name the block that the new format cannot hold. */
+ * signs of zeros. If the new format cannot represent a block, the conversion must fail and name the
+ * block. */
 #include "operand.h"
 
 #include <math.h>
@@ -58,12 +59,12 @@ static void test_every_format_to_itself(void **state) {
     }
     for (uint32_t elem = next_elem(BSMM_ELEM_NONE); elem; elem = next_elem(elem))
         check_same(bsmm_elem_row(elem)->name, 9, 31, &r);
-    /* A matrix of 67 x 1031 elements is divided among several threads. */
+    /* A matrix of this size is divided among several threads. */
     check_same("mxfp4", 67, 1031, &r);
 }
 
-/* Tests that payloads of f32 NaN survive the conversion, because it copies codes instead of
- * values. */
+/* Tests that a conversion of f32 to f32 keeps the payloads of NaNs. It must copy codes, because
+ * converting values would lose the payloads. */
 static void test_codes_are_copied(void **state) {
     (void)state;
     uint32_t from[] = {0x7f800001, 0x80000000, 0xffc12345, 1}, to[4] = {0};
@@ -147,8 +148,8 @@ static void free_pair(pair *p) {
 }
 
 /* Tests conversions of matrices whose e8m0 scales cover the largest range of exponents that the
- * destination format can hold. The range begins at several e8m0 codes, and the matrices have
- * several shapes. */
+ * destination format can represent. The range begins at various e8m0 codes, and the matrices have
+ * various shapes. */
 static void test_values_are_kept(void **state) {
     (void)state;
     static const int64_t shapes[][2] = {{1, 1}, {5, 70}, {130, 260}, {256, 129}, {0, 32}};
@@ -168,8 +169,8 @@ static void test_values_are_kept(void **state) {
             }
 }
 
-/* Tests conversions between row-major matrices, which convert whole blocks byte by byte. An
- * unreadable page follows the destination, so that a write past its end crashes the test. */
+/* Tests conversions between row-major matrices, which have a fast path for whole blocks of bytes.
+ * An unreadable page follows the destination, so a write past its end crashes the test. */
 static void test_rows_to_rows(void **state) {
     (void)state;
     static const int64_t shapes[][2] = {{1, 32}, {3, 64}, {130, 160}, {5, 72}};
@@ -190,10 +191,9 @@ static void test_rows_to_rows(void **state) {
         }
 }
 
-/* Tests a matrix with a very large scale in one block and a very small scale in another block. If
- * the exponents of the two scales differ by as much as the destination format can hold, the
- * conversion must succeed. If they differ by one more, it must fail and leave the destination
- * unchanged. */
+/* Tests a matrix with a very large scale in one block and a very small scale in another one. The
+ * conversion must succeed if the exponents of both differ by as much as the destination format can
+ * represent. If they differ by one more, it must fail and leave the destination unchanged. */
 static void test_boundary_of_the_spread(void **state) {
     (void)state;
     rng r = {4};
@@ -221,8 +221,8 @@ static void test_boundary_of_the_spread(void **state) {
         }
 }
 
-/* Tests a block of zeros. It may have any scale, because the conversion keeps only the signs of
- * its zeros. */
+/* Tests a block of zeros with various scales. The conversion must ignore its scale and keep the
+ * signs of its zeros. */
 static void test_blocks_of_zeros_take_no_part(void **state) {
     (void)state;
     rng r = {5};
@@ -258,8 +258,9 @@ static void test_nan_blocks_are_refused(void **state) {
     }
 }
 
-/* Tests the second-level scale of nvfp4, which is 2^(largest exponent - 8), and the block scale of
- * fp8, which is 2^(largest exponent - 6). Both are limited to normal fp32 numbers. */
+/* Tests the scales that the conversion chooses. The second-level scale of nvfp4 is 2^(largest
+ * exponent - 8), and the block scale of fp8 is 2^(largest exponent - 6). Both are limited to normal
+ * fp32 numbers. */
 static void test_outer_scales(void **state) {
     (void)state;
     rng r = {9};
@@ -321,7 +322,8 @@ static void test_missing_level_and_overlap(void **state) {
     free_pair(&p);
 }
 
-/* Tests that a matrix without columns is finished at once, however many rows it has. */
+/* Tests a matrix without columns. The conversion must return at once, even if there are very many
+ * rows. */
 static void test_rows_without_columns(void **state) {
     (void)state;
     float level = 0;

@@ -67,8 +67,7 @@ static void test_names(void **state) {
     assert_string_equal(text, "avx2 avx512_bf16");
     bsmm_cpu_feature_names(0, text, sizeof text);
     assert_string_equal(text, "");
-    /* The buffer has 8 bytes, so the function truncates the text to 7 characters and a terminating
-       zero. */
+    /* The buffer has 8 bytes, so the text is truncated to 7 characters and a terminating zero. */
     bsmm_cpu_feature_names(~0u, text, 8);
     assert_string_equal(text, "avx2 av");
 }

@@ -1,6 +1,7 @@
 /* Tests the order of sums that docs/NUMERICS.md documents for the engines f32fma and bf16dot
- * without fp32 scales: each chunk of K is summed by itself in fp32, and then the sums of the chunks
- * are added. The test computes the same sums with the C function fmaf and compares all bits. */
+ * without fp32 scales. Each chunk of K is summed separately in fp32, and then the sums of the
+ * chunks are added. The test computes the same sums by the C function fmaf. The results must be
+ * bitwise identical. */
 #include "cpu_hooks.h"
 #include "product.h"
 
@@ -16,8 +17,8 @@ enum { M = 5, N = 37, STEP = 128 };
 
 static const struct {
     const char *kernel;
-    /* `narrow` and `wide` are the largest numbers of elements in a chunk of K: `narrow` if elements
-     * of B have at most 8 bits, `wide` if they have more. */
+    /* `narrow` and `wide` are the largest number of elements in a chunk of K: `narrow` if elements
+     * of B have at most 8 bits, else `wide`. */
     int64_t narrow, wide;
     /* `pairs` is true if the engine adds the odd element of a pair first, as vdpbf16ps does. */
     bool pairs;
@@ -29,8 +30,8 @@ static const struct {
     {"cpu_avx512_bf16dot_small_m", 512, 512, true},
 };
 
-/* Returns the length of all chunks but the last: the fewest chunks of at most `longest` elements
- * whose lengths are multiples of 128. */
+/* Returns the length of a chunk. K is divided into the fewest chunks that have at most `longest`
+ * elements and a multiple of 128 elements. The last chunk may be shorter. */
 static int64_t chunk_of(int64_t longest, int64_t k) {
     int64_t count = 1;
     while (count * longest < k)
@@ -59,8 +60,8 @@ static float sum_row(const double *a, const double *b, int64_t k, int64_t chunk,
     return total;
 }
 
-/* Compares a kernel with the documented order, and returns false if the kernel refuses the
- * product. */
+/* Compares the results of a kernel with sums in the documented order. Returns false if the kernel
+ * refuses the product. */
 static bool check_kernel(product *p, size_t engine, const double *a, const double *b) {
     const int64_t k = p->a.m.cols;
     const bool narrow = bsmm_elem_row(p->b.m.format.elem)->bits <= 8;
@@ -85,7 +86,8 @@ static bool check_kernel(product *p, size_t engine, const double *a, const doubl
 
 static void check_order(void) {
     static const char *const bs[] = {"mxfp8", "e5m2", "mxfp6_e2m3", "mxfp4", "nvfp4", "bf16"};
-    /* K lies below, at and above the ends of chunks. 516 needs two chunks of 384 and 132. */
+    /* The values of K are just below, at and just above the ends of chunks. 516 gives two chunks,
+     * of 384 and 132. */
     static const int64_t lengths[] = {4,   124, 128,  132,  380,  508,  512, 516,
                                       640, 768, 1020, 1024, 1028, 1540, 2564};
     rng r = {91};
@@ -116,7 +118,7 @@ static void test_order(void **state) {
     check_order();
 }
 
-/* Tests the loops of bf16dot for processors on which FMAs replace vdpbf16ps. */
+/* Tests the loops of bf16dot for processors on which FMA instructions replace vdpbf16ps. */
 static void test_order_of_fmas(void **state) {
     (void)state;
     bsmm_cpu_add_features(BSMM_CPU_TWO_PORTS);

@@ -1,6 +1,6 @@
 /* Compares the rows of D that the CPU epilogue stores with the scalar codec. Every value must be
- * rounded once, from double. The test runs the epilogue of every instruction set that this
- * processor has. */
+ * rounded only once, from double. The test runs the epilogue of every instruction set of this
+ * processor. */
 #include "cpu/engine/engine_gemm.h"
 #include "cpu_hooks.h"
 
@@ -35,8 +35,9 @@ static double from_bits(uint64_t bits) {
     return value;
 }
 
-/* Fills values near the value of each code and near the midpoint between adjacent codes. Their
- * distance is too small for fp32, so a value that is rounded to fp32 first gets the wrong code. */
+/* Fills values just beside the value of each code and beside the midpoint between adjacent codes.
+ * They differ from it by less than fp32 can represent, so a value that is rounded to fp32 first
+ * gets the wrong code. */
 static void fill_neighbours(uint32_t elem, uint32_t first, double *values) {
     for (uint32_t i = 0; i < COLS / 8; i++) {
         double low = bsmm_elem_decode(elem, first + i);
@@ -64,7 +65,7 @@ static void test_neighbours(void **state) {
             fill_neighbours(elems[e], first, values);
             check_row(elems[e], values);
         }
-    /* These values are the larger half of bf16's subnormals. */
+    /* These are values near the upper half of the subnormals of bf16. */
     fill_neighbours(BSMM_ELEM_BF16, 65, values);
     check_row(BSMM_ELEM_BF16, values);
 }
@@ -79,8 +80,8 @@ static void test_random_doubles(void **state) {
     for (int round = 0; round < 300; round++) {
         for (int i = 0; i < COLS; i++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
-            /* These values exceed the range of fp32 and of 8-bit formats, some because they are
-               too large and some because they are too small. */
+            /* Some of these values are too large for fp32 and for 8-bit formats, and some are too
+             * small. */
             uint64_t exponent =
                 round % 3 ? 1023 - 160 + (seed >> 33) % 320 : 1023 - 24 + (seed >> 33) % 42;
             values[i] = from_bits((seed & 0x800fffffffffffff) | exponent << 52);
@@ -139,7 +140,7 @@ static float random_float(uint64_t *seed, int round) {
                                        0xffc12345, 1,          0x007fffff, 0x80800000, 0x7f7fffff};
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;
     uint32_t bits = (uint32_t)(*seed >> 32);
-    /* Some values lie near fp32's subnormals. */
+    /* Some values are near the subnormals of fp32. */
     uint32_t exponent = round % 3 == 0   ? bits >> 23 & 255
                         : round % 3 == 1 ? 127 - 30 + (bits >> 23) % 48
                                          : (bits >> 23) % 20;
@@ -154,8 +155,8 @@ static const uint32_t elems[] = {BSMM_ELEM_F32, BSMM_ELEM_F16, BSMM_ELEM_BF16};
 
 enum { ADDED_C = 1, ADDED_BIAS = 2 };
 
-/* Adds a C with `rows` rows of random codes, a bias, or both to the product. The bits of `added`
- * select them. */
+/* Adds to the product a C of `rows` rows of random codes if `added` contains ADDED_C, and a bias if
+ * it contains ADDED_BIAS. */
 static void add_c_and_bias(bsmm_product *p, uint32_t added, int round, int64_t rows, int64_t cols) {
     enum { MOST = 7 * COLS };
     static float c[MOST], bias[COLS];
@@ -173,18 +174,18 @@ static void add_c_and_bias(bsmm_product *p, uint32_t added, int round, int64_t r
     p->bias_elem = added & ADDED_BIAS ? elems[round / 3 % 3] : BSMM_ELEM_NONE;
 }
 
-/* Returns the factor of column i of D, depending on `round`: 1, any number, or a power of two. Some
- * of the powers of two are so large or small that their product with the factor of a row exceeds
- * fp32's range. */
+/* Returns the factor of column i of D. It is 1, any number, or a power of two, depending on
+ * `round`. Multiplied by the factor of a row, some of the powers of two are outside the range of
+ * fp32. */
 static double column_factor(int round, int i) {
     if (round % 4 < 2) return 1;
     if (round % 4 == 2) return ldexp(1 + i % 3, i % 7 - 3);
     return ldexp(1, (i % 7 - 3) * (round % 8 == 3 ? 1 : 25));
 }
 
-/* Tests how the epilogue turns accumulators into a row of D. The vector loops apply the whole
- * epilogue in one pass, and plain C applies it in several passes. The results of both must have the
- * same bits. In some rounds C and D are the same memory. */
+/* Tests how the epilogue makes a row of D from accumulators. The vector code applies the epilogue
+ * in one pass and plain C in several, and the results must be bitwise identical. In some rounds, C
+ * and D are the same memory. */
 static void test_direct_rows(void **state) {
     static const double factors[] = {1, 0x1p-40, -4, 0.3, 0x1p70, 0, 0x1p-80};
     static const double alphas[] = {1, -0.5, 1.7};
@@ -224,9 +225,9 @@ static void test_direct_rows(void **state) {
     }
 }
 
-/* Tests results just above and below the midpoints between subnormals of bf16. A result is an
- * accumulator times the factor of its row. An epilogue that rounds the result to fp32 first rounds
- * it to the midpoint, and then to the wrong subnormal of bf16. */
+/* Tests results just above and just below the midpoint between two subnormals of bf16. A result is
+ * an accumulator times the factor of its row. If the epilogue rounded it to fp32 first, it would
+ * become the midpoint and then the wrong subnormal of bf16. */
 static void test_direct_subnormals(void **state) {
     (void)state;
     enum { CODES = 127 };
@@ -251,9 +252,9 @@ static void test_direct_subnormals(void **state) {
     }
 }
 
-/* Tests that storing a whole tile of accumulators gives the same bytes as storing the tile's rows
- * one by one. For bf16 the loop over a tile may stop before a row that it cannot round. `done` is
- * the number of rows that the loop has stored. */
+/* Tests that storing a whole tile of accumulators gives the same bytes as storing its rows one by
+ * one. For bf16, the loop over the rows may stop before a row that it cannot round. `done` is the
+ * number of rows that it has stored. */
 static void test_direct_tiles(void **state) {
     (void)state;
     enum { ROWS = 7, PITCH = 64 };

@@ -1,6 +1,6 @@
 /* Tests the f32 kernels with rows of very large and very small values. The span of a row is the
- * number of binades between its largest and smallest values. The error must stay below the bound
- * for every span, whether the processor flushes subnormals to 0 or not. */
+ * number of binades between its largest and its smallest value. For every span, the error must stay
+ * below the bound, even if the processor flushes subnormals to 0. */
 #include "cpu/pack/pack_f32fma.h"
 #include "operand.h"
 
@@ -31,8 +31,8 @@ static void flush_subnormals(flushed which) {
 enum { K = 300, BIG_IN_A = 0, BIG_IN_B = 1 };
 
 /* Fills a row with K values of about 2^-50, except for two elements. Element `big` is 2^(span -
- * 50), so that the row's values span `span` binades. Element `hole` is 0, because the other
- * operand has its large value at this index. */
+ * 50), so the row's values span `span` binades. Element `hole` is 0, and is multiplied by the large
+ * value of the other operand. */
 static void fill_row(float *row, int span, int big, int hole, rng *r) {
     for (int i = 0; i < K; i++)
         row[i] = (1 + (float)rng_below(r, 1 << 23) * 0x1p-23f) * (i % 3 ? 0x1p-50f : -0x1p-50f);
@@ -41,14 +41,14 @@ static void fill_row(float *row, int span, int big, int hole, rng *r) {
 }
 
 static void expect_within(const bsmm_explanation *e, float got, double want, double magnitude) {
-    /* The result may differ by the error bound and by D's own rounding. */
+    /* The result may differ from the expected one by the error bound plus the rounding of D. */
     double slack = e->bound * magnitude + fabs(want) * 0x1p-24;
     if (!(fabs((double)got - want) <= slack))
         fail_msg("%s: got %a, want %a, slack %a", e->kernel, (double)got, want, slack);
 }
 
-/* Checks one result of every kernel that takes the product, with flushing of subnormals and
- * without. */
+/* Checks one result of every kernel that accepts the product, with and without flushing of
+ * subnormals. */
 static void check_result(bsmm_matmul_desc *desc, const float *d, double want, double magnitude) {
     bsmm_explanation e = {.struct_size = sizeof e};
     for (uint32_t i = 0; bsmm_explain(desc, i, &e) == BSMM_OK; i++) {
@@ -93,9 +93,9 @@ static void test_elements(void **state) {
             if (sums[i] - a_span <= 177) check_spans(a_span, sums[i] - a_span, &r);
 }
 
-/* Tests a dot product of two small terms that almost cancel, while the large values of A and B are
- * multiplied by zeros. The result would become subnormal in fp32 if kernels accepted larger spans,
- * and its error would then exceed the bound. */
+/* Tests a dot product of two small terms that almost cancel. The large values of A and B are
+ * multiplied by zeros. Kernels must refuse larger spans, because the result would become subnormal
+ * in fp32, and its error would exceed the bound. */
 static void check_cancelled(int a_span, int b_span) {
     float a[] = {0x1p-50f, 0, -0x1p-50f, 0x1p-50f}, b[] = {0, 0x1p-50f, 0x1p-50f, 0x1p-50f}, d;
     a[0] = ldexpf(a[0], a_span);
@@ -119,8 +119,8 @@ static void test_cancelled_products(void **state) {
             check_cancelled(a_span, span - a_span);
 }
 
-/* Tests two terms that almost cancel, like check_cancelled. Here the fp32 block scales of a row,
- * not its elements, cover the binades of its span. B's scales begin at 2^b_base. */
+/* Tests two terms that almost cancel, like check_cancelled. Here the span of a row is that of its
+ * fp32 block scales, and its elements are similar. The scales of B begin at 2^b_base. */
 static void check_scale_spans(int a_span, int b_base, int b_span, rng *r) {
     enum { BLOCKS = 3, LENGTH = 128 * BLOCKS };
     uint8_t a[LENGTH], b[LENGTH];
@@ -132,8 +132,7 @@ static void check_scale_spans(int a_span, int b_base, int b_span, rng *r) {
     a_scales[0] = ldexpf(1, a_span - 20);
     b_scales[1] = ldexpf(1, b_base + b_span);
     for (int i = 0; i < LENGTH; i++) {
-        /* The elements are random finite codes of e4m3, except for one block of 128 elements,
-         * which are zero. */
+        /* The elements are random finite codes of e4m3. One block of 128 elements is zero. */
         a[i] = i / 128 == 1 ? 0 : (uint8_t)(rng_below(r, 126) + 1);
         b[i] = i / 128 == 0 ? 0x80 : (uint8_t)(rng_below(r, 126) + 1);
         double term = bsmm_elem_decode(BSMM_ELEM_E4M3, a[i]) * (double)a_scales[i / 128] *
@@ -159,14 +158,14 @@ static void test_scales(void **state) {
     for (int a_span = 0; a_span <= 140; a_span += 20)
         for (int b_span = 0; b_span <= 140; b_span += 20)
             check_scale_spans(a_span, -20, b_span, &r);
-    /* B's smallest scale divided by its largest scale becomes 0 in fp32. */
+    /* The quotient of B's smallest and largest scale is 0 in fp32. */
     for (int b_span = 145; b_span <= 185; b_span += 5)
         check_scale_spans(0, -90, b_span, &r);
 }
 
 /* Tests kernels that read B without packing it. Two terms of the dot product almost cancel, and
- * both contain B's smallest element. A also has a very large element, which is multiplied by a
- * zero of B. A kernel that divides A's row by its largest value must not lose the result. */
+ * both contain B's smallest element. A has a very large element, which is multiplied by a zero of
+ * B. If a kernel divides a row of A by its largest value, it must not lose the result. */
 static void check_stored(const char *format, int a_span, int depth) {
     enum { LENGTH = 96 };
     uint8_t codes[LENGTH] = {0}, scales[] = {127, (uint8_t)(127 - depth), 127};
@@ -200,8 +199,8 @@ static void test_stored_weights(void **state) {
                 check_stored(formats[i], a_span, depth);
 }
 
-/* Tests large elements with a small block scale. Packing multiplies the scale by a power of two,
- * which makes the scale subnormal. */
+/* Tests large elements with a small block scale. Packing multiplies the scale by a power of two and
+ * thus makes it subnormal. */
 static void test_subnormal_factors(void **state) {
     (void)state;
     enum { LENGTH = 64 };
@@ -216,15 +215,15 @@ static void test_subnormal_factors(void **state) {
     bsmm_matmul_desc desc = {
         .struct_size = sizeof desc, .a = &am, .b = &bm, .d = &dm, .threads = 1};
     check_result(&desc, &d, 4.5 * 0x1p-6, 4.5 * 0x1p-6);
-    am.format.block_cols = 20; /* Blocks of 20 columns make the kernel read scales one at a time. */
+    am.format.block_cols = 20; /* The kernel reads scales of blocks of 20 columns one at a time. */
     uint8_t more[] = {127, 127, 1, 127};
     am.scales = more;
     check_result(&desc, &d, 4.5 * 0x1p-6, 4.5 * 0x1p-6);
 }
 
-/* Tests a row of B whose last block has the scale 2^-depth, while all other blocks have the scale
- * 1. A kernel may hold its accumulator as a multiple of the last block's scale. This multiple
- * exceeds fp32's range here. */
+/* Tests a row of B whose last block has the scale 2^-depth and whose other blocks have the scale 1.
+ * A kernel may store its accumulator divided by the scale of the last block. The quotient is
+ * outside the range of fp32 here. */
 static void check_depth(bsmm_matmul_desc *desc, const float *d, int depth) {
     const bsmm_matrix *b = desc->b;
     int64_t last = b->cols / 32 - 1;
@@ -294,8 +293,8 @@ static int span_of_floats(const float *values, int64_t count) {
     return span_of(&m);
 }
 
-/* Tests the span that packing reports for rows of f32, i.e. the number of binades between a row's
- * largest and smallest values. */
+/* Tests the span that packing reports for rows of f32. It is the number of binades between a row's
+ * largest and smallest value. */
 static void test_spans_of_floats(void **state) {
     (void)state;
     assert_int_equal(span_of_floats((float[]){1, 0x1p-149f, 0}, 3), 149);
@@ -308,8 +307,8 @@ static void test_spans_of_floats(void **state) {
     assert_int_equal(span_of_floats((float[]){0x1p127f, 0x1p-149f}, 2), UINT8_MAX);
 }
 
-/* Tests that the span of a row (the number of binades between its largest and smallest values)
- * does not include blocks of zeros. Many quantizers give such blocks the smallest scale. */
+/* Tests that blocks of zeros do not count for the span of a row (the number of binades between its
+ * largest and smallest value). Many quantizers give such blocks the smallest scale. */
 static void test_spans_of_blocks(void **state) {
     (void)state;
     uint8_t codes[96], scales[3] = {127, 0, 130};

@@ -1,6 +1,6 @@
-/* Tests every pair of 8-bit scales of A and B on the kernels for small integers. All elements
- * except those of the first block are 0, so a result is one exact number that was rounded once, and
- * the test compares all bits. */
+/* Tests every pair of 8-bit scales of A and B on the integer kernels. Only the elements of the
+ * first block are not 0, so a result is an exact number that is rounded once. The results must be
+ * bitwise identical to it. */
 #include "cpu_hooks.h"
 #include "product.h"
 
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* Some versions of a kernel take only long K. */
+/* K is SHORT or LONG, because some versions of a kernel accept only a long K. */
 enum { CODES = 256, BLOCK = 16, SHORT = BLOCK, LONG = 256 };
 
 static const char *const kernels[] = {"cpu_avx512_int8dot", "cpu_avx2_int8dot"};
@@ -45,8 +45,8 @@ static void check_kernel(product *p, const char *kernel) {
     free(d);
 }
 
-/* Gives the first block of each row the scale code that is the row's number. In all other blocks,
- * the scale is 1 and the elements are 0. */
+/* Sets the scales. In row r, the first block has the scale code r. In all other blocks, the scale
+ * is 1 and the elements are 0. */
 static void set_scales(test_matrix *t) {
     uint8_t one = t->m.format.scale == BSMM_SCALE_E8M0 ? 127 : 0x38;
     int64_t blocks = t->m.cols / BLOCK;

@@ -1,5 +1,5 @@
-/* Compares the CPU kernels with each other. The test checks which kernel the library chooses on a
- * processor with fewer features, and which kernels must give bitwise identical results. */
+/* Compares the CPU kernels with each other. The test checks which kernel the library chooses on
+ * processors with fewer features, and that certain kernels give bitwise identical results. */
 #include "cpu_hooks.h"
 #include "product.h"
 
@@ -45,8 +45,8 @@ static const char *chosen(const bsmm_matmul_desc *desc) {
     return name;
 }
 
-/* Tests that a plan chooses the expected kernel if some processor features are hidden from the
- * library. The plan's results must be those of the chosen kernel. */
+/* Tests which kernel a plan uses if some processor features are hidden from the library. The
+ * results of the plan must be those of this kernel. */
 static void test_choice_by_features(void **state) {
     (void)state;
     uint32_t here = bsmm_cpu_features();
@@ -68,8 +68,8 @@ static void test_choice_by_features(void **state) {
     }
 }
 
-/* Tests that products with few rows of A use a kernel that decodes B while it multiplies. If B is
- * packed in advance, they must use another kernel. */
+/* Tests that products with few rows of A use a kernel that decodes B while it multiplies, and
+ * another kernel if B is packed in advance. */
 static void test_choice_by_rows(void **state) {
     (void)state;
     static const struct {
@@ -94,8 +94,8 @@ static void test_choice_by_rows(void **state) {
     bsmm_cpu_mask_features(~0u);
 }
 
-/* Tests that a kernel refuses a processor that lacks the kernel's instructions, even if the caller
- * requests the kernel by name. */
+/* Tests that a kernel refuses to run on a processor without the instructions that it needs, even if
+ * the caller names the kernel. */
 static void test_refusal_without_features(void **state) {
     (void)state;
     rng r = {2};
@@ -116,8 +116,8 @@ static void test_refusal_without_features(void **state) {
     product_free(&p);
 }
 
-/* Tests that all int8 kernels give the same bits. They must, because all of them add the same
- * exact integer sums in the same order. */
+/* Tests that all int8 kernels give bitwise identical results. They add the same exact integer sums
+ * in the same order. */
 static void test_int8_engines_agree(void **state) {
     (void)state;
     static const char *const formats[] = {"e2m1", "e2m3", "mxfp4", "mxfp6_e2m3", "nvfp4"};
@@ -138,7 +138,7 @@ static void test_int8_engines_agree(void **state) {
 }
 
 /* Checks that kernels give bitwise identical results on processors with one and with two ports for
- * 512-bit operations. */
+ * 512-bit instructions. */
 static void check_ports(const char *a, const char *b, int64_t rows, fill how, rng *r) {
     enum { N = 65, K = 645 };
     product p;
@@ -155,8 +155,8 @@ static void check_ports(const char *a, const char *b, int64_t rows, fill how, rn
     product_free(&p);
 }
 
-/* Tests that results do not depend on the processor's number of ports for 512-bit operations. The
- * test runs kernels that pack B and kernels that read B as it is stored. */
+/* Tests that results do not depend on the processor's number of ports for 512-bit instructions. The
+ * test covers kernels that pack B and kernels that read B as it is stored. */
 static void test_ports_do_not_matter(void **state) {
     (void)state;
     static const char *const formats[] = {"e2m1",  "e2m3",  "mxfp4",        "mxfp6_e2m3",
@@ -187,10 +187,9 @@ static void check_caches(product *p, const uint64_t *caches, size_t count) {
     free(expected);
 }
 
-/* Tests that the size of the L2 cache does not affect results, although it determines the sizes of
- * cache blocks. The products have different numbers of rows, because the number of rows decides
- * how threads divide D. Without AVX-512 the test tries only two cache sizes, because it then often
- * runs in a slow emulator. */
+/* Tests that the size of the L2 cache does not change results, although it determines the sizes of
+ * cache blocks. The products have various numbers of rows of A, which decide how threads divide D.
+ * Without AVX-512, the test often runs in a slow emulator, so it tries only two cache sizes. */
 static void test_caches_do_not_matter(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp4", "nvfp4", "mxfp8", "fp8_group128", "f32"};
@@ -199,7 +198,7 @@ static void test_caches_do_not_matter(void **state) {
         int64_t rows;
         uint32_t threads;
     } shapes[] = {{201, 1}, {39, 3}};
-    /* Without AVX2, the kernel cpu_f32 has cache blocks of one size only. */
+    /* Without AVX2, cpu_f32 has only one size of cache blocks, so there is nothing to compare. */
     if (AVX2 & ~bsmm_cpu_features()) skip();
     size_t count = AVX512 & ~bsmm_cpu_features() ? 2 : BSMM_COUNT(caches);
     rng r = {6};
@@ -224,7 +223,7 @@ static void set_to_largest(test_matrix *t, bool negative) {
     set_elements(t, bsmm_elem_encode(t->m.format.elem, negative ? -largest : largest, true));
 }
 
-/* Tests elements of the largest magnitude, for which 16-bit accumulators would saturate. */
+/* Tests elements of the largest magnitude. A kernel with 16-bit accumulators would saturate. */
 static void test_largest_sums(void **state) {
     (void)state;
     static const bsmm_format formats[] = {{BSMM_ELEM_E2M1, 0, 0, 0},
@@ -234,8 +233,7 @@ static void test_largest_sums(void **state) {
     rng r = {4};
     for (size_t i = 0; i < 16 * 5; i++)
         for (int signs = 0; signs < 4; signs++) {
-            /* The kernel for few rows has a separate loop for each number of rows of A from 1 to
-               4. */
+            /* The kernel for few rows has a separate loop for each of 1 to 4 rows of A. */
             int64_t rows = i / 16 ? (int64_t)i / 16 : 9;
             product p;
             product_make_of(&p, formats[i / 4 % 4], formats[i % 4], rows, 17, 64, FILL_ORDINARY,
@@ -255,8 +253,8 @@ static void test_largest_sums(void **state) {
         }
 }
 
-/* Tests block scales of +0 and -0. Quantizers write a scale of 0 for blocks that are zero or too
- * small for e4m3 scales. */
+/* Tests block scales of +0 and -0. Quantizers write a scale of 0 if all elements of a block are
+ * zero or too small for an e4m3 scale. */
 static void test_zero_scales(void **state) {
     (void)state;
     /* These are the codes of 0, 1, -0 and 2. */

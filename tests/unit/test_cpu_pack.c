@@ -1,4 +1,4 @@
-/* Tests the functions by which CPU kernels pack operands into panels. A panel must hold the
+/* Tests the functions that pack operands into panels for the CPU kernels. A panel must contain the
  * operand's values, and every instruction set must write the same bytes as plain C. An unreadable
  * page follows each operand. */
 #include "cpu/pack/pack_bf16dot.h"
@@ -39,7 +39,8 @@ static double word_at(const uint8_t *at, int32_t plus) {
     return (double)value;
 }
 
-/* Returns a scale of A, which is its product with a scale 1 of B. */
+/* Returns the scale of A that is stored at `at`. It is stored as an index into a table of products
+ * with scales of B, and this is the product with the scale 1. */
 static double looked_up_scale(const uint8_t *at) {
     const uint32_t one = 127u << 23;
     uint32_t offset;
@@ -71,9 +72,9 @@ static double half_value(const packing *w, const packed *p, int64_t lane, int64_
            p->factors[lane];
 }
 
-/* Checks the initial values of the accumulators of an integer kernel. The kernel stores B's
- * elements with a constant added to them. The dot product is therefore too large by this constant
- * times the sum of A's elements, and the accumulator begins with the negative of this excess. */
+/* Checks the initial values of the accumulators of an integer kernel. The kernel adds a constant to
+ * B's elements when it packs them. A dot product is therefore too large by this constant times the
+ * sum of A's elements. The accumulator begins with the negative of this excess. */
 static void check_begins(const packing *w, const packed *p, int64_t lane) {
     if (!is_integers(w) || w->is_b) return;
     const bsmm_elem_info *b = bsmm_elem_row(w->request.product.b.m.format.elem);
@@ -84,8 +85,8 @@ static void check_begins(const packing *w, const packed *p, int64_t lane) {
             sum += (int8_t)unit[(i / 4 * w->width + lane) * 4 + i % 4];
         memcpy(&begin, unit + w->width * w->unit + 4 * lane, 4);
         bool floated = w->form == BSMM_INT8_A_FLOATED;
-        /* The accumulator begins with the bits of the float 1.5 * 2^23, so that the integer sum can
-         * be read as a float. */
+        /* The accumulator begins with the bits of the float 1.5 * 2^23, so that the integer sum,
+         * read as a float, is 1.5 * 2^23 plus the sum. */
         int32_t bits = floated ? (127 + 23) << 23 | 1 << 22 : 0;
         assert_int_equal(begin, bits - sum * (int32_t)(b->max / b->min_subnormal));
         if (!floated) continue;
@@ -166,8 +167,8 @@ static void check_widths(packing *w, const test_matrix *t, int64_t unit) {
     }
 }
 
-/* Packs a matrix as A and as B of a product, by every CPU kernel that takes the product. The other
- * operand has the format `other`. */
+/* Packs a matrix as A and as B of a product, for every CPU kernel that accepts the product. The
+ * other operand has the format `other`. */
 static void check_operand(const test_matrix *t, const char *other) {
     double *values = test_matrix_values(t);
     for (int side = 0; side < 2; side++) {
@@ -190,7 +191,7 @@ static void check_operand(const test_matrix *t, const char *other) {
     free(values);
 }
 
-/* Lists the formats whose values are exact in bf16. */
+/* `formats` lists the formats whose values bf16 represents exactly. */
 static format_list formats;
 
 static void find_formats(void) {
@@ -216,8 +217,8 @@ static void test_leading_dimensions(void **state) {
     pack_check_leading_dimensions(check_operand, &formats);
 }
 
-/* Tests column-major operands with long columns. Packing copies a strip of a column (a fixed
- * number of bytes) at once, and these columns have more bytes than a strip. */
+/* Tests column-major operands with long columns. Packing copies a strip of a column, i.e. a fixed
+ * number of bytes, at a time, and these columns are longer than a strip. */
 static void test_long_columns(void **state) {
     (void)state;
     static const char *const some[] = {"bf16", "mxfp8", "mxfp6_e3m2", "mxfp4"};
@@ -234,7 +235,7 @@ static void test_scale_layouts(void **state) {
     pack_check_scale_layouts(check_operand);
 }
 
-/* Tests scales just inside and just outside the range of scales that the integer kernels accept. */
+/* Tests scales just inside and just outside the range that the integer kernels accept. */
 static void test_scales_at_bounds(void **state) {
     (void)state;
     static const uint8_t codes[] = {76, 77, 127, 177, 178, 0, 254, 255};
@@ -250,8 +251,8 @@ static void test_scales_at_bounds(void **state) {
     }
 }
 
-/* Tests scale blocks that are longer than the number of elements that a kernel adds before it
- * applies scales. Some blocks do not end at a multiple of this number. */
+/* Tests long scale blocks. They have more elements than a kernel adds before it applies scales, and
+ * some do not end at a multiple of that number. */
 static void test_long_blocks(void **state) {
     (void)state;
     static const uint32_t blocks[] = {48, 96, 160, 384, 4096};
@@ -264,7 +265,7 @@ static void test_long_blocks(void **state) {
         }
 }
 
-/* Tests bf16 rows with both normal and subnormal numbers. The numbers of a row are close enough
+/* Tests bf16 rows that contain normal and subnormal numbers. Their magnitudes are similar enough
  * for the kernel to pack them. */
 static void test_subnormal_rows(void **state) {
     (void)state;

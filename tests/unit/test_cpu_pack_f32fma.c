@@ -1,4 +1,4 @@
-/* Tests the functions by which the f32 CPU kernels pack operands into panels. A panel must hold
+/* Tests the functions that pack operands into panels for the f32 CPU kernels. A panel must contain
  * the operand's values, and every instruction set must write the same bytes as plain C. An
  * unreadable page follows each operand. */
 #include "cpu/pack/pack_f32fma.h"
@@ -42,8 +42,8 @@ static void check_values(const packing *w, const packed *p, const test_matrix *t
             bool there = lane < rows && k < t->m.cols;
             double got = value_at(w, p, lane, k);
             double want = there ? w->values[(row + lane) * t->m.cols + k] : 0;
-            /* After the operand's last column, the panel holds 0 times a block scale. This product
-             * may be NaN, because the scale may have any value. */
+            /* After the operand's last column, the panel contains 0 times a block scale. This is
+             * NaN if the scale is Inf or NaN. */
             if (got == want || (isnan(got) && (isnan(want) || !there))) continue;
             fail_msg("%s, order %u, width %lld: row %lld, k %lld: got %a, want %a",
                      bsmm_format_name(t->m.format), t->m.order, (long long)w->width,
@@ -52,8 +52,8 @@ static void check_values(const packing *w, const packed *p, const test_matrix *t
     }
 }
 
-/* Fails unless both panels have the same bytes in each unit (range of K). Any NaN equals any other
- * NaN, because the payload may come from the element or from the scale. */
+/* Fails unless both panels have the same bytes in each unit (a range of K). All NaNs count as
+ * equal, because a payload may come from the element or from the scale. */
 static void check_units(const packed *a, const packed *b) {
     for (uint64_t i = 0; i < a->bytes; i += sizeof(float)) {
         if (memcmp(a->units + i, b->units + i, sizeof(float)) == 0) continue;
@@ -61,8 +61,8 @@ static void check_units(const packed *a, const packed *b) {
     }
 }
 
-/* Packs an operand as A and as B, in panels of as many rows as kernels use and of odd numbers of
- * rows. */
+/* Packs an operand as A and as B, in panels of the numbers of rows that kernels use and of odd
+ * numbers of rows. */
 static void check_operand(const test_matrix *t, const char *other) {
     static const int64_t widths[] = {5, 6, 16, 64};
     double *values = test_matrix_values(t);
@@ -91,8 +91,8 @@ static void test_formats_and_lengths(void **state) {
     pack_check_lengths(check_operand, &formats);
 }
 
-/* Tests column-major operands with long columns. Packing copies a strip of a column (a fixed
- * number of bytes) at once, and these columns have more bytes than a strip. */
+/* Tests column-major operands with long columns. Packing copies a strip of a column, i.e. a fixed
+ * number of bytes, at a time, and these columns are longer than a strip. */
 static void test_long_columns(void **state) {
     (void)state;
     rng r = {7};
@@ -120,8 +120,8 @@ static void test_scale_layouts(void **state) {
     pack_check_scale_layouts(check_operand);
 }
 
-/* Tests scale blocks whose length is no multiple of 16, or that end among the elements that
- * packing decodes at once. */
+/* Tests scale blocks whose length is no multiple of 16. Some of them end among the elements that
+ * packing decodes together. */
 static void test_blocks(void **state) {
     (void)state;
     static const uint32_t elems[] = {BSMM_ELEM_F16, BSMM_ELEM_BF16, BSMM_ELEM_E4M3, BSMM_ELEM_E3M2,
@@ -140,8 +140,8 @@ static void test_blocks(void **state) {
     pack_check_matrix(check_operand, describe(of_floats, 9, 1300), "mxfp4", FILL_EXTREME, &r);
 }
 
-/* Tests rows in which all values are subnormal, so that the row's factor is outside fp32's range.
- */
+/* Tests rows in which all values are subnormal, so that the row's factor is outside the range of
+ * fp32. */
 static void test_subnormal_rows(void **state) {
     (void)state;
     rng r = {6};

@@ -1,5 +1,5 @@
-/* Tests products whose fp32 scales each cover a whole row, with lengths of rows that are no
- * multiples of the vector kernels' segments of 128 elements. */
+/* Tests products with one fp32 scale for each row. K is no multiple of 128, the length of the
+ * segments that the vector kernels sum separately. */
 #include "base/cpu.h"
 #include "product.h"
 
@@ -18,7 +18,8 @@ static bsmm_format by_row(uint32_t elem, int64_t k) {
     return (bsmm_format){elem, BSMM_SCALE_F32, 1, (uint32_t)k};
 }
 
-/* Checks that a kernel for few rows of A gives the same bits as the kernel that packs B. */
+/* Checks that a kernel for few rows of A gives bitwise the same results as the kernel that packs
+ * B. */
 static void check_few_rows(product *p, const char *kernel, const float *d) {
     char packed[64];
     const char *suffix = strstr(kernel, "_small_m");
@@ -48,7 +49,7 @@ static void check_kernel(product *p, const char *kernel, const double *a, const 
     free(d);
 }
 
-/* Tests all kernels that take the product. The first of them must be a vector kernel. */
+/* Tests all kernels that accept the product. The first of them must be a vector kernel. */
 static void check_product(product *p) {
     double *a = test_matrix_values(&p->a), *b = test_matrix_values(&p->b);
     bsmm_explanation e = {.struct_size = sizeof e};

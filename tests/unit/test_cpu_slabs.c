@@ -1,6 +1,6 @@
-/* Tests kernels that pack B in slabs, i.e. several rows of B at a time instead of all rows.
- * Results must be bitwise identical to those with all of B in one slab. The workspace must not
- * grow with N, because it holds one slab. */
+/* Tests kernels that pack B in slabs, i.e. a few rows of B at a time. Results must be bitwise
+ * identical to those with all of B in one slab. The workspace holds one slab, so it must not grow
+ * with N. */
 #include "cpu_hooks.h"
 #include "product.h"
 
@@ -23,8 +23,7 @@ static uint64_t workspace_of(const bsmm_matmul_desc *desc) {
     return bytes;
 }
 
-/* Returns D as one kernel computes it on a processor with an L2 cache of `l2` bytes. The caller
- * frees D. */
+/* Returns D as one kernel computes it with an L2 cache of `l2` bytes. The caller frees D. */
 static uint8_t *result_with(const bsmm_matmul_desc *desc, uint64_t l2, uint64_t bytes,
                             uint64_t *workspace) {
     uint8_t *copy = malloc(bytes);
@@ -40,8 +39,8 @@ static uint8_t *result_with(const bsmm_matmul_desc *desc, uint64_t l2, uint64_t 
     return copy;
 }
 
-/* Compares the results with B in many slabs and with B in one slab, for every kernel that packs B.
- * Returns the number of these kernels. */
+/* Computes D with many slabs (parts of B that are packed at once) and with a single slab, and
+ * compares both, for every kernel that packs B. Returns the number of these kernels. */
 static int compare_kernels(bsmm_matmul_desc *desc) {
     int count = 0;
     bsmm_explanation e = BSMM_INIT(bsmm_explanation);
@@ -71,9 +70,9 @@ static bsmm_matrix make_d(const char *format, int64_t m, int64_t n) {
     return d;
 }
 
-/* The number M of A's rows decides how a kernel divides the work among threads. Products with few
- * rows run on one thread. With more rows, each thread computes some rows of D, and with many rows,
- * some cache blocks of D. */
+/* The number M of rows of A decides how the threads of a kernel share the work. With few rows, a
+ * product runs on one thread. With more rows, each thread computes some rows of D, and with many
+ * rows, some cache blocks of D. */
 static const struct {
     const char *a, *b, *d;
     int64_t m, n, k;
@@ -145,9 +144,9 @@ static void test_workspace(void **state) {
     bsmm_cpu_pretend_l2_bytes(0);
 }
 
-/* Tests the size of the workspace if A has few rows. It may hold at most one L2 cache's worth of
- * packed B for each thread. If the L2 cache is larger by `l2` bytes, the workspace may therefore
- * grow only by `l2` bytes for each thread. */
+/* Tests the size of the workspace for few rows of A. For each thread, it may hold packed B of at
+ * most the size of the L2 cache. With an L2 cache that is larger by `l2` bytes, the workspace may
+ * therefore grow by at most `l2` bytes for each thread. */
 static void test_workspace_of_few_rows(void **state) {
     (void)state;
     static const uint64_t l2 = 32 << 20;
@@ -166,8 +165,8 @@ static void test_workspace_of_few_rows(void **state) {
     bsmm_cpu_pretend_l2_bytes(0);
 }
 
-/* Tests that a product with fewer rows of A never needs a larger workspace, because the workspace
- * of a plan is also used for smaller products. */
+/* Tests that a product with fewer rows of A never needs a larger workspace. A plan uses its
+ * workspace for all numbers of rows up to its maximum. */
 static void test_monotone(void **state) {
     (void)state;
     bsmm_cpu_pretend_l2_bytes(1 << 16);

@@ -1,5 +1,5 @@
 /* Tests the CPU kernels for few rows of A, which read B as it is stored. Results must be bitwise
- * identical to those of the kernels that pack B. */
+ * identical to those of kernels that pack B. */
 #include "base/cpu.h"
 #include "cpu_hooks.h"
 #include "product.h"
@@ -47,8 +47,8 @@ static void check_int8_decoding(product *p) {
         check_same(p, "cpu_avx512_int8dot", "cpu_avx512_int8dot_small_m");
 }
 
-/* N is no multiple of the number of B's rows that a kernel processes together. K is no multiple of
- * the number of elements that a kernel decodes at once. */
+/* N is no multiple of the number of rows of B that a kernel processes together, and K is no
+ * multiple of the number of elements that it decodes together. */
 enum { DECODED_N = 141, DECODED_K = 722 };
 
 static const int64_t decoded_rows[] = {1, 2, 3, 5, 8, 9, 16};
@@ -73,8 +73,9 @@ static void test_decoding_agrees(void **state) {
             }
 }
 
-/* Tests matrices B with a few unusual panels (rows of B that are processed together). The kernel
- * decodes most panels in registers, but it must pack a panel that has a NaN or extreme scales. */
+/* Tests matrices B with a few unusual panels. A panel is the rows of B that a kernel processes
+ * together. The kernel decodes most panels in registers, but packs a panel that has a NaN or
+ * extreme scales. */
 static void test_decoding_unusual(void **state) {
     (void)state;
     static const char *const bs[] = {"mxfp8", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp4"};
@@ -95,8 +96,8 @@ static void test_decoding_unusual(void **state) {
     }
 }
 
-/* Tests NaN from three causes: a NaN scale, a NaN element, and a second-level scale of Inf, for
- * which terms of both signs cancel to NaN. */
+/* Tests results that are NaN for three reasons: a scale is NaN, an element is NaN, or a
+ * second-level scale of Inf makes infinite terms of both signs. */
 static void test_decoding_nan(void **state) {
     (void)state;
     static const struct {
@@ -123,8 +124,8 @@ static void test_decoding_nan(void **state) {
     }
 }
 
-/* Tests block scales whose number in a row is a multiple of four, and rows of three block scales.
- * In rows of three, the fourth scale of a vector load belongs to another row. */
+/* Tests rows whose number of block scales is a multiple of four, and rows with three block scales.
+ * In the second case, the fourth scale of a vector load belongs to the next row. */
 static void test_decoding_layouts(void **state) {
     (void)state;
     static const char *const bs[] = {"mxfp8", "mxfp4", "nvfp4"};
@@ -148,10 +149,10 @@ static void test_decoding_layouts(void **state) {
 
 static const char *const integers[] = {"e2m1", "e2m3", "mxfp4", "mxfp6_e2m3", "nvfp4"};
 
-/* Tests numbers of rows of A from 1 to 21, because the kernel has a separate loop for tiles of 1,
- * 2, 3 and 4 rows. With 6-bit weights the kernel takes at most 16 rows. The values of K make a row
- * of B shorter or longer than one cache line. K of 32 to 96 are fewer steps (32 elements of K) than
- * a kernel usually multiplies together. */
+/* Tests 1 to 21 rows of A, because the kernel has separate loops for 1, 2, 3 and 4 rows. With 6-bit
+ * weights the kernel accepts at most 16 rows. Rows of B are shorter or longer than a cache line,
+ * depending on K. A K of 32 to 96 has fewer steps (32 elements of K) than the kernel usually
+ * multiplies together. */
 static void test_int8_decoding_agrees(void **state) {
     (void)state;
     static const struct {
@@ -175,9 +176,9 @@ static void test_int8_decoding_agrees(void **state) {
             }
 }
 
-/* Tests matrices B with a few unusual panels (rows of B that are processed together). The kernel
- * decodes most panels in registers, but it must pack a panel with a scale outside the range of the
- * integer loops. */
+/* Tests matrices B with a few unusual panels. A panel is the rows of B that a kernel processes
+ * together. The kernel decodes most panels in registers, but packs a panel that has a scale outside
+ * the range of the integer loops. */
 static void test_int8_decoding_unusual(void **state) {
     (void)state;
     static const uint8_t codes[2][4] = {{0xff, 76, 178, 0}, {0x7f, 0xff, 0x80, 0x01}};
@@ -193,8 +194,7 @@ static void test_int8_decoding_unusual(void **state) {
         size_t block = e4m3 ? 16 : 32, units = p.b.scale_bytes / DECODED_N;
         for (size_t c = 0; c < 8; c++) {
             size_t row = 16 * c + 5, unit = units - 2 - c;
-            /* The scales within a row differ so much that fp32 rounds the sum of the row's blocks.
-             */
+            /* The scales in a row differ so much that fp32 rounds the sum of the blocks. */
             for (size_t u = 0; u < units; u++)
                 scales[row * units + u] = (uint8_t)(others[e4m3][c % 4] + u * 7 % 16);
             scales[row * units + unit] = codes[e4m3][c % 4];
@@ -246,8 +246,8 @@ static void test_f16_weights(void **state) {
         }
 }
 
-/* Tests weights in bf16. The values of K end inside a step of 32 elements, inside a chunk of 512,
- * and at the end of one. */
+/* Tests weights in bf16. K ends inside a step of 32 elements, inside a chunk of 512 elements, or at
+ * the end of a chunk. */
 static void test_bf16_weights_agree(void **state) {
     (void)state;
     static const char *const as[] = {"bf16", "mxfp8", "nvfp4"};
@@ -265,9 +265,8 @@ static void test_bf16_weights_agree(void **state) {
             }
 }
 
-/* Tests a single element of B with a magnitude at an end of the range that the kernel multiplies
- * without packing, and elements that are 0, subnormal, Inf or NaN. The other elements are near 1.
- */
+/* Tests one unusual element of B among elements near 1. Its magnitude is at an end of the range
+ * that the kernel multiplies without packing, or it is 0, subnormal, Inf or NaN. */
 static void test_bf16_weights_unusual(void **state) {
     (void)state;
     enum { EXPONENT = 1 << 7, ONE = 127 * EXPONENT, SIGN = 0x8000, ROW = 37, COLUMN = 700 };
@@ -301,7 +300,7 @@ static void test_bf16_weights_unusual(void **state) {
     }
 }
 
-/* Runs a plan, for which it packs B if the description asks for packed weights. */
+/* Runs a plan. If its description has packed weights, the function packs B before. */
 static void run_plan(product *p, const bsmm_plan *plan) {
     bsmm_buffers buffers = BSMM_INIT(bsmm_buffers);
     buffers.a = p->a.m.data, buffers.a_scales = p->a.m.scales;
@@ -322,15 +321,17 @@ static void run_plan(product *p, const bsmm_plan *plan) {
     free(buffers.workspace);
 }
 
-/* Tests rows of A that need several tiles, and the largest number of rows for which each kernel is
- * chosen. With compact weights, kernels for AVX-512 are chosen for more rows. */
+/* Tests numbers of rows of A that need several tiles, and the largest number for which the library
+ * chooses each kernel. With compact weights, it chooses the AVX-512 kernels for more rows. */
 static void test_many_tiles(void **state) {
     (void)state;
     static const struct {
         const char *a, *b, *kernel;
         uint32_t form;
         int64_t most;
-        int64_t gap; /* `gap` is a smaller number of rows for which packing B is chosen, or 0. */
+        /* `gap` is a smaller number of rows for which the library chooses to pack B, or 0 if
+         * there is none. */
+        int64_t gap;
     } rows[] = {
         {"mxfp4", "mxfp4", "cpu_avx512_int8dot", BSMM_PACKED_NONE, 64, 0},
         {"mxfp4", "mxfp4", "cpu_avx512_int8dot", BSMM_PACKED_COMPACT, 144, 0},

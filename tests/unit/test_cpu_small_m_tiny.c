@@ -1,5 +1,5 @@
 /* Tests tiny products on CPUs with AVX-512. Results must be bitwise identical to those of the
- * kernels that pack both operands, and ordinary products must be computed without packing. */
+ * kernels that pack both operands. Products of ordinary values must be computed without packing. */
 #include "base/cpu.h"
 #include "core/describe.h"
 #include "cpu/pack/pack.h"
@@ -41,8 +41,8 @@ static const pair pairs[] = {
     {"mxfp8", "mxfp8_e5m2", BF16},
 };
 
-/* Returns D's bytes after a run of a plan. `form` is a bsmm_packed_form. If the product adds C, C
- * is D itself. */
+/* Runs a plan and returns the bytes of D. `form` is the packed form of B (bsmm_packed_form). If the
+ * product adds a C, C and D are the same memory. */
 static void *run(product *p, const char *kernel, uint32_t form, const void *c, size_t bytes) {
     bsmm_plan *plan = NULL;
     p->desc.kernel = kernel;
@@ -81,8 +81,9 @@ static size_t d_bytes(const product *p) {
     return (size_t)(p->d.rows * p->d.cols) * (p->d.format.elem == BSMM_ELEM_F32 ? 4 : 2);
 }
 
-/* Checks that the kernel for few rows, with stored and with compact weights, and wide weights give
- * the bits of the kernel that packs both operands. */
+/* Checks that several ways to compute a product give bitwise identical results: the kernel for
+ * few rows with stored and with compact weights, wide weights, and the kernel that packs both
+ * operands. */
 static void check_same(product *p, const pair *of) {
     char few[64];
     snprintf(few, sizeof few, "%s_small_m", of->kernel);
@@ -104,7 +105,8 @@ static void check_same(product *p, const pair *of) {
     free(wide);
 }
 
-/* Calls the function for tiny products, and returns what it returns. */
+/* Calls the library's function for tiny products. Returns whether that function has computed the
+ * product. */
 static bool takes_tiny(product *p, bool is_int8) {
     _Alignas(64) uint8_t context[BSMM_SMALL_M_CONTEXT_BYTES] = {0};
     bsmm_request request;
@@ -125,7 +127,7 @@ static void make(product *p, const pair *of, int64_t m, int64_t n, int64_t k, fi
     product_make(p, of->a, of->b, m, n, k, how, r);
 }
 
-/* Tests many sizes. Ordinary operands must be multiplied without packing. */
+/* Tests many sizes. Operands of ordinary values must be multiplied without packing. */
 static void test_sizes(void **state) {
     (void)state;
     static const int64_t ns[] = {1, 8, 15, 16, 17, 33, 64, 127, 128};
@@ -148,7 +150,7 @@ static void test_sizes(void **state) {
     bsmm_cpu_mask_features(~0u);
 }
 
-/* Tests rows that lie farther apart than their elements. The scales stay row-major. */
+/* Tests matrices with gaps between their rows. The scales stay row-major without gaps. */
 static void test_pitches(void **state) {
     (void)state;
     if (!has_kernels()) skip();
@@ -171,8 +173,9 @@ static void test_pitches(void **state) {
     bsmm_cpu_mask_features(~0u);
 }
 
-/* Tests epilogues and a D of bf16 or f16. C is D itself, so a function that stores a part of D
- * before it gives up would change the result. `how` makes some products unusual. */
+/* Tests epilogues and a D of bf16 or f16. C and D are the same memory. A function that stores a
+ * part of D and then gives up would therefore change the result. `how` makes some products
+ * unusual. */
 static void test_epilogues(void **state) {
     (void)state;
     static const char *const ds[] = {"f32", "bf16", "f16"};
@@ -209,7 +212,7 @@ static void test_epilogues(void **state) {
     bsmm_cpu_mask_features(~0u);
 }
 
-/* Tests one unusual scale or element, in the last row of A or of B. */
+/* Tests one unusual scale or element in the last row of A or of B. */
 static void test_unusual(void **state) {
     (void)state;
     static const uint8_t e8m0[] = {0, 76, 77, 106, 107, 147, 148, 177, 178, 254, 255};

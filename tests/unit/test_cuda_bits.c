@@ -1,7 +1,7 @@
 /* Compares the results of all CUDA kernels bit for bit with those of an H200. An emulated GPU must
- * give the same bits, because the emulation adds as the tensor cores of compute capability 9.0 do
- * (sim/common/tensor_core.h). `test_cuda_bits print` writes tests/golden/data/h200_bits.txt on an
- * H200. */
+ * give the same bits, because it adds as the tensor cores of compute capability 9.0 do
+ * (sim/common/tensor_core.h). On an H200, `test_cuda_bits print` writes
+ * tests/golden/data/h200_bits.txt. */
 #include "cuda.h"
 #include "shaped.h"
 #include "walk.h"
@@ -155,8 +155,8 @@ static void print_all(void) {
 }
 
 int main(int argc, char **argv) {
-    /* The test fixes the number of parts of K (split-K) to 1, because the library would choose it
-       by the number of SMs. */
+    /* The library would choose the number of parts of K (split-K) by the number of SMs. The test
+     * sets it to 1, so that all GPUs give the same bits. */
     setenv("BSMM_TEST_SPLITS", "1", 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits_as_an_h200)};
     if (argc > 1 && strcmp(argv[1], "print") == 0) {

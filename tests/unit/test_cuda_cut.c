@@ -1,5 +1,5 @@
-/* Tests that the bits of a row of D do not depend on how many SMs share a tile of D by splitting
- * its K. The bits must not depend on the scales of other rows either. */
+/* Tests that the bits of a row of D depend neither on how many SMs share a tile of D by splitting
+ * its K, nor on the scales of other rows. */
 #include "cuda.h"
 #include "gpu/pack.h"
 #include "operand.h"
@@ -14,9 +14,9 @@
 
 enum { COLUMNS = 200, K = 4096, WAVE_ROWS = 192, TALLEST = 256 };
 
-/* Returns a number of rows for which the last wave of tiles occupies only two thirds of the GPU's
- * SMs, so that the kernel splits tiles along K. A pair of SMs computes one tile at a time, and a
- * tile has up to TALLEST rows and all COLUMNS. */
+/* Returns a number of rows for which the last wave of tiles occupies only two thirds of the SMs, so
+ * that the kernel splits tiles along K. A pair of SMs computes one tile at a time. A tile has at
+ * most TALLEST rows, and all COLUMNS columns. */
 static int64_t rows_to_cut(const bsmm_cuda_device *device) {
     return TALLEST * (device->multiprocessors / 2) * 5 / 3;
 }
@@ -31,8 +31,8 @@ static bsmm_matmul_desc product(const char *kernel, const test_matrix *a, const 
                               .kernel = kernel};
 }
 
-/* Computes the rows [first, first + count) of D by a separate product with the same kernel.
- * Compares them with the same rows of the whole product. */
+/* Computes rows [first, first + count) of D by a separate product with the same kernel, and
+ * compares them with these rows of the whole product. */
 static void check_rows(const bsmm_matmul_desc *all, int64_t first, int64_t count,
                        const uint16_t *want) {
     const bsmm_matrix a = rows_of(all->a, first, count);
@@ -55,8 +55,8 @@ static void check_kernel(const char *kernel, const char *a_name, const char *b_n
     assert_int_equal(test_multiply(&desc), BSMM_OK);
     uint16_t *whole = malloc(d.data_bytes);
     memcpy(whole, d.m.data, d.data_bytes);
-    /* `wave` is the number of rows that makes exactly one wave of tiles, so that the kernel does
-     * not split tiles along K. */
+    /* A product of `wave` rows has exactly one wave of tiles, so the kernel does not split tiles
+     * along K. */
     int64_t wave = WAVE_ROWS * (device->multiprocessors / 2);
     for (int64_t first = 0; first < rows; first += wave)
         check_rows(&desc, first, bsmm_min_i64(wave, rows - first), whole + first * COLUMNS);
@@ -81,8 +81,8 @@ static void test_cut_tiles(void **state) {
         check_kernel(cases[i][0], cases[i][1], cases[i][2], &r);
 }
 
-/* Sets e8m0 block scales that differ by at most 2 binades. Packing then stores one common scale
- * for the whole row instead of a scale for each 128 elements. */
+/* Sets e8m0 block scales that differ by at most 2 binades. Packing then stores one scale for each
+ * row instead of one for each 128 elements. */
 static void level_scales(test_matrix *m, uint32_t least, rng *r) {
     uint8_t *codes = m->m.scales;
     for (uint64_t i = 0; i < m->scale_bytes; i++)
@@ -105,14 +105,14 @@ static void test_uneven_rows(void **state) {
         level_scales(&a, 126, &r);
         level_scales(&b, 126, &r);
         bsmm_matmul_desc desc = product("cuda_sm90a_fold", &a, &b, &d);
-        /* BSMM_COMPUTE_FAST lets FP8 tensor cores multiply mxfp8 operands. */
+        /* With BSMM_COMPUTE_FAST, the library may use FP8 tensor cores for mxfp8 operands. */
         desc.compute = BSMM_COMPUTE_FAST;
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         float *even = malloc(d.data_bytes);
         memcpy(even, d.m.data, d.data_bytes);
         uint8_t *odd = (uint8_t *)a.m.scales + ODD_ROW * BLOCKS;
-        /* The test makes the block scales of 128 elements of row ODD_ROW of A far larger than the
-         * row's other block scales. Packing then cannot use one scale for the whole row. */
+        /* In row ODD_ROW of A, the block scales of 128 elements become far larger than the other
+         * ones, so packing cannot use one scale for this row. */
         memset(odd + 20, 140, 4);
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         const float *got = d.m.data;
@@ -127,7 +127,7 @@ static void test_uneven_rows(void **state) {
     }
 }
 
-/* Tests that a row of A with only zeros gives results of 0 for any scales. The row must not change
+/* Tests that a row of zeros in A gives results of 0, whatever its scales are. It must not change
  * the bits of other rows. */
 static void test_empty_rows(void **state) {
     (void)state;
@@ -149,7 +149,7 @@ static void test_empty_rows(void **state) {
         uint8_t *scales = a.m.scales;
         memset(scales + EMPTY * BLOCKS, codes[i / 2], BLOCKS);
         memset(scales + PARTLY * BLOCKS, codes[i / 2], 4);
-        /* In every second pass, row 20 of A has scales that change along K. */
+        /* In every second pass, the scales of row 20 of A vary along K. */
         memset(scales + 20 * BLOCKS, i % 2 ? 150 : 127, 4);
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         const float *got = d.m.data;
@@ -173,9 +173,9 @@ static test_matrix make(const char *format, int64_t rows, int64_t cols, rng *r) 
     return t;
 }
 
-/* Tests rows of A whose scales times the scales of B are outside fp32's range. The kernel computes
- * the results of such rows a second time, and must then add the original C, even if C and D are the
- * same memory. */
+/* Tests rows of A whose scales, multiplied by scales of B, are outside the range of fp32. The
+ * kernel computes these rows a second time. It must then add the original C, even if C and D are
+ * the same memory. */
 static void test_rows_made_again(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 256, SMALL = 5, BLOCKS = SHORT_K / 128 };
@@ -209,9 +209,9 @@ static void test_rows_made_again(void **state) {
     test_matrix_free(&d);
 }
 
-/* Tests a row of A with scales that are out of range for one block of 128 columns of D. The kernel
- * must compute only the results of this row and these columns a second time. The other columns of
- * the same tile must keep their bits. */
+/* Tests a row of A whose scales are out of range only for one block of 128 columns of D. The kernel
+ * must compute only these results a second time. The bits of other columns in the tile must not
+ * change. */
 static void test_blocks_made_again(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 256, SMALL = 5, LESS = 9, BLOCK = 128, REST = COLUMNS - BLOCK };
@@ -246,11 +246,11 @@ static void test_blocks_made_again(void **state) {
 }
 
 int main(void) {
-    /* BSMM_TEST_EXACT gives each buffer an allocation of its own, because these buffers are too
-     * large for the test's shared allocation. */
+    /* With BSMM_TEST_EXACT each buffer has its own allocation. These buffers are too large for the
+     * allocation that the test otherwise shares among them. */
     setenv("BSMM_TEST_EXACT", "1", 1);
-    /* The test forbids split-K for whole tiles, which the library would use for products with few
-       tiles, because split-K changes the bits of results. */
+    /* Split-K of whole tiles changes the bits of results, and the library would use it for products
+     * with few tiles. The test therefore forbids it. */
     setenv("BSMM_TEST_SPLITS", "1", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut_tiles), cmocka_unit_test(test_uneven_rows),

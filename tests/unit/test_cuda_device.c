@@ -16,7 +16,7 @@
 
 extern const bsmm_backend bsmm_backend_cuda;
 
-/* Tests that structs that the CUDA driver reads have the same sizes as in CUDA's own header. */
+/* Tests that structs for the CUDA driver have the same sizes as in CUDA's header. */
 static void structs_are_the_drivers(void **state) {
     (void)state;
     assert_int_equal(sizeof(CUlaunchAttribute), 72);
@@ -97,8 +97,8 @@ static void other_architectures_are_refused(void **state) {
     if (!test_cuda_is_built()) skip();
     static const struct {
         int capability;
-        /* `probe` is true if a device of this compute capability can run the image (compiled code)
-         * sm90a/probe. `words` is true if it can run sm80/words. */
+        /* `probe` is true if a device of this compute capability can run the compiled code
+         * sm90a/probe, and `words` is true if it can run sm80/words. */
         bool probe, words;
     } cases[] = {{75, false, false}, {80, false, true},  {89, false, true},
                  {90, true, true},   {100, false, true}, {120, false, true}};

@@ -1,6 +1,6 @@
-/* Tests how the host code uses a CUDA driver, with a fake driver (tests/fake_cuda) and without a
- * GPU. The test makes every driver function fail once, and passes pointers to memory that does not
- * belong to the device. */
+/* Tests how the host code uses a CUDA driver. The driver is fake (tests/fake_cuda), so the test
+ * needs no GPU. The test makes every driver function fail once, and passes pointers to memory that
+ * does not belong to the device. */
 #include "../fake_cuda/fake_cuda.h"
 #include "core/describe.h"
 #include "cuda.h"
@@ -20,7 +20,8 @@
 
 extern const bsmm_backend bsmm_backend_cuda;
 static fake_cuda *gpu;
-static fake_driver *fake; /* `fake` points to the state that all fake drivers have. */
+/* `fake` points to the part of the fake driver's state that all fake drivers have. */
+static fake_driver *fake;
 
 static int find_fake(void **state) {
     (void)state;
@@ -29,7 +30,7 @@ static int find_fake(void **state) {
     return fake ? 0 : -1;
 }
 
-/* Checks that the library popped every CUDA context that it pushed, even if a driver function
+/* Checks that the library has popped every CUDA context that it pushed, even if a driver function
  * failed. */
 static int check_balance(void **state) {
     (void)state;
@@ -161,8 +162,7 @@ static void launches_say_what_they_are_told(void **state) {
     assert_int_equal(gpu->attributes[1].value.programmaticStreamSerializationAllowed, 1);
 }
 
-/* Tests that the library passes a cubin to a device that can run the cubin, and PTX to any other
- * device. */
+/* Tests which module the library loads: the cubin if the device can run it, otherwise PTX. */
 static void modules_are_what_the_device_runs(void **state) {
     (void)state;
     static const char elf[] = {0x7f, 'E', 'L', 'F'};
@@ -225,8 +225,8 @@ static void memory_that_runs_out(void **state) {
 }
 
 typedef struct matrices {
-    test_matrix quantized, plain; /* These matrices are in host memory. */
-    bsmm_matrix from, to;         /* These matrices are in device memory. */
+    test_matrix quantized, plain; /* `quantized` and `plain` are in host memory. */
+    bsmm_matrix from, to;         /* `from` and `to` are in device memory. */
     void *memory[3];
 } matrices;
 
@@ -300,8 +300,8 @@ static void quantizing_wants_device_memory(void **state) {
     matrices_free(&m);
 }
 
-/* Tests that bsmm_amax_on launches its kernels. The memory for the result must be cleared in a CUDA
- * context that the library pops again, which check_balance checks. */
+/* Tests that bsmm_amax_on launches its kernels. It clears the memory for the result in a CUDA
+ * context that it must pop again; check_balance checks this. */
 static void amax_is_launched(void **state) {
     (void)state;
     const bsmm_cuda_device *const device = device_0();
@@ -329,7 +329,7 @@ static void host_conversions_refuse_devices(void **state) {
     matrices_free(&m);
 }
 
-/* `stream` is the stream of a run. The fake driver does not use it. */
+/* The address of `stream` stands for the stream of a run. The fake driver does not use it. */
 static char stream;
 
 static bsmm_plan *plan_of(const fake_product *p, bsmm_buffers *buffers) {
@@ -346,7 +346,7 @@ static void plan_free(bsmm_plan *plan, const bsmm_buffers *buffers) {
     bsmm_plan_destroy(plan);
 }
 
-/* Tests that a run only adds work to the caller's stream. It must not wait, load modules or
+/* Tests that a run only queues work in the caller's stream. It must not wait, load modules or
  * allocate memory. */
 static void runs_only_queue(void **state) {
     (void)state;
@@ -408,8 +408,8 @@ static void wrong_pointers_of_a_run(void **state) {
     bsmm_plan *plan = plan_of(&p, &buffers);
     for (size_t i = 0; i < BSMM_COUNT(pointers); i++)
         expect_run(plan, &buffers, i, host, "host memory; must be memory of cuda:0");
-    /* The pointers from index 5 on point to fp32 numbers, so the run must refuse an address that
-     * is only a multiple of 2. */
+    /* The pointers from index 5 on point to fp32 numbers. An address that is only a multiple of 2
+     * must be refused. */
     for (size_t i = 5; i < BSMM_COUNT(pointers); i++)
         expect_run(plan, &buffers, i, (char *)buffers.workspace + 2, "aligned");
     fake->owner = 1;
@@ -422,7 +422,7 @@ static void wrong_pointers_of_a_run(void **state) {
     assert_int_equal(fake->allocations, 0);
 }
 
-/* Tests that a failing run returns an error, and that the next run works. */
+/* Tests that a failed run returns an error, and that the next run works. */
 static void failing_runs(void **state) {
     (void)state;
     static const struct {

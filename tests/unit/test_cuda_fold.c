@@ -1,6 +1,6 @@
-/* Tests the code paths of a product of MX operands on Hopper. The product uses the FP8 tensor
- * cores if e4m3 can hold the elements times their block scales. Otherwise it uses the bf16 tensor
- * cores or the generic kernel. The test recognizes the path by the bits of the result, which must
+/* Tests the code paths of the kernel for MX operands on Hopper. It uses the FP8 tensor cores if
+ * e4m3 can represent all elements multiplied by their block scales. Otherwise it uses the bf16
+ * tensor cores or the generic kernel. The bits of the result show which path was taken: they must
  * equal those of a kernel that has only this path. */
 #include "cuda.h"
 #include "cuda/host/wgmma.h"
@@ -17,7 +17,7 @@
 
 enum { ROWS = 72, COLUMNS = 200 };
 
-/* Gives the range of the random e8m0 codes of an operand's block scales. */
+/* Holds the range of the random e8m0 codes of an operand's block scales. */
 typedef struct scales {
     uint8_t low, high;
 } scales;
@@ -27,7 +27,7 @@ typedef struct fold_case {
     uint32_t a_order, b_order;
     int64_t k;
     scales scales;
-    const char *same; /* Names the kernel whose result must have the same bits. */
+    const char *same; /* `same` names the kernel whose result must be bitwise identical. */
 } fold_case;
 
 static void draw_scales(test_matrix *m, scales from, rng *r) {
@@ -66,8 +66,8 @@ static float *product(bsmm_matmul_desc *desc, const char *kernel) {
     return got;
 }
 
-/* Multiplies A and B by the fold kernel. `same` names the kernel whose result must have the same
- * bits, or is NULL if the bits must differ from those of all other kernels. */
+/* Multiplies A and B by the kernel under test. `same` names the kernel whose result must be bitwise
+ * identical. It is NULL if the result must differ from those of all other kernels. */
 static void check_way(const test_matrix *a, const test_matrix *b, const char *same, rng *r) {
     const uint64_t bytes = ROWS * COLUMNS * sizeof(float);
     test_matrix d = make("f32", BSMM_ORDER_ROW, ROWS, COLUMNS, (scales){0, 0}, r);
@@ -91,10 +91,9 @@ static void check(const fold_case *c, rng *r) {
     test_matrix_free(&b);
 }
 
-/* These are ranges of e8m0 codes for block scales. With `near`, e4m3 holds the elements of 128
- * columns times their block scales. With `apart`, it does not, because the block scales differ too
- * much. With `low` and `high`, values are so small or so large that the bf16 kernel cannot be
- * used. */
+/* These are ranges of e8m0 codes for block scales. With `near`, e4m3 can represent the elements of
+ * 128 columns multiplied by their block scales. With `apart` it cannot, because the block scales
+ * differ too much. With `low` and `high`, values are too small or too large for the bf16 kernel. */
 static const scales near = {120, 128}, apart = {110, 135}, low = {2, 127}, high = {110, 190};
 static const char bf16_kernel[] = "cuda_sm90a_bf16", generic_kernel[] = "cuda_sm80_bf16";
 
@@ -111,8 +110,7 @@ static void test_ways(void **state) {
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, low, generic_kernel},
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, high, generic_kernel},
             {f, formats[(i + 1) % 3], BSMM_ORDER_ROW, BSMM_ORDER_ROW, 1024, apart, bf16_kernel},
-            /* In the products from here on, K is no multiple of 128 or of 8, or an operand is
-             * column-major. */
+            /* In these products, K is no multiple of 128 or of 8, or an operand is column-major. */
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 288, apart, bf16_kernel},
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 300, apart, bf16_kernel},
             {f, f, BSMM_ORDER_COL, BSMM_ORDER_ROW, 256, apart, bf16_kernel},
@@ -124,8 +122,8 @@ static void test_ways(void **state) {
     }
 }
 
-/* Tests BSMM_COMPUTE_FAST with one mxfp8 operand, which always fits 8 bits after packing, and one
- * operand that may not fit. */
+/* Tests BSMM_COMPUTE_FAST with one mxfp8 operand, which can always be packed to 8 bits, and another
+ * operand, which possibly cannot. */
 static void test_ways_of_8_bits(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();
@@ -146,8 +144,8 @@ static void test_ways_of_8_bits(void **state) {
 }
 
 /* Makes an mxfp8 operand whose block scales are 2^120 and whose elements are less than 2^-3. bf16
- * holds its values. Packing to bf16 does not know this, because it looks only at the block scales,
- * and gives each group of 128 elements a group scale. */
+ * can represent its values. Packing to bf16 looks only at the block scales, so it nevertheless
+ * stores a scale for each group of 128 elements. */
 static test_matrix make_small(const char *format, int64_t rows, rng *r) {
     test_matrix t = make(format, BSMM_ORDER_ROW, rows, 512, (scales){247, 247}, r);
     uint8_t *codes = t.m.data;
@@ -156,9 +154,10 @@ static test_matrix make_small(const char *format, int64_t rows, rng *r) {
     return t;
 }
 
-/* Tests an mxfp8 operand that packing to bf16 gives group scales. The FP8 tensor cores cannot
- * multiply it by the other operand, whose block scales differ too much. The bf16 tensor cores would
- * ignore the group scales, so the generic kernel must compute the product. */
+/* Tests an mxfp8 operand for which packing to bf16 stores scales of groups of 128 elements. The
+ * FP8 tensor cores cannot multiply it by the other operand, whose block scales differ too much.
+ * The path with bf16 tensor cores ignores group scales, so the generic kernel must compute the
+ * product. */
 static void test_small_elements_of_large_blocks(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();
@@ -179,8 +178,8 @@ static void test_small_elements_of_large_blocks(void **state) {
 }
 
 /* Makes an operand whose elements are at least 1 and whose block scales differ by at most 2
- * binades. Packing such an operand does not round (docs/NUMERICS.md), so the error bound includes
- * only the errors of additions. */
+ * binades. Packing it rounds nothing (docs/NUMERICS.md), so the error bound includes only errors of
+ * additions. */
 static test_matrix make_large(const char *format, int64_t rows, int64_t k, rng *r) {
     test_matrix t = make(format, BSMM_ORDER_ROW, rows, k, (scales){126, 128}, r);
     const uint32_t elem = t.m.format.elem;

@@ -1,5 +1,5 @@
-/* Tests a product that needs a larger CUDA grid than the driver allows. The library must refuse it
- * when the plan is made. The test is skipped without a GPU. */
+/* Tests a product that needs a larger CUDA grid than the driver allows. bsmm_plan_create must
+ * refuse it. The test is skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 
@@ -17,9 +17,9 @@ static bsmm_explanation explained(const bsmm_matmul_desc *desc, const char *kern
     return e;
 }
 
-/* Tests operands with one scale for 128 elements of K. If the kernel cannot read the layout of
- * these scales, a second kernel copies them to another layout. The second kernel needs one thread
- * block for each 128 elements of K, so its grid may exceed the limit. */
+/* Tests operands with one scale for 128 elements of K. If the product's kernel cannot read the
+ * layout of these scales, another kernel copies them first. It needs one thread block for each 128
+ * elements of K, so its grid may exceed the limit. */
 static void test_scales_beyond_a_grid(void **state) {
     enum { MOST = 65535 * 128 };
     (void)state;
@@ -33,7 +33,7 @@ static void test_scales_beyond_a_grid(void **state) {
             bsmm_matmul_desc desc = {
                 .struct_size = sizeof desc, .a = &a, .b = &b, .d = &d, .device = "cuda:0"};
             bsmm_explanation e = explained(&desc, "cuda_sm90a_fp8");
-            /* The GPU cannot run sm_90a code, so the test is skipped. */
+            /* This GPU cannot run sm_90a code, so the test is skipped. */
             if (strstr(e.reason, "sm90a")) skip();
             assert_int_equal(e.accepts, k == MOST || !moved);
             if (!e.accepts) assert_non_null(strstr(e.reason, "takes at most 8388480"));

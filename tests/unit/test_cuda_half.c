@@ -1,7 +1,7 @@
-/* Tests the kernel cuda_sm90a_f16. Each result of most tests is a single product, so it must be
+/* Tests the kernel cuda_sm90a_f16. In most tests each result is a single product, so it must be
  * exact on every code path. The scales of B decide the path: f16 tensor cores, bf16 tensor cores
- * with A split into two parts, or the generic kernel. Where results are sums, the test recognizes
- * the path by the bits, which must equal those of a kernel that has only this path. */
+ * with A split into two parts, or the generic kernel. If results are sums, their bits show the
+ * path: they must equal those of a kernel that has only this path. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -18,8 +18,8 @@ enum { ROWS = 72, COLUMNS = 200, DEPTH = 288 };
 static const char half_kernel[] = "cuda_sm90a_f16", bf16_kernel[] = "cuda_sm90a_bf16",
                   generic_kernel[] = "cuda_sm80_bf16";
 
-/* Holds the range of e8m0 codes from which the test draws B's scales. If `high` is 0, the scales
- * stay as they are. */
+/* Holds the range of e8m0 codes for B's random scales. If `high` is 0, the scales are not
+ * changed. */
 typedef struct scales {
     uint8_t low, high;
 } scales;
@@ -67,8 +67,8 @@ static float *product(operands *o, const char *kernel) {
     return got;
 }
 
-/* Gives each row of A a single element that is not 0: any finite f16 number, subnormals included.
- */
+/* Keeps a single nonzero element in each row of A. It is any finite f16 number, even a subnormal
+ * one. */
 static void leave_one_of_each_row(test_matrix *a, int64_t turn, rng *r) {
     uint16_t *codes = a->m.data;
     memset(codes, 0, a->data_bytes);
@@ -98,8 +98,8 @@ static void check_single_products(const char *b_format, uint32_t order, scales f
     free_operands(&o);
 }
 
-/* This table lists the formats with e8m0 scales, and the smallest exponent of a scale for which f16
- * holds all values. The largest such exponent is 3 for every format. */
+/* Lists the formats with e8m0 scales, and for each the smallest exponent of a scale with which f16
+ * represents all values. The largest such exponent is 3 for every format. */
 static const struct {
     const char *format;
     int least;
@@ -130,7 +130,9 @@ static void check_path(const char *b_format, scales from, const char *same, rng 
     static const char *const others[] = {bf16_kernel, generic_kernel};
     for (size_t i = 0; i < BSMM_COUNT(others); i++) {
         if (same == generic_kernel && others[i] != same)
-            continue; /* For these scales the bf16 kernel falls back, too. */
+            /* With these scales the bf16 kernel also computes the product by another path, so
+             * there is nothing to compare. */
+            continue;
         float *other = product(&o, others[i]);
         const bool equal = memcmp(half, other, o.d.data_bytes) == 0;
         if (equal != (same == others[i]))

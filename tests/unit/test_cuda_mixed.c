@@ -1,7 +1,7 @@
-/* Tests cuda_sm90a_mixed, the kernel for 65 to several hundred rows of A that decodes weights while
- * it multiplies. The products are small, but have several tiles, a last tile that is not full, and
- * a last step of K (128 elements) that is not full. checked_run compares the results of every
- * kernel with a product in double. The test is skipped without a GPU. */
+/* Tests cuda_sm90a_mixed, the kernel for 65 to several hundred rows of A, which decodes weights
+ * while it multiplies. The products are small. They have several tiles, the last of which is
+ * incomplete, and an incomplete last step of K (128 elements). checked_run compares the results of
+ * every kernel with a product in double. The test is skipped without a GPU. */
 #include "checked.h"
 #include "cuda.h"
 #include "walk.h"
@@ -51,7 +51,8 @@ static void need_hopper(void) {
     if (test_cuda_device()->capability != 90) skip();
 }
 
-/* Tests tiles of 96 and 128 columns. An f16 row makes two columns. */
+/* Tests tiles of 96 and 128 columns. Each row of A is a column of a tile, or two columns if A is
+ * f16. */
 static void test_formats(void **state) {
     (void)state;
     need_hopper();
@@ -65,7 +66,7 @@ static void test_formats(void **state) {
     }
 }
 
-/* Each thread block multiplies more steps of K than its ring buffers have slots. */
+/* Tests a long K: each thread block multiplies more steps of K than its ring buffers have slots. */
 static void test_long(void **state) {
     (void)state;
     need_hopper();
@@ -146,7 +147,8 @@ static void test_zeros(void **state) {
     }
 }
 
-/* An A of e4m3 without scales is left to the FP8 kernels. */
+/* Tests that the kernel refuses an A of e4m3 without scales, for which the FP8 kernels are
+ * better. */
 static void test_plain_fp8_is_refused(void **state) {
     (void)state;
     need_hopper();

@@ -1,7 +1,7 @@
-/* Tests the per-thread functions of the GPU's packing kernels on the CPU. The test covers every
- * format that the kernels pack, both orders, every scale layout, and odd sizes. A packed element
- * times its packed scale must be the operand's value, unless the header of the packed operand has
- * the flag WIDE. */
+/* Tests the per-thread functions of the GPU's packing kernels by running them on the CPU. The test
+ * covers every format, both orders, every scale layout, and odd sizes. A packed element times its
+ * packed scale must be the operand's value, unless the header of the packed operand has the flag
+ * WIDE (not representable). */
 #include "gpu/pack_lane.h"
 #include "operand.h"
 #include "pack_model.h"
@@ -100,9 +100,9 @@ static void packs_values(void **state) {
     }
 }
 
-/* Packing to FP8 multiplies elements by powers of two. pack_plan.c declares the range of powers
- * for which every product is exact in e4m3. This test checks that the products are exact inside
- * the range and inexact just outside it. */
+/* Packing to FP8 multiplies elements by powers of two. pack_plan.c states the range of powers for
+ * which every product is exact in e4m3. The test checks that the products are exact inside this
+ * range, and that some are inexact just outside it. */
 static void e4m3_holds_the_window(void **state) {
     static const uint32_t elems[] = {BSMM_ELEM_E2M1, BSMM_ELEM_E2M3, BSMM_ELEM_E3M2};
     (void)state;
@@ -127,10 +127,9 @@ static void e4m3_holds_the_window(void **state) {
     }
 }
 
-/* Packs an operand of 128 columns, i.e. four blocks of 32 elements, and returns the flags of the
- * packed operand's header. `exponents` are the exponents of the four block scales. Each block
- * whose bit is set in `empty` has only zeros, and the other blocks contain every code of the
- * element format. */
+/* Packs an operand of 128 columns, i.e. four blocks of 32 elements, and returns the flags in its
+ * header. `exponents` are the exponents of the four block scales. A block whose bit is set in
+ * `empty` contains zeros, and the other blocks contain every code of the element format. */
 static uint32_t flags_of(const char *name, bsmm_pack_route route, const int exponents[4],
                          uint32_t empty) {
     test_matrix t;
@@ -155,7 +154,7 @@ static void spreads_are_told(void **state) {
     const int in[4] = {3, -11, 0, 2}, out[4] = {3, -12, 0, 2}, far[4] = {127, 0, 1, 2};
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, in, 0) & wide);
     assert_true(flags_of("mxfp4", BSMM_PACK_FP8, out, 0) & wide);
-    /* The elements of block 1 are now zero, so its small scale no longer makes the operand WIDE. */
+    /* Block 1 now contains only zeros, so its small scale no longer makes the operand WIDE. */
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, out, 1 << 1) & wide);
     assert_false(flags_of("mxfp4", BSMM_PACK_BF16, out, 0));
     assert_true(flags_of("mxfp6_e3m2", BSMM_PACK_FP8, in, 0) & wide);
@@ -167,9 +166,9 @@ static void spreads_are_told(void **state) {
     assert_int_equal(flags_of("mxfp8", BSMM_PACK_BF16, high, 0), BSMM_PACK_SCALED);
 }
 
-/* Packs a row of 256 columns with rounding (BSMM_PACK_FAST) and returns true if the two halves of
- * the row get different packed scales. The first half has block scales of 1. The second half has
- * block scales of 2^top, except for one of 2^bottom. */
+/* Packs a row of 256 columns with rounding (BSMM_PACK_FAST). Returns true if the two halves of the
+ * row get different packed scales. All block scales of the first half are 1. Those of the second
+ * half are 2^top, except for one of 2^bottom. */
 static bool is_uneven(const char *name, int top, int bottom) {
     test_matrix t;
     rng r = {3};
@@ -187,9 +186,9 @@ static bool is_uneven(const char *name, int top, int bottom) {
     return flags & BSMM_PACK_UNEVEN;
 }
 
-/* Tests for which rows all groups of 128 elements get the same packed scale. If every row gets one
- * scale, packing does not set the flag UNEVEN, and the kernel may add the dot products of the
- * groups before it multiplies by the scale. */
+/* Tests in which cases a single packed scale suffices for a whole row. If it does for every row,
+ * packing does not set the flag UNEVEN, and the kernel can add the products of the whole row before
+ * it applies the scale. */
 static void even_rows_are_told(void **state) {
     (void)state;
     const uint32_t uneven = BSMM_PACK_UNEVEN;
@@ -199,18 +198,17 @@ static void even_rows_are_told(void **state) {
         const char *f = rounded[i];
         assert_false(flags_of(f, BSMM_PACK_FAST, near, 0) & uneven);
         assert_true(flags_of(f, BSMM_PACK_FAST, apart, 0) & uneven);
-        /* The elements of block 1 are now zero, so its small scale no longer makes the row UNEVEN.
-         */
+        /* Block 1 now contains only zeros, so its small scale no longer makes the row UNEVEN. */
         assert_false(flags_of(f, BSMM_PACK_FAST, apart, 1 << 1) & uneven);
-        /* All elements are zero. A group of 128 zeros uses the common scale of its row only if
-         * this scale is at most 1, and it is above 1 here. */
+        /* All elements are zero. The row's common scale is above 1 here, and 128 zeros use it only
+         * if it is at most 1. */
         assert_true(flags_of(f, BSMM_PACK_FAST, near, 15) & uneven);
-        /* The common scale of the row would be 2^129, which fp32 cannot hold. */
+        /* The row's common scale would be 2^129, which is too large for fp32. */
         assert_true(flags_of(f, BSMM_PACK_FAST, top, 0) & uneven);
         assert_false(is_uneven(f, 0, 0));
         assert_false(is_uneven(f, 2, 2));
-        /* The common scale of the row is 2^2, because the scales of its first half are 1. Block
-         * scales of 2^3 in the second half are too large for the common scale. */
+        /* The row's common scale is 2^2, because the scales of its first half are 1. Block scales
+         * of 2^3 in the second half are too large for it. */
         assert_true(is_uneven(f, 3, 3));
         assert_false(is_uneven(f, -6, -6));
         assert_true(is_uneven(f, -7, -7));
@@ -220,8 +218,8 @@ static void even_rows_are_told(void **state) {
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, near, 0) & uneven);
 }
 
-/* Tests packing with rounding (BSMM_PACK_FAST). An operand that contains Inf must get the flag
- * WIDE, because packed values cannot be Inf. NaN must not set the flag. */
+/* Tests packing with rounding (BSMM_PACK_FAST). An operand that contains Inf must get the flag WIDE
+ * (not representable), because a packed value cannot be Inf. NaN must not set the flag. */
 static void infinities_are_told(void **state) {
     (void)state;
     static const struct {
@@ -241,9 +239,9 @@ static void infinities_are_told(void **state) {
     }
 }
 
-/* Tests the function that decides whether two packed operands can be multiplied in fp32. The answer
- * is yes if the large values of one operand meet small values of the other operand. The answer is
- * no if both operands have very small values, or if both have very large values. */
+/* Tests the function that decides whether two packed operands can be multiplied in fp32. They can
+ * if the large values of one operand meet small values of the other operand. They cannot if both
+ * have very small values, or both have very large ones. */
 static void pairs_are_judged(void **state) {
     (void)state;
     bsmm_pack_header small = {1, 512 - 118, 512 + 136, 512 + 9, {0}},

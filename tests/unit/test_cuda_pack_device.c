@@ -1,6 +1,7 @@
-/* Tests that the packing kernels on a GPU write the same bytes as their per-thread functions on
- * the CPU (tests/support/pack_model.h). The test covers every format, order and scale layout, and
- * random codes. It first fills the packed memory with a pattern, so that missing writes show. */
+/* Tests that the packing kernels on a GPU write the same bytes as their per-thread functions on the
+ * CPU (tests/support/pack_model.h). The test covers every format, order and scale layout with
+ * random codes. The packed memory is filled with a pattern before, so that missing writes are
+ * found. */
 #include "cuda.h"
 #include "operand.h"
 #include "pack_model.h"
@@ -43,8 +44,8 @@ static void release(const on_device *d) {
     if (d->operand.m.scales) test_cuda_free(d->device, d->operand.m.scales);
 }
 
-/* Fills the gaps between header, packed scales and elements with the test's pattern, because no
- * packing kernel writes them. */
+/* Fills the gaps between the header, the packed scales and the elements with the test's pattern.
+ * Packing kernels do not write them. */
 static void poison_gaps(uint8_t *memory, const bsmm_pack_layout *at, bool with_scales) {
     uint64_t padded = at->elements;
     memset(memory + BSMM_PACK_HEADER_BYTES, 0xa5, at->group_scales - BSMM_PACK_HEADER_BYTES);
@@ -65,8 +66,8 @@ static void compare(const on_device *d, bsmm_pack_route route, bool with_scales)
     assert_int_equal(bsmm_pack_run(d->device, &launch, NULL), BSMM_OK);
     bsmm_cuda_leave(d->device);
     test_cuda_read(d->device, got, memory, at.bytes);
-    /* The header may mark an operand as WIDE. Its packed elements are then unspecified, so the
-       test does not compare them. */
+    /* If the header has the flag WIDE, the packed elements are unspecified, so they are not
+     * compared. */
     bool wide = ((bsmm_pack_header *)(void *)expected)->flags & BSMM_PACK_WIDE;
     for (uint64_t i = 0; i < (wide ? at.elements : at.bytes); i++)
         if (expected[i] != got[i])
@@ -94,7 +95,7 @@ static void compare_routes(const bsmm_cuda_device *device, const test_matrix *t)
 }
 
 /* Returns the shape of test i. In half of the tests, rows and columns are multiples of 128, for
- * which the packing kernels load 16 bytes at once. */
+ * which the packing kernels have a fast path with loads of 16 bytes. */
 static bsmm_matrix shape_of(const char *name, uint32_t i, rng *r) {
     bool whole = i % 4 < 2;
     int64_t rows = whole ? (int64_t)128 << rng_below(r, 2) : 1 + (int64_t)rng_below(r, 300);
@@ -126,7 +127,7 @@ static void kernels_write_the_models_bytes(void **state) {
 }
 
 /* Tests blocks with the smallest codes of the format. Packing with rounding (BSMM_PACK_FAST)
- * multiplies them by the largest factors. */
+ * multiplies these by the largest factors. */
 static void least_codes_are_folded(void **state) {
     static const struct {
         const char *format;
@@ -193,8 +194,9 @@ static void scales_come_from_any_layout(void **state) {
     }
 }
 
-/* Packs an operand to f16 in device memory and copies the result to `got`. If `at_once` is set, one
- * kernel packs to f16. Otherwise one kernel packs to bf16, and another converts the numbers. */
+/* Packs an operand to f16 in device memory and copies the result to `got`. If `at_once` is true,
+ * one kernel packs to f16. Otherwise one kernel packs to bf16, and a second kernel converts to
+ * f16. */
 static void pack_f16(const on_device *d, uint32_t shift, bool at_once, uint8_t *got) {
     const bsmm_pack_layout at = bsmm_pack_layout_of(d->host.m.rows, d->host.m.cols, BSMM_PACK_BF16);
     const bool may_stay = d->host.m.format.scale == BSMM_SCALE_E8M0;
@@ -216,9 +218,9 @@ static void pack_f16(const on_device *d, uint32_t shift, bool at_once, uint8_t *
     test_cuda_free(d->device, memory);
 }
 
-/* Compares the results of one kernel that packs to f16 with those of two kernels. Returns true if
- * f16 holds all values. Otherwise the packed elements are unspecified, and only what precedes them
- * is compared. */
+/* Compares packing to f16 by one kernel with packing by two kernels. Returns true if f16 can
+ * represent all values. If it cannot, the packed elements are unspecified, and only the bytes
+ * before them are compared. */
 static bool compare_f16(const bsmm_cuda_device *device, const test_matrix *t, uint32_t shift) {
     on_device d = upload(device, t);
     const bsmm_pack_layout at = bsmm_pack_layout_of(d.host.m.rows, d.host.m.cols, BSMM_PACK_BF16);
@@ -241,9 +243,9 @@ static bool compare_f16(const bsmm_cuda_device *device, const test_matrix *t, ui
     return holds;
 }
 
-/* Replaces e8m0 scales by 2^least to 2^3. In a third of the cases also clears most bits of half of
- * the elements. In another third, sets all elements to 0 and draws any scales except NaN, because
- * f16 holds zeros with any scale. */
+/* Replaces e8m0 scales by random ones from 2^least to 2^3. In a third of the cases, most bits of
+ * half of the elements are also cleared. In another third, all elements become 0 and the scales are
+ * any except NaN, because 0 can be represented with any scale. */
 static void draw_scales(test_matrix *t, int least, uint32_t i, rng *r) {
     uint8_t *codes = t->m.data, *scales = t->m.scales;
     const bool empty = i % 3 == 1;
@@ -255,8 +257,8 @@ static void draw_scales(test_matrix *t, int least, uint32_t i, rng *r) {
         if (empty || (i % 3 == 2 && b / 96 % 2)) codes[b] &= empty ? 0 : 0x88;
 }
 
-/* Tests that one kernel packs to f16 the bits that two kernels pack. The factors 2^shift are those
- * of cuda_sm90a_f16, and with scales of 2^least to 2^3 f16 holds all values. */
+/* Tests that packing to f16 by one kernel gives the same bits as by two kernels. The factors
+ * 2^shift are those of cuda_sm90a_f16. With scales of 2^least to 2^3, f16 represents all values. */
 static void one_kernel_packs_to_f16(void **state) {
     static const struct {
         const char *format;

@@ -1,6 +1,6 @@
-/* Tests plans on a GPU. A run must work in a graph and on any stream, must give the same bits in
- * every run and with a packed B, and must refuse wrong pointers. The test covers every GPU kernel
- * and is skipped without a GPU. */
+/* Tests plans on a GPU. A run must work in a graph and on any stream, must give bitwise identical
+ * results in every run and with a packed B, and must refuse wrong pointers. The test covers every
+ * GPU kernel and is skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -26,10 +26,10 @@ static const int64_t rows[] = {1, 8, MOST};
 
 typedef struct fixture {
     const bsmm_cuda_device *device;
-    test_matrix a, b, d; /* These matrices are in host memory. */
+    test_matrix a, b, d; /* `a`, `b` and `d` are in host memory. */
     bsmm_matmul_desc desc;
     bsmm_plan *plan;
-    bsmm_buffers buffers; /* Points to device memory. */
+    bsmm_buffers buffers; /* `buffers` points to device memory. */
     CUstream stream;
 } fixture;
 
@@ -82,7 +82,8 @@ static void fixture_free(fixture *f) {
     test_matrix_free(&f->d);
 }
 
-/* Fills D with a pattern, calls `queue`, and returns the elements of D in host memory. */
+/* Fills D with a pattern, calls `queue` to run the product, and returns the elements of D in host
+ * memory. */
 static void *result_of(fixture *f, void (*queue)(fixture *f)) {
     TEST_CUDA(f->device, cuMemsetD8Async, (uintptr_t)f->buffers.d, 0xA5, f->d.data_bytes,
               f->stream);
@@ -118,8 +119,8 @@ static void run_poisoned(fixture *f) {
     run(f);
 }
 
-/* Captures a run into a graph. The strictest capture mode makes any call fail that allocates or
- * synchronizes. */
+/* Captures a run in a graph. In the strictest capture mode, used here, every call that allocates or
+ * synchronizes fails. */
 static void run_in_graph(fixture *f) {
     CUgraph graph;
     CUgraphExec executable;
@@ -174,7 +175,7 @@ static void check_header(fixture *f, const void *packed, uint64_t bytes) {
                  bsmm_format_name(f->b.m.format), info.panels);
 }
 
-/* The function sets B's pointers to NULL, because a run with packed weights must not read B. */
+/* A run with packed weights must not read B, so B's pointers are NULL here. */
 static void check_packed(fixture *f) {
     const bsmm_buffers all = f->buffers;
     open_plan(f);
@@ -205,8 +206,8 @@ static void check_packed(fixture *f) {
     free(plain);
 }
 
-/* Calls `check` for every kernel of the GPU and every pair of formats. Prints a message if no
- * kernel takes a pair. */
+/* Calls `check` for every kernel of the GPU and every pair of formats. Prints a message for a pair
+ * that no kernel accepts. */
 static void on_every_kernel(void (*check)(fixture *f)) {
     const bsmm_cuda_device *device = test_cuda_device();
     rng r = {71};
@@ -282,7 +283,7 @@ static void test_wrong_pointers_are_refused(void **state) {
     on_every_kernel(check_refusals);
 }
 
-/* Tests that a run refuses pointers that are aligned to an element but not to the larger alignment
+/* Tests that a run refuses pointers that have the alignment of an element, but not the larger one
  * that the kernel needs. */
 static void check_alignment(fixture *f) {
     open_plan(f);

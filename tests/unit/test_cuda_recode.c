@@ -1,5 +1,5 @@
 /* Tests the GPU functions that quantize or dequantize one element. The test runs them on the CPU
- * for whole matrices, and the bytes must equal those of bsmm_quantize and bsmm_dequantize. The test
+ * for whole matrices. The bytes must equal those of bsmm_quantize and bsmm_dequantize. The test
  * covers every recipe and format. */
 #include "cuda/host/pack_plan.h"
 #include "cuda/host/recode_calls.h"
@@ -178,15 +178,15 @@ static void dequantizes_as_the_cpu(void **state) {
         }
 }
 
-/* Tests that the GPU functions round fp32 to f16 and bf16 as the scalar codec does. Recipes use
- * this rounding for f16 and bf16 inputs. */
+/* Tests that the GPU functions round fp32 to f16 and bf16 as the scalar codec does. Some recipes
+ * round in this way if the input is f16 or bf16. */
 static void rounds_to_the_source(void **state) {
     static const uint32_t elems[] = {BSMM_ELEM_F16, BSMM_ELEM_BF16, BSMM_ELEM_F32};
     rng r = {6};
     (void)state;
     for (uint32_t i = 0; i < 3000000; i++) {
         uint32_t elem = elems[i % 3], bits = (uint32_t)rng_next(&r);
-        /* Some values lie near f16's subnormals. */
+        /* Some values are near the subnormals of f16. */
         if (i % 4 == 0) bits = (bits & 0xff803fffu) | 0x33000000u;
         float value = bsmm_bits_float(bits);
         bsmm_tensor_step t = bsmm_tensor_step_make(BSMM_ELEM_E2M1, elem, false);

@@ -1,7 +1,7 @@
-/* Tests the GPU kernel for few rows of A where shared memory cannot hold all steps of K of more
- * than 32 rows. The kernel then copies A through a ring buffer. The bits of D must be those of a
- * product of fewer rows, for which the kernel needs no ring buffer. The test is skipped without a
- * GPU. */
+/* Tests the GPU kernel for few rows of A with more than 32 rows and a long K. A then does not fit
+ * into shared memory, and the kernel copies it through a ring buffer. D must be bitwise identical
+ * to a product of fewer rows, for which the kernel needs no ring buffer. The test is skipped
+ * without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -46,7 +46,7 @@ static void check(int64_t k, rng *r) {
     test_matrix_free(&f.d);
 }
 
-/* The ring buffer holds two steps for each warp along K, the fewest that the kernel takes, with the
+/* For each warp along K, the ring buffer has two steps, which is the minimum. This happens with the
  * first K on a GPU of 6 SMs, and with the second K on a GPU of 132 SMs. */
 static void test_two_steps(void **state) {
     (void)state;

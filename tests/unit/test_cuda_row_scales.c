@@ -1,6 +1,6 @@
 /* Tests GPU kernels for few rows of A with one fp32 scale for each row. Their fast path rounds
- * results in fp32. Their slow path, which products with C or bias take, rounds results in double.
- * Both paths must give bitwise identical results. The test is skipped without a GPU. */
+ * results in fp32. The slow path, for products with C or bias, rounds results in double. Both must
+ * give bitwise identical results. The test is skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -18,7 +18,7 @@ enum { N = 525, K = 416, MOST = 64 };
 static const float extremes[] = {1,     -0.7f, 0x1p-140f, 0x1.fp-96f, 0x1p120f,
                                  3e38f, 0,     INFINITY,  NAN};
 
-/* Sets every other row's scale to any value within 16 binades of 1. */
+/* Sets the scale of every second row to a random value within 16 binades of 1. */
 static void draw_scales(test_matrix *a, rng *r) {
     float *scales = a->m.scales;
     for (int64_t i = 0; i < a->m.rows; i++) {
@@ -28,8 +28,8 @@ static void draw_scales(test_matrix *a, rng *r) {
     }
 }
 
-/* Compares D with D of the same product plus a C of zeros, because a product with C takes the
- * kernel's slow path. */
+/* Compares D with the D of the same product plus a C of zeros. With C, the kernel takes its slow
+ * path. */
 static void check_product(const test_matrix *a, const test_matrix *b, const char *result, rng *r) {
     static const float one = 1;
     test_matrix c, d;
@@ -53,7 +53,8 @@ static void check_product(const test_matrix *a, const test_matrix *b, const char
         const uint32_t got = bsmm_elem_load(elem, plain, i),
                        want = bsmm_elem_load(elem, d.m.data, i);
         const bool zeros = bsmm_elem_decode(elem, got) == 0 && bsmm_elem_decode(elem, want) == 0;
-        if (got != want && !zeros) /* The sign of a zero may differ, because -0 + 0 is +0. */
+        /* Zeros of different signs count as equal, because -0 + 0 is +0. */
+        if (got != want && !zeros)
             fail_msg("%s x %s to %s, scale %a: %x, must be %x", bsmm_format_name(a->m.format),
                      bsmm_format_name(b->m.format), result,
                      (double)((const float *)a->m.scales)[i / N], got, want);
@@ -75,8 +76,8 @@ static void test_row_scales(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(elems); i++)
         for (size_t j = 0; j < BSMM_COUNT(rows); j++) {
             const bsmm_format format = {elems[i], BSMM_SCALE_F32, 1, K};
-            /* Kernels split each f16 value into two bf16 values, so they take only half as many
-             * rows of A. */
+            /* Kernels split each f16 row of A into two bf16 rows, so they accept only half as many
+             * rows. */
             const int64_t most = elems[i] == BSMM_ELEM_F16 ? MOST / 2 : MOST;
             test_matrix a, b;
             test_matrix_make(&a, describe(format, bsmm_min_i64(rows[j], most), K), FILL_ORDINARY,

@@ -1,6 +1,6 @@
-/* Tests GPU kernels for few rows of A. The bits of a row of D must not depend on the number of
- * rows of A, although the kernels use different instructions and thread blocks for different
- * numbers. The test is skipped without a GPU. */
+/* Tests GPU kernels for few rows of A. The bits of a row of D must not depend on the number of rows
+ * of A, although the kernels use other instructions and thread blocks for other numbers. The test
+ * is skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -14,7 +14,7 @@
 
 enum { N = 77, MOST = 64 };
 
-/* Names a kernel, and the formats of A and B that the test gives it. */
+/* Holds the name of a kernel, and the formats of A and B with which it is tested. */
 typedef struct takes {
     const char *kernel;
     const char *a[4], *b[8];
@@ -35,8 +35,8 @@ static bsmm_format named(const char *name, int64_t k) {
     }
 static const takes decode_all = {
     .kernel = "cuda_sm90_small_m", .a = {"bf16", "f16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
-/* These formats of A have values that one bf16 number holds exactly. f16 is not among them,
- * because the kernel splits each f16 value into two bf16 numbers. */
+/* These are the formats of A whose values bf16 represents exactly. f16 is not among them, because
+ * the kernel splits each f16 value into two bf16 numbers. */
 static const takes decode_whole = {
     .kernel = "cuda_sm90_small_m", .a = {"bf16", "mxfp8", "fp8_group128"}, .b = WEIGHTS};
 static const takes decode_4bit = {
@@ -71,8 +71,8 @@ static bsmm_status multiply(fixture *f, const char *kernel, uint32_t compute, in
     return test_multiply(&desc);
 }
 
-/* Returns the largest number of rows of A that the kernel accepts. Operands that need more
- * registers (f16 elements and some fp32 scales), and an A of 4 bits, halve this number. */
+/* Returns the largest number of rows of A that the kernel accepts. It is halved for an A of 4 bits,
+ * and for operands that need more registers (f16 elements and some fp32 scales). */
 static int64_t most_rows(const takes *of, const fixture *f) {
     const bsmm_format *a = &f->a.m.format, *b = &f->b.m.format;
     const bool floats = a->scale == BSMM_SCALE_F32, along = floats && a->block_cols < f->a.m.cols;
@@ -111,15 +111,14 @@ static void check_all(const takes *of, int64_t k, fill how, uint64_t seed) {
             check_pair(of, of->a[i], of->b[j], k, how, &r);
 }
 
-/* Tests a K that is no multiple of 128, the number of elements of K in one step of the kernel's
- * loop. */
+/* Tests a K that is no multiple of 128, which is the number of elements of K in a step of the
+ * kernel's loop. */
 static void test_ordinary(void **state) {
     (void)state;
     check_all(&decode_all, 1312, FILL_ORDINARY, 61);
 }
 
-/* Tests a K that a cluster's thread blocks divide among each other. K is an odd multiple of 128
- * elements. */
+/* Tests a K that the thread blocks of a cluster share. It is an odd multiple of 128 elements. */
 static void test_long(void **state) {
     (void)state;
     check_all(&decode_bf16, 4224, FILL_ORDINARY, 62);
@@ -142,8 +141,8 @@ static void test_4bit(void **state) {
     check_all(&decode_4bit, 672, FILL_SPECIAL, 72);
 }
 
-/* Describes the values of `from` by scales in another layout, which *scales then holds. The caller
- * frees *scales. */
+/* Returns a matrix with the values of `from` and its scales in another layout. *scales is their
+ * memory, which the caller frees. */
 static bsmm_matrix with_layout(const bsmm_matrix *from, uint32_t layout, uint8_t **scales) {
     bsmm_matrix to = *from;
     to.scale_layout = layout;
@@ -155,8 +154,8 @@ static bsmm_matrix with_layout(const bsmm_matrix *from, uint32_t layout, uint8_t
     return to;
 }
 
-/* Multiplies `m` rows of A in 4 bits, with row-major scales and with scales in another layout. The
- * kernel has a fast path for row-major scales. Both layouts must give the same results. */
+/* Multiplies `m` rows of a 4-bit A with row-major scales, for which the kernel has a fast path, and
+ * with scales in another layout. The results must be the same. */
 static void check_4bit_layouts(const char *format, int64_t m, fill how, rng *r) {
     const char *kernel = decode_4bit.kernel;
     const int64_t k = 352;
@@ -181,7 +180,7 @@ static void check_4bit_layouts(const char *format, int64_t m, fill how, rng *r) 
     test_matrix_free(&f.d);
 }
 
-/* K is so short that many sums are exactly 0, and B's rows of scales are unaligned. */
+/* K is so short that many sums are exactly 0. The rows of B's scales are not aligned. */
 static void test_4bit_layouts(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();
@@ -194,10 +193,9 @@ static void test_4bit_layouts(void **state) {
         }
 }
 
-/* Tests three values of K. A step of the kernel's loop multiplies 128 elements of K. The first
- * value of K is no multiple of 128. The second value has a single step, so only one of the four
- * warpgroups has work. The third value gives each thread block more steps than its ring buffer has
- * stages. */
+/* Tests three values of K. The kernel multiplies 128 elements of K in a step. The first K is no
+ * multiple of 128. The second K is a single step, so only one of the four warpgroups has work. With
+ * the third K, each thread block has more steps than its ring buffer has stages. */
 static void check_fp8(const takes *of) {
     check_all(of, 1296, FILL_ORDINARY, 65);
     check_all(of, 16, FILL_ORDINARY, 66);
@@ -216,8 +214,9 @@ static void test_fp8_fast(void **state) {
     check_fp8(&fp8_small_m_fast);
 }
 
-/* Tests kernels on FP8 tensor cores, which round accumulators. They must refuse BSMM_COMPUTE_EXACT
- * and leave D unchanged, unless the operands' formats allow this rounding. */
+/* Tests kernels on FP8 tensor cores, whose accumulators have fewer bits than fp32. These kernels
+ * must refuse BSMM_COMPUTE_EXACT and leave D unchanged, unless the operands' formats allow this
+ * rounding. */
 static void test_fp8_fast_alone(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

@@ -1,8 +1,8 @@
 /* Tests the kernels for block-scaled products on Blackwell (cuda_sm100f_scaled,
- * cuda_sm100f_scaled_small_m, cuda_sm120f_scaled and cuda_sm100f_fp8), and the kernel for bf16 and
- * f16, cuda_sm100f_wide. The products have sizes for
- * which the kernels take different code paths. The test compares every result with a sum in double.
- * The test is skipped unless the device is a Blackwell GPU or a simulated one. */
+ * cuda_sm100f_scaled_small_m, cuda_sm120f_scaled and cuda_sm100f_fp8) and the kernel for bf16 and
+ * f16 (cuda_sm100f_wide). The sizes of the products are such that the kernels take different code
+ * paths. Every result is compared with a sum in double. The test is skipped unless the device is a
+ * real or simulated Blackwell GPU. */
 #include "cuda.h"
 #include "gpu.h"
 #include "operand.h"
@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-/* Lists the kernels with the major compute capability of their devices. */
+/* Lists the kernels under test, each with the major compute capability of its devices. */
 static const struct {
     const char *kernel, *simulated;
     int major;
@@ -32,7 +32,7 @@ static bool runs_on(size_t i, const char *name) {
            test_cuda_device()->capability / 10 == kernels[i].major;
 }
 
-/* Skips the test unless there is a device for one of the kernels. */
+/* Skips the test if there is no device for any of the kernels. */
 static void need_device(void) {
     for (uint32_t i = 0; (device = test_gpu_at(i)); i++)
         for (size_t k = 0; k < BSMM_COUNT(kernels); k++)
@@ -48,7 +48,7 @@ typedef struct operands {
     bsmm_matmul_desc desc;
 } operands;
 
-/* No preset has the name fp8_group128_e5m2, so the test makes this format itself. */
+/* There is no preset fp8_group128_e5m2, so the test makes this format itself. */
 static bsmm_format named(const char *name) {
     return strcmp(name, "fp8_group128_e5m2") == 0
                ? (bsmm_format){BSMM_ELEM_E5M2, BSMM_SCALE_F32, 1, 128}
@@ -125,8 +125,8 @@ static double bound_of(const operands *o) {
     return e.bound;
 }
 
-/* Rounds a value to D's format. Values beyond the range of an 8-bit format become its largest
- * value. */
+/* Rounds a value to D's format. If the format has 8 bits, values beyond its range become its
+ * largest value. */
 static double rounded(uint32_t elem, double value) {
     return bsmm_elem_decode(elem, bsmm_elem_encode(elem, value, bsmm_elem_row(elem)->bits == 8));
 }
@@ -175,7 +175,7 @@ static void test_cases(void **state) {
     check_cases(cases, BSMM_COUNT(cases));
 }
 
-/* Selects a kernel for sm_100, or skips the test if the device is another one. */
+/* Selects a kernel for sm_100. Skips the test if the device is not sm_100. */
 static void use_sm100_kernel(const char *name) {
     need_device();
     if (strcmp(kernel, "cuda_sm100f_scaled") != 0) skip();
@@ -206,7 +206,8 @@ static void test_wide_groups_cases(void **state) {
     check_cases(wide_groups_cases, BSMM_COUNT(wide_groups_cases));
 }
 
-/* Tests negative e4m3 scales, because tcgen05.mma and mma.sync ignore the sign of an e4m3 scale. */
+/* Tests negative e4m3 scales. The instructions tcgen05.mma and mma.sync ignore the sign of a scale,
+ * so the kernels must handle it. */
 static void check_negative_scales(const scaled_case *c, size_t count) {
     rng r = {31};
     for (size_t i = 0; i < 2 * count; i++) {
@@ -231,7 +232,8 @@ static void test_negative_scales(void **state) {
     check_negative_scales(some, BSMM_COUNT(some));
 }
 
-/* In the first product, only one of the thread blocks that divide K sees the negative scale. */
+/* In the first product, several thread blocks share K, and only one of them reads the negative
+ * scale. */
 static void test_small_m_negative_scales(void **state) {
     static const scaled_case some[] = {
         {"nvfp4", "nvfp4", "f32", 6, 130, 640, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
@@ -241,8 +243,8 @@ static void test_small_m_negative_scales(void **state) {
     check_negative_scales(some, BSMM_COUNT(some));
 }
 
-/* Tests products below fp32's range, which make the accumulators 0. A large alpha makes the
- * results visible. One row of A and one row of B are 0. */
+/* Tests products that are too small for fp32, so that the accumulators become 0. A large alpha
+ * makes the results visible. One row of A and one row of B are 0. */
 static void check_underflow(int64_t depth) {
     const scaled_case c = {
         "mxfp8", "mxfp8", "f32", 34, 40, depth, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0};
@@ -314,8 +316,8 @@ static void test_column_order_is_refused(void **state) {
     release(&o);
 }
 
-/* Tests that a second run gives the same bits, and that a product of only a few rows of A gives
- * these rows the same bits. */
+/* Tests that a second run gives the same bits, and that the rows of a product with fewer rows of A
+ * have the same bits. */
 static void check_same_bits(const char *const *formats, size_t count) {
     enum { FIRST = 5, COUNT = 7 };
     rng r = {17};
@@ -350,7 +352,8 @@ static void test_wide_same_bits(void **state) {
     check_same_bits(formats, BSMM_COUNT(formats));
 }
 
-/* Tests that products of bf16 below fp32's range, whose accumulators are 0, are computed again. */
+/* Tests products of bf16 that are too small for fp32, so that the accumulators become 0. The kernel
+ * must compute them again in another way. */
 static void test_wide_underflow(void **state) {
     static const scaled_case c = {
         "bf16", "bf16", "f32", 34, 40, 96, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0};
@@ -374,8 +377,8 @@ static void test_wide_underflow(void **state) {
     release(&o);
 }
 
-/* Tests that a batch-invariant product of few rows of A gives these rows the bits that they have in
- * a product of many rows, which another kernel computes. */
+/* Tests a batch-invariant product with few rows of A. Its rows must have the bits that they have in
+ * a product with many rows, which another kernel computes. */
 static void test_small_m_same_bits(void **state) {
     static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"};
     static const int64_t counts[] = {1, 20, 64};
@@ -409,9 +412,9 @@ static double element(const bsmm_matrix *m, int64_t row, int64_t col) {
     return bsmm_elem_decode(m->format.elem, bsmm_elem_load(m->format.elem, m->data, (uint64_t)at));
 }
 
-/* Compares a product with alpha, beta, C and bias with the same product without them. The
- * accumulators are equal, so D must equal the formula rounded once. D may have any type and order.
- */
+/* Compares D of a product with alpha, beta, C and bias with D of the same product without them. The
+ * accumulators are equal, so the first D must be the formula applied to them, rounded once. D may
+ * have any type and order. */
 static void check_epilogue(operands *o, const char *format, uint32_t order, rng *r) {
     const int64_t rows = o->d.m.rows;
     static const float alpha = -1.5f, beta = 0.75f;

@@ -1,5 +1,5 @@
-/* Tests simulated NVIDIA GPUs. The test checks their names and their memory, runs kernels on
- * several of them at once, and passes pointers that do not belong to them. */
+/* Tests simulated NVIDIA GPUs: their names, their memory, and kernels on several of them at once.
+ * Pointers that do not belong to a GPU must be refused. */
 #include "core/describe.h"
 #include "cuda/runtime/device.h"
 #include "message.h"
@@ -68,7 +68,7 @@ static bsmm_exec exec_of(const char *device) {
     return (bsmm_exec){.struct_size = sizeof(bsmm_exec), .device = device};
 }
 
-/* Lets a kernel on each device store words, copies the words and reads them back. */
+/* On each device, a kernel stores words. The test copies the words and reads them back. */
 static void kernels_run_on_each_device(void **state) {
     (void)state;
     static const char *const names[] = {"sim:sm_80", "sim:sm_90a", "sim:sm_100", "sim:sm_120",
@@ -94,8 +94,8 @@ static void kernels_run_on_each_device(void **state) {
     }
 }
 
-/* Tests that a simulated GPU gets PTX even where a real GPU would get a cubin, because the
- * simulator executes PTX. */
+/* Tests that a simulated GPU gets PTX even if a real GPU would get a cubin. The simulator executes
+ * only PTX. */
 static void images_are_ptx(void **state) {
     (void)state;
     static const struct {
@@ -150,8 +150,8 @@ static void the_callers_context_stays_current(void **state) {
     bsmm_cuda_leave(first);
 }
 
-/* Tests that "cuda:0" still means NVIDIA's driver after the process has opened the simulator. The
- * simulator's library has the same file name as the driver. */
+/* Tests that "cuda:0" still means NVIDIA's driver after the process has opened the simulator,
+ * although the simulator's library has the same file name as the driver. */
 static void the_simulator_is_no_cuda_device(void **state) {
     (void)state;
     const bsmm_cuda_driver *driver;

@@ -1,6 +1,6 @@
-/* Tests into how many parts the GPU kernels for few rows split K (split-K). The host chooses the
- * number with the shortest predicted time. The choice must take at most 1.12 times as long as the
- * best of the choices that were measured. */
+/* Tests the number of parts into which the GPU kernels for few rows split K (split-K). The host
+ * chooses the number with the shortest predicted time. Its measured time must be at most 1.12 times
+ * the shortest measured time. */
 #include "cuda/host/small_m_product.h"
 
 #include <setjmp.h>
@@ -23,8 +23,8 @@ static const bsmm_small_m_speed *find_speed(uint32_t k_warps) {
     return NULL;
 }
 
-/* Checks one product. `text` lists measured times such as "8/2=8.7", which means 8.7 us with 8
- * warps along K in a thread block and K split into 2 parts. */
+/* Checks the choice for one product. `text` lists measured times such as "8/2=8.7". This means 8.7
+ * us with 8 warps along K in a thread block and K split into 2 parts. */
 static void check_product(const bsmm_product *p, char *text) {
     double best = 1e9, chosen = 0, least = 1e9;
     for (char *word = strtok(text, " \n"); word; word = strtok(NULL, " \n")) {

@@ -1,5 +1,5 @@
-/* Tests the sm_90a GEMM with K of every tile split into parts, which different clusters of thread
- * blocks sum. The results must keep the error bound and be the same in every run and with every
+/* Tests the sm_90a GEMM with split-K: different clusters of thread blocks sum different parts of K.
+ * The errors must be within the bound, and the results must be the same in every run and with every
  * tile size. */
 #include "core/describe.h"
 #include "cuda.h"
@@ -16,18 +16,18 @@
 
 #include <cmocka.h>
 
-/* K has 13 blocks of 128 elements, and the last block is partial. */
+/* K has 13 blocks of 128 elements. The last block is incomplete. */
 enum { ROWS = 70, COLUMNS = 136, K = 128 * 12 + 32, RESULTS = ROWS * COLUMNS };
 
-/* Stands for e4m3 elements with one fp32 scale for each row. */
+/* ROW_SCALES names a format with e4m3 elements and one fp32 scale for each row. */
 #define ROW_SCALES "rows"
 
 typedef struct split_case {
     const char *kernel, *a, *b;
     bsmm_wgmma_kind kind;
-    uint32_t elem; /* `elem` is the element type that the tensor cores multiply. */
-    /* If `level` is nonzero, all e8m0 scales lie within 3 binades, so that packing to 8-bit floats
-     * is exact. */
+    uint32_t elem; /* `elem` is the element type with which the tensor cores multiply. */
+    /* If `level` is nonzero, all e8m0 scales lie within 3 binades, so packing to 8-bit floats is
+     * exact. */
     int level;
 } split_case;
 
@@ -58,7 +58,8 @@ static test_matrix operand(const split_case *c, const char *format, int64_t rows
     return t;
 }
 
-/* Multiplies with one tile size and K split into `splits` parts, and copies the results to `to`. */
+/* Multiplies with one tile size and with K split into `splits` parts. Copies the results to
+ * `to`. */
 static void multiply(const split_case *c, const test_matrix *a, const test_matrix *b,
                      const char *tile, int splits, float *to) {
     char number[12];
@@ -80,7 +81,7 @@ static void multiply(const split_case *c, const test_matrix *a, const test_matri
     test_matrix_free(&d);
 }
 
-/* A function of this type is called with each tile size that can compute the product of a case. */
+/* A function of this type is called for each tile size that can compute the product. */
 typedef void tile_check(const split_case *c, const test_matrix *a, const test_matrix *b,
                         const char *tile, float *want);
 static void each_tile(const split_case *c, const test_matrix *a, const test_matrix *b, float *want,
@@ -93,8 +94,8 @@ static void each_tile(const split_case *c, const test_matrix *a, const test_matr
 
 enum { MOST_SPLITS = 3 };
 
-/* Compares the results with those in `want`, which has an array of results for each number of
- * parts of K. Results for a number of parts that has not run yet are NaN. */
+/* Compares the results with those in `want`. `want` has one array of results for each number of
+ * parts of K; results that do not exist yet are NaN. */
 static void check_splits(const split_case *c, const test_matrix *a, const test_matrix *b,
                          const char *tile, float *want) {
     for (int splits = 1; splits <= MOST_SPLITS; splits++) {
@@ -108,13 +109,12 @@ static void check_splits(const split_case *c, const test_matrix *a, const test_m
     assert_memory_equal(again, want + (MOST_SPLITS - 1) * RESULTS, sizeof again);
 }
 
-/* Compares the errors of the results with K split into several parts with the errors of the results
- * with K in one part. */
+/* Compares the errors of the results with K split into several parts with those without a split. */
 static void check_errors(const split_case *c, const test_matrix *a, const test_matrix *b,
                          const float *got) {
     const uint32_t parts = strcmp(c->a, "f16") == 0 ? 2 : 1;
-    /* The kernel multiplies A's and B's row scales with each other and with the sum, so each
-       result has two more roundings. */
+    /* The kernel multiplies the row scales of A and B, and then the sum by this product. Each
+     * result therefore has two more rounding errors. */
     const double scaling = strcmp(c->b, ROW_SCALES) ? 0 : 0x1p-23;
     const double bound = bsmm_wgmma_bound(c->kind, c->elem, (int64_t)K * parts) + scaling;
     double *left = test_matrix_values(a), *right = test_matrix_values(b);
@@ -132,8 +132,8 @@ static void check_errors(const split_case *c, const test_matrix *a, const test_m
         }
         differ = differ || got[i] != got[RESULTS + i];
     }
-    /* The bits differ from those without a split, which shows that K was split. With `level`, the
-     * sums of mxfp4 are exact, so the bits do not show the order of additions. */
+    /* With a split, additions are in another order, so the bits differ if K was split. With
+     * `level`, all sums of mxfp4 are exact, and the bits are equal in any order. */
     if (!differ && !c->level) fail_msg("%s x %s: K was not split", c->a, c->b);
     free(left);
     free(right);
@@ -150,7 +150,7 @@ static void test_splits(void **state) {
         memset(want, 0xff, MOST_SPLITS * RESULTS * sizeof *want);
         each_tile(c, &a, &b, want, check_splits);
         check_errors(c, &a, &b, want);
-        if (c->level) { /* One row gets a scale that changes along K. */
+        if (c->level) { /* One row gets a scale that varies along K. */
             memset((uint8_t *)a.m.scales + 8, 150, 4);
             memset(want, 0xff, MOST_SPLITS * RESULTS * sizeof *want);
             each_tile(c, &a, &b, want, check_splits);
@@ -174,8 +174,8 @@ static void check_row(const split_case *c, const test_matrix *a, const test_matr
 }
 
 /* Tests a row of A with one scale that is out of range, in the first part of K. Different clusters
- * sum the parts of K. The cluster of the last part stores the results, so the cluster of the first
- * part must report the scale to that cluster. */
+ * sum the parts of K, and the cluster of the last part stores the results. The cluster of the first
+ * part must tell it that the scale is out of range. */
 static void test_row_made_again(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();
@@ -199,8 +199,8 @@ static void multiply_with(const char *kernel, const test_matrix *a, const test_m
     multiply(&c, a, b, "", 1, to);
 }
 
-/* Tests row scales whose products may leave fp32's range. The results must then have the bits of
- * the generic kernel. */
+/* Tests row scales whose products may be outside the range of fp32. The results must then be
+ * bitwise identical to those of the generic kernel. */
 static void test_extreme_row_scales(void **state) {
     static const float extremes[] = {0x1p-140f, 0x1p-53f, 0x1p32f, 3e38f, INFINITY, NAN};
     static const split_case rows = {.a = ROW_SCALES, .b = ROW_SCALES};
@@ -219,7 +219,7 @@ static void test_extreme_row_scales(void **state) {
     }
 }
 
-/* Tests that a row of B with a scale of 0 gives results of 0 and does not change the bits of other
+/* Tests that a row of B with a scale of 0 gives results of 0. It must not change the bits of other
  * results. */
 static void test_zero_row_scale(void **state) {
     static const split_case rows = {.a = "bf16", .b = ROW_SCALES};

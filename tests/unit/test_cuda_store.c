@@ -1,6 +1,6 @@
-/* Tests how the sm_90a GEMM kernels store a D of 8 or 16 bits. TMA stores D if its rows are
- * multiples of 16 bytes apart and long. Otherwise each thread stores one element at a time. TMA and
- * threads must store the same bytes. */
+/* Tests how the sm_90a GEMM kernels store a D of 8 or 16 bits. TMA stores D if the length of its
+ * rows and the distance between them are multiples of 16 bytes. Otherwise each thread stores one
+ * element at a time. Both ways must store the same bytes. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -31,8 +31,8 @@ static int64_t size_of(const test_matrix *d) {
     return bsmm_elem_row(d->m.format.elem)->bits / 8;
 }
 
-/* Multiplies a and b. Returns D, whose rows are `pitch` elements apart. The bytes between the rows
- * must keep their values. */
+/* Multiplies a and b. Returns D, whose rows begin `pitch` elements apart. The bytes between the
+ * rows must not change. */
 static test_matrix product_of(bsmm_matmul_desc desc, const char *format, int64_t cols,
                               int64_t pitch, rng *r) {
     bsmm_matrix m = describe(format_named(format), ROWS, cols);
@@ -91,8 +91,7 @@ static void test_codes(void **state) {
         }
 }
 
-/* Tests rows of D that are no multiple of 16 bytes long, although they are multiples of 16 bytes
- * apart. */
+/* Tests rows of D whose length is no multiple of 16 bytes, although their distance is one. */
 static void test_edges(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

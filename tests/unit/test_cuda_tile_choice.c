@@ -1,6 +1,6 @@
-/* Tests the host's choice of a tile and of a division of K (split-K) for GEMMs on Hopper. A file
- * has times that were measured on an H200. For each GEMM of the file, the chosen tile and division
- * must not take much longer than the fastest ones, and all choices together must lose little. */
+/* Tests how the host chooses a tile and the number of parts of K (split-K) for GEMMs on Hopper. A
+ * file has times that were measured on an H200. For each GEMM in it, the time of the choice must
+ * not be much longer than the shortest time, and the mean over all GEMMs must be near 1. */
 #include "cuda/host/wgmma.h"
 
 #include <math.h>
@@ -14,14 +14,14 @@
 
 enum { MOST_LINE = 160, MOST_WAYS = 64, LEAST_GEMMS = 150 };
 
-/* These are the limits on the time of the chosen tile and division of K, divided by the time of the
- * fastest ones. most_loss is for each GEMM, and most_mean_loss is for the mean of all GEMMs. */
+/* These limits apply to the measured time of the choice, divided by the shortest measured time of
+ * the same GEMM: most_loss to each GEMM, and most_mean_loss to the mean of all GEMMs. */
 static const double most_loss = 1.3, most_mean_loss = 1.03;
 
 static const bsmm_cuda_device h200 = {.capability = 90, .multiprocessors = 132};
 
-/* Describes a way to compute a GEMM, i.e. a tile and a division of K, and its measured time in us.
- */
+/* Describes one way to compute a GEMM, i.e. a tile and a way to split K, with its measured time in
+ * us. */
 typedef struct way {
     char tile[40];
     long long splits, whole;
@@ -43,7 +43,8 @@ static const bsmm_wgmma_tile *find_tile(const char *name) {
     return NULL;
 }
 
-/* Returns the measured time of the tile and division of K with the least estimated time. */
+/* Returns the measured time of the tile and split of K that the host chooses, i.e. those with the
+ * shortest estimated time. */
 static double chosen_time(const gemm *g) {
     const bsmm_wgmma_tile *best = find_tile(g->ways[0].tile);
     for (int i = 1; i < g->count; i++) {
@@ -117,8 +118,8 @@ static void test_losses(void **state) {
     assert_true(exp(sum / gemms) <= most_mean_loss);
 }
 
-/* Tests FP8 groupwise GEMMs with a short K and with a long one, whose fastest tiles other runs
- * found (docs/notes/hopper-large.md, "FP8 groupwise, later changes"). */
+/* Tests FP8 groupwise GEMMs with a short and a long K. Their fastest tiles are known from separate
+ * measurements (docs/notes/hopper-large.md, "FP8 groupwise, later changes"). */
 static void test_known_tiles(void **state) {
     (void)state;
     static const struct {

@@ -1,5 +1,5 @@
-/* Tests every tile size of the sm_90a GEMM engine with a product for which the engine chooses it. A
- * row of D must be bitwise identical with all tile sizes. */
+/* Tests every tile size of the sm_90a GEMM engine, with a product for which the engine chooses it.
+ * A row of D must be bitwise identical with all tile sizes. */
 #include "core/describe.h"
 #include "cuda.h"
 #include "cuda/host/wgmma.h"
@@ -13,14 +13,14 @@
 
 #include <cmocka.h>
 
-/* In both values of K, the number of blocks of 128 elements exceeds the number of stages of any
- * tile's ring buffer. The last block is partial. */
+/* Both values of K have more blocks of 128 elements than the ring buffer of any tile has stages.
+ * The last block is incomplete. */
 enum { BAND = 64, SHORT_K = 128 * 13 + 32, LONG_K = 128 * 40 + 32 };
 
 typedef struct tile_case {
     const char *tile, *kernel, *a, *b;
     uint32_t kind;
-    uint32_t level; /* If nonzero, all e8m0 scales lie within 3 binades. */
+    uint32_t level; /* If `level` is nonzero, all e8m0 scales lie within 3 binades. */
     int64_t k;
 } tile_case;
 
@@ -85,7 +85,7 @@ typedef struct shape {
 } shape;
 
 /* Returns M and N of the smallest product for which the engine chooses the tile size of this case.
- * The product has more than BAND rows, and its sizes are no multiples of the tile's. */
+ * M is larger than BAND. M and N are no multiples of the tile's rows and columns. */
 static shape shape_of(const tile_case *c, const bsmm_cuda_device *device) {
     enum { MOST = 64 };
     shape best = {0, 0};
@@ -107,8 +107,8 @@ static test_matrix operand(const tile_case *c, const char *format, int64_t rows,
     return t;
 }
 
-/* Computes BAND rows of D, beginning with row `first`, by a separate product. Compares them with
- * the same rows of the whole product. The engine may choose a smaller tile size for so few rows. */
+/* Computes BAND rows of D from row `first` on by a separate product, and compares them with the
+ * same rows of the whole product. The engine may choose a smaller tile for so few rows. */
 static void check_band(const bsmm_matmul_desc *all, int64_t first, const uint16_t *want) {
     const int64_t count = bsmm_min_i64(BAND, all->d->rows - first);
     const bsmm_matrix a = rows_of(all->a, first, count);
@@ -145,7 +145,7 @@ static void check_case(const tile_case *c, const bsmm_cuda_device *device, rng *
     test_matrix a = operand(c, c->a, s.rows, r), b = operand(c, c->b, s.cols, r), d;
     test_matrix_make(&d, describe(format_named("bf16"), s.rows, s.cols), FILL_ORDINARY, r);
     check_product(c, &a, &b, &d);
-    if (c->level) { /* One row gets a scale that changes along K. */
+    if (c->level) { /* One row gets a scale that varies along K. */
         memset((uint8_t *)a.m.scales + 8, 150, 4);
         check_product(c, &a, &b, &d);
     }
@@ -167,9 +167,8 @@ static uint16_t round_to_bf16(uint32_t bits) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* Multiplies a and b with D in fp32. The rows of this D are `gap` elements longer than D's columns.
- * The results must be those in `want`, a D in bf16, before their last rounding. The elements
- * between rows must keep their bytes. */
+/* Multiplies a and b into an fp32 D, whose rows are followed by gaps of `gap` elements. Rounded to
+ * bf16, the results must be those in `want`. The bytes in the gaps must not change. */
 static void check_floats(bsmm_matmul_desc desc, const uint16_t *want, int64_t gap, rng *r) {
     const int64_t rows = desc.d->rows, cols = desc.d->cols;
     bsmm_matrix longer = describe(format_named("f32"), rows, cols);
@@ -189,7 +188,7 @@ static void check_floats(bsmm_matmul_desc desc, const uint16_t *want, int64_t ga
     test_matrix_free(&d);
 }
 
-/* Checks a kernel with an fp32 D of any number of columns. The rows of D begin at even or odd
+/* Checks a kernel with fp32 matrices D of several widths. The rows of D begin at even or odd
  * elements. */
 static void check_kernel_floats(const char *kernel, const char *a_format, const char *b_format,
                                 int64_t cols, rng *r) {
@@ -223,11 +222,11 @@ static void test_floats(void **state) {
 }
 
 int main(void) {
-    /* BSMM_TEST_EXACT gives each buffer an allocation of its own, because these buffers are too
-     * large for the test's shared allocation. */
+    /* With BSMM_TEST_EXACT each buffer has its own allocation. These buffers are too large for the
+     * allocation that the test otherwise shares among them. */
     setenv("BSMM_TEST_EXACT", "1", 1);
-    /* The test forbids split-K for whole tiles, which the library would use for products with few
-       tiles, because split-K changes the bits of results. */
+    /* Split-K of whole tiles changes the bits of results, and the library would use it for products
+     * with few tiles. The test therefore forbids it. */
     setenv("BSMM_TEST_SPLITS", "1", 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiles), cmocka_unit_test(test_floats)};
     return cmocka_run_group_tests(tests, NULL, NULL);

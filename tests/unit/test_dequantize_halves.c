@@ -1,6 +1,6 @@
-/* Tests bsmm_dequantize to f16 and bf16 where rounding is hardest. The product of an element and
- * its scale lies halfway between two results, or so near the midpoint that fp32 rounds it to the
- * midpoint. The processor's instructions and plain C must give the same bytes. */
+/* Tests bsmm_dequantize to f16 and bf16 with values that are hard to round. The product of an
+ * element and its scale is halfway between two results, or so near the midpoint that fp32 rounds it
+ * to the midpoint. The processor's instructions and plain C must give the same bytes. */
 #include "base/scalar.h"
 #include "cpu_hooks.h"
 #include "operand.h"
@@ -15,8 +15,7 @@
 
 enum { COLS = 250, TRIALS = 1000 };
 
-/* Fills the matrix with every element code once. Formats of fewer than 8 bits repeat their codes.
- */
+/* Fills the matrix with every element code. Formats of fewer than 8 bits repeat their codes. */
 static void fill_codes(const test_matrix *t) {
     uint32_t elem = t->m.format.elem, codes = 1u << bsmm_elem_row(elem)->bits;
     for (uint32_t i = 0; i < COLS; i++)
@@ -33,8 +32,8 @@ static double halfway(uint32_t to, rng *r) {
     return ldexp(whole, least + (subnormal ? 0 : (int)rng_below(r, (uint32_t)range)));
 }
 
-/* Returns a factor whose product with one of `values` lies at or next to the midpoint between two
- * numbers of the format `to`. */
+/* Returns a factor for which the product with one of `values` is halfway between two numbers of the
+ * format `to`, or next to that. */
 static float factor_of(const double *values, uint32_t count, uint32_t to, rng *r) {
     double value = values[1 + rng_below(r, count - 1)];
     uint32_t bits = bsmm_float_bits((float)(halfway(to, r) / value));
@@ -58,8 +57,9 @@ static void check(const test_matrix *src, uint32_t to) {
     bsmm_cpu_mask_features(~0u);
 }
 
-/* Tests formats with and without block scales. With block scales, the block scale makes products
- * lie halfway between two results. Without them, the second-level scale does. */
+/* Tests formats with and without block scales. With block scales, products of elements and block
+ * scales are halfway between two results. Without them, products of elements and the second-level
+ * scale are. */
 static void test_scales_and_levels(void **state) {
     (void)state;
     static const bsmm_format formats[] = {
@@ -93,8 +93,8 @@ static void test_scales_and_levels(void **state) {
     }
 }
 
-/* Tests block scales of 1 to 1.875 together with a second-level scale. Their products with
- * elements have more significant bits than fp32 holds. */
+/* Tests block scales of 1 to 1.875 together with a second-level scale. The product of both with an
+ * element has more significant bits than fp32. */
 static void test_levels_over_scales(void **state) {
     (void)state;
     rng r = {12};

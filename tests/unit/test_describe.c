@@ -1,5 +1,5 @@
-/* Tests invalid descriptions of a product, each of which breaks one rule. The call must return the
- * expected status, give a message that names the field, and leave D unchanged. */
+/* Tests invalid descriptions of a product. Each breaks one rule. The call must return the expected
+ * status and a message that names the field, and must not change D. */
 #include "described.h"
 
 #include <math.h>
@@ -78,7 +78,7 @@ static void huge_rows(described *f) {
 static void overflowing_product(described *f) {
     f->am.rows = f->am.cols = INT64_MAX / 128;
 }
-/* Describes a matrix of 2^63 bytes, which is more than int64 can count. */
+/* Describes a matrix of 2^63 bytes, which is larger than the largest int64. */
 static void size_above_int64(described *f) {
     f->am.rows = INT64_C(1) << 32;
     f->am.cols = INT64_C(1) << 31;
@@ -105,8 +105,8 @@ static void unpadded_swizzle(described *f) {
 static void undeclared_swizzle(described *f) {
     f->am.scale_layout = BSMM_LAYOUT_NV_128X4;
 }
-/* Describes a scale buffer without padding. K = 256 in blocks of 128 has two scales in each row,
- * but the layout pads them to four. */
+/* Describes a scale buffer that is too small because it has no padding. K = 256 in blocks of 128
+ * has two scales in each row, but the layout pads them to four. */
 static void unpadded_cublas(described *f) {
     f->am.format = f->bm.format = format_named("fp8_block128");
     f->am.scale_layout = BSMM_LAYOUT_CUBLAS_BLK128;
@@ -320,8 +320,8 @@ static void test_the_unspoiled_one_works(void **state) {
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
 }
 
-/* Tests a caller that was built with a newer bsmm.h, whose structs are larger. The call must work
- * if the members that this library does not know are zero. */
+/* Tests a caller that was compiled with a newer bsmm.h, whose structs are larger. The call must
+ * work if the members unknown to this library are zero. */
 static void test_larger_struct(void **state) {
     (void)state;
     struct {
@@ -338,14 +338,14 @@ static void test_larger_struct(void **state) {
     assert_non_null(strstr(bsmm_error_message(), "desc.struct_size"));
 }
 
-/* Tests a caller that was built with an older bsmm.h, whose structs are smaller. The library must
- * treat the members that the older struct lacks as zero. */
+/* Tests a caller that was compiled with an older bsmm.h, whose structs are smaller. The library
+ * must treat the missing members as zero. */
 static void test_smaller_struct(void **state) {
     (void)state;
     described f;
     described_make(&f);
     f.am.struct_size = offsetof(bsmm_matrix, global_scale);
-    /* This field lies past struct_size, so the library must not read it. */
+    /* This field is beyond struct_size, so the library must not read it. */
     f.am.global_scale = (float *)(uintptr_t)1;
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
 }

@@ -1,5 +1,5 @@
-/* Tests the memory of every device of this machine. Data that was copied or filled must be read
- * back in the order of the stream. Messages must name invalid arguments. */
+/* Tests the memory of every device of this machine. Data that is copied or filled in the order of a
+ * stream must be read back in this order. Messages must name invalid arguments. */
 #include "bsmm.h"
 
 #include <setjmp.h>
@@ -76,8 +76,8 @@ static void test_nothing_is_fine(void **state) {
     assert_int_equal(bsmm_fill_memory(NULL, NULL, 0, 0), BSMM_OK);
 }
 
-/* Returns true if Linux has been asked for huge pages for the memory at this address, i.e. if the
- * flags of its mapping in /proc/self/smaps have the word "hg". */
+/* Returns true if the library has asked Linux for huge pages for the memory at this address. The
+ * flags of its mapping in /proc/self/smaps then contain "hg". */
 static bool asks_for_huge_pages(const void *memory) {
     FILE *file = fopen("/proc/self/smaps", "r");
     char line[512];
@@ -91,8 +91,8 @@ static bool asks_for_huge_pages(const void *memory) {
     return asks;
 }
 
-/* Returns true if a request for huge pages shows in /proc/self/smaps. A kernel without huge pages
- * and an emulated processor show no request. */
+/* Returns true if /proc/self/smaps shows a request for huge pages. It shows none if the operating
+ * system has no huge pages, or on an emulated processor. */
 static bool shows_huge_pages(void) {
     bool shows = false;
 #ifdef MADV_HUGEPAGE
@@ -104,7 +104,8 @@ static bool shows_huge_pages(void) {
     return shows;
 }
 
-/* Large memory of the CPU gets huge pages, but not its last part, which would grow. */
+/* Tests that large memory of the CPU gets huge pages. Its last part must not, because a huge page
+ * would be larger than this part. */
 static void test_large_memory_gets_huge_pages(void **state) {
     (void)state;
     void *memory;

@@ -1,5 +1,5 @@
-/* Compares the epilogue of every kernel with formulas in long double, which follow torch and
- * gpt-oss. */
+/* Compares the epilogue of every kernel with formulas in long double. The formulas are those of
+ * torch and gpt-oss. */
 #include "activated.h"
 #include "walk.h"
 
@@ -52,13 +52,13 @@ static const struct {
     {"geglu_tanh", f_gelu_tanh, true, false},
 };
 
-/* Holds a value and the largest error that a kernel's result may have. */
+/* Holds a value and the largest allowed error of a kernel's result. */
 typedef struct about {
     real value, slack;
 } about;
 
-/* Returns the largest slope of the activation function near x, because the slope multiplies an
- * error of x. */
+/* Returns the largest slope of the activation function near x. An error of x becomes larger by this
+ * factor. */
 static real steepness(uint32_t activation, about x) {
     return activation == BSMM_ACTIVATION_RELU2 ? 2 * fabsl(x.value) + x.slack : 1.13L;
 }
@@ -154,8 +154,8 @@ static void test_every_activation(void **state) {
             }
 }
 
-/* Tests the activation of gpt-oss. Some gates and ups must exceed the limits, because clamping
- * would otherwise not be tested. */
+/* Tests the activation of gpt-oss, which clamps its arguments. Some gates and ups must be beyond
+ * the limits, so that clamping is tested. */
 static void test_gpt_oss(void **state) {
     (void)state;
     rng r = {72};
@@ -171,9 +171,9 @@ static void test_gpt_oss(void **state) {
     }
 }
 
-/* Tests the two orders of B's rows for a gated activation, which multiplies each gate by an "up".
- * In the split order, the rows of all gates come first. In the interleaved order, the rows of
- * gates and ups alternate. Both orders must give bitwise identical results. */
+/* Tests a gated activation, which multiplies each gate by an "up", with two orders of B's rows. In
+ * the split order, all gates come first. In the interleaved order, gates and ups alternate. Both
+ * must give bitwise identical results. */
 static void test_interleaved_gives_the_bits_of_split(void **state) {
     (void)state;
     rng r = {73};
@@ -210,8 +210,8 @@ static void test_interleaved_gives_the_bits_of_split(void **state) {
     activated_free(&p);
 }
 
-/* Tests a quantized D. Its bytes must equal those that bsmm_quantize makes from the same results
- * in fp32. */
+/* Tests a quantized D. Its bytes must be those that bsmm_quantize makes from the fp32 results of
+ * the same product. */
 static void test_quantized_output(void **state) {
     (void)state;
     rng r = {74};
@@ -221,8 +221,8 @@ static void test_quantized_output(void **state) {
     test_matrix_make(&scaled.d, describe(format_named("mxfp8"), M, HALF), FILL_ORDINARY, &r);
     uint8_t *data = malloc(scaled.d.data_bytes), *scales = malloc(scaled.d.scale_bytes);
     const bsmm_quantize_desc q = {.struct_size = sizeof q, .src = &p.d.m, .dst = &scaled.d.m};
-    /* The kernel `ref` computes the product, because other kernels add in fp32 and would differ
-     * from the expected values. */
+    /* The kernel `ref` computes the product here. Other kernels sum in fp32, so their results would
+     * differ from the expected values. */
     p.desc.kernel = "ref";
     assert_int_equal(bsmm_matmul(&p.desc), BSMM_OK);
     assert_int_equal(bsmm_quantize(&q, NULL), BSMM_OK);
@@ -239,7 +239,7 @@ static void test_quantized_output(void **state) {
     activated_free(&p);
 }
 
-/* Tests special values of an activation function. K is 0, so that its argument is the bias. */
+/* Tests special values of an activation function. K is 0, so its argument is the bias. */
 static void test_special_values(void **state) {
     (void)state;
     const float inf = INFINITY;
@@ -292,8 +292,8 @@ static void test_residual_may_be_d(void **state) {
     activated_free(&p);
 }
 
-/* Tests that a plan keeps no pointers of its description. Each run must read the residual and the
- * factors from the buffers of the run. */
+/* Tests that a plan keeps no pointers of its description. A run must read the residual and the
+ * factors from the buffers of this run. */
 static void test_plan(void **state) {
     (void)state;
     rng r = {76};

@@ -1,6 +1,6 @@
-/* Tests the epilogue of the CPU kernels over many cache blocks, panels and threads. The operands
- * are small numbers, so that sums are exact in every kernel and D must equal the formula bit for
- * bit. */
+/* Tests the epilogue of the CPU kernels on products with many cache blocks, panels and threads. The
+ * operands are small numbers whose sums are exact in every kernel, so D must be bitwise identical
+ * to the formula. */
 #include "core/epilogue.h"
 #include "operand.h"
 
@@ -11,15 +11,16 @@
 
 #include <cmocka.h>
 
-/* With a gated activation, the first HALF rows of B give the gates. The other HALF rows give the
- * ups, i.e. the values that gates multiply. HALF is no multiple of any kernel's panel width, so
- * that one panel contains gates and ups. */
+/* With a gated activation, the first HALF rows of B give the gates and the other HALF rows give the
+ * ups, by which gates are multiplied. HALF is no multiple of any kernel's panel width, so one panel
+ * contains gates and ups. */
 enum { HALF = 330, N = 2 * HALF, K = 200, MOST_ROWS = 200 };
 
 typedef struct fused {
     test_matrix a, b, c, residual;
     float bias[N], row_scale[MOST_ROWS], col_scale[N], alpha, beta;
-    float values[MOST_ROWS * N]; /* Holds the results before their conversion to D's format. */
+    /* `values` holds the results before the conversion to D's format. */
+    float values[MOST_ROWS * N];
     bsmm_epilogue epilogue;
     bsmm_matmul_desc desc;
 } fused;
@@ -176,8 +177,8 @@ static void check_plan(fused *x, test_matrix *d, const test_matrix *want, void *
     x->desc.b_packed = 0;
 }
 
-/* Checks a run with a packed B. A plan without an epilogue packs B, because packed bytes do not
- * depend on the epilogue. */
+/* Checks a run with a packed B. B is packed by a plan without an epilogue, because the packed bytes
+ * do not depend on it. */
 static void check_packed(fused *x, test_matrix *d, const test_matrix *want) {
     bsmm_matmul_desc plain = x->desc;
     bsmm_matrix wide = describe(format_named("f32"), x->a.m.rows, N);
@@ -199,7 +200,7 @@ enum { MOST_KERNELS = 32 };
 /* Tells for each kernel, in the order of bsmm_explain, whether it has computed a product. */
 static bool has_run[MOST_KERNELS];
 
-/* Returns the number of kernels that took the product. */
+/* Checks the product with each kernel that accepts it. Returns the number of these kernels. */
 static int check_kernels(fused *x, const char *format, uint32_t order) {
     test_matrix d, want;
     rng r = {1};
@@ -276,8 +277,8 @@ static void test_every_kernel(void **state) {
     expect_all_have_run();
 }
 
-/* Copies the rows of B in the order 0, N/2, 1, N/2 + 1 and so on. This turns the split order of
- * gates and ups (all gates first) into the interleaved order. */
+/* Copies the rows of B in the order 0, N/2, 1, N/2 + 1 and so on. Gates and ups then alternate,
+ * while all gates come first in `from`. */
 static void interleave(const test_matrix *from, test_matrix *to) {
     size_t row = from->data_bytes / N, scales = from->scale_bytes / N;
     for (size_t n = 0; n < N; n++) {
@@ -288,9 +289,9 @@ static void interleave(const test_matrix *from, test_matrix *to) {
     }
 }
 
-/* Tests a gated activation with scales that exceed fp32's range. A kernel sums such rows again in
- * double, for which it must find the rows of B of each gate and each up (the value that the gate
- * multiplies). Both orders of B's rows must give the same bits. */
+/* Tests a gated activation with scales outside the range of fp32. A kernel sums the affected rows
+ * again in double. It must then find the rows of B of each gate and of each up, by which the gate
+ * is multiplied. Both orders of B's rows must give the same bits. */
 static void check_extreme(const char *a_format, const char *b_format, int64_t rows) {
     test_matrix a, b, permuted, d;
     rng r = {84};
@@ -338,8 +339,8 @@ static void test_extreme_scales(void **state) {
     }
 }
 
-/* Tests a gated activation with a block-scaled D. All results of one scale block of D must be in
- * one cache block, because the kernel needs them together to compute the scale. */
+/* Tests a gated activation with a block-scaled D. A kernel needs all results of a scale block of D
+ * to compute its scale, so they must be in one cache block. */
 static void test_outputs(void **state) {
     (void)state;
     static const char *const outputs[] = {"mxfp8", "mxfp4", "fp8_group128"};
@@ -355,7 +356,7 @@ static void test_outputs(void **state) {
     }
 }
 
-/* Tests K = 0, for which only C and the bias reach the epilogue. */
+/* Tests K = 0. Only C and the bias then contribute to D. */
 static void test_no_sums(void **state) {
     (void)state;
     rng r = {83};

@@ -1,5 +1,5 @@
-/* Tests that kernels without an epilogue refuse one and give this reason, and that the message for
- * each broken rule of an epilogue names the field. */
+/* Tests that kernels without support for epilogues refuse them and say so. Also tests that the
+ * message for each broken rule of an epilogue names the field. */
 #include "activated.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* Tests that every kernel either takes the epilogue or names the reason for refusing. */
+/* Tests that every kernel either accepts the epilogue or names the reason for refusing it. */
 static void test_refusals(void **state) {
     (void)state;
     rng r = {77};
@@ -36,7 +36,8 @@ static void test_refusals(void **state) {
 
 static const struct {
     const char *field;
-    bsmm_epilogue e; /* The test keeps a struct_size of 1 and replaces 0 by the valid size. */
+    /* A struct_size of 0 stands for the valid size. Only a struct_size of 1 is used as it is. */
+    bsmm_epilogue e;
 } broken[] = {
     {"epilogue.struct_size", {.struct_size = 1}},
     {"epilogue.activation", {.activation = 9}},
@@ -97,7 +98,8 @@ static void test_broken_memory(void **state) {
     expect(&p, "residual.cols");
     residual.format = format_named("e4m3");
     expect(&p, "residual.format");
-    /* C is twice as wide as the D of a gated product, so C and D may not be the same memory. */
+    /* C has twice as many columns as the D of a gated product, so C and D must not be the same
+     * memory. */
     p.epilogue.residual = &p.residual.m;
     bsmm_matrix c = describe(p.d.m.format, M, N);
     c.data = p.d.m.data;

@@ -1,6 +1,6 @@
-/* Tests results that need no rounding. They must be exact in every kernel. Each code of each
- * format must give its value, and the kernel must round the dot product of one block of small
- * integers only once, to D's format. */
+/* Tests results that need no rounding, which must be exact in every kernel. Each code of each
+ * format must give its value. The dot product of one block of small integers must be rounded only
+ * once, to D's format. */
 #include "operand.h"
 #include "walk.h"
 
@@ -38,8 +38,8 @@ static void set(test_matrix *t, int64_t r, int64_t c, uint32_t code) {
     bsmm_elem_store(t->m.format.elem, t->m.data, bsmm_operand_index(&o, r, c), code);
 }
 
-/* Each row of `codes` has one code in one column and zeros elsewhere. The column varies with the
- * row. The other operand is all ones, so that each result is the value of one code. */
+/* Each row of `codes` has one code in one column and zeros elsewhere. The column depends on the
+ * row. All elements of the other operand are 1, so each result is the value of one code. */
 typedef struct fixture {
     test_matrix codes, ones, d;
     uint32_t step;
@@ -52,7 +52,7 @@ static void fixture_make(fixture *f, const char *format, const char *other, bool
     make_zero(&f->codes, format, ROWS, K, r);
     make_zero(&f->ones, other, COLS, K, r);
     uint32_t elem = f->codes.m.format.elem, bits = bsmm_elem_row(elem)->bits;
-    /* For formats of 16 bits, the test uses a sample of the codes. */
+    /* If the format has 16 bits, the test uses only some of its codes. */
     f->step = bits > 8 ? (1u << bits) / ROWS + 1 : 1;
     for (uint32_t i = 0; i < ROWS; i++)
         set(&f->codes, i, (i * 7) % K, (i * f->step) & ((1u << bits) - 1));
@@ -109,8 +109,8 @@ static void test_every_code_arrives(void **state) {
         }
 }
 
-/* Tests products whose K is a single scale block. The integer dot product is exact, so the result
- * must be the exact value rounded once. */
+/* Tests products whose K is a single scale block. The dot product of integers is exact, so the
+ * result must be the exact value, rounded once. */
 static void check_one_block(const char *a, const char *b, int64_t k, rng *r) {
     test_matrix ta, tb, td;
     test_matrix_make(&ta, describe(format_named(a), 21, k), FILL_ORDINARY, r);

@@ -1,6 +1,6 @@
-/* Tests the file config.json next to a model. Only this file tells Quark's tensors from those of
- * other quantization tools. It may be missing, unreadable, or written by Python with NaN and
- * repeated keys. */
+/* Tests config.json next to a model. Quark's tensors have the same names as those of other
+ * quantization tools, and only this file tells them apart. It may be missing, unreadable, or
+ * written by Python with NaN and repeated keys. */
 #include "stored.h"
 
 #include <setjmp.h>
@@ -44,7 +44,7 @@ static bsmm_status first_weight(const char *folder, const char *fixture, const c
     return status;
 }
 
-/* Returns Quark's config with a text inserted before its first key. */
+/* Returns the config.json of a Quark fixture with a text inserted before its first key. */
 static char *config_with(const char *fixture, const char *front) {
     size_t bytes;
     char *config = fixture_text(fixture, "config.json", &bytes);
@@ -98,9 +98,9 @@ static void test_unreadable(void **state) {
     expect_doubt("folder", "quark_mxfp4", NULL, "not a regular file");
 }
 
-/* Tests a model without config.json. Quark's mxfp6 tensors must be refused, because their names
- * and types do not tell their format. Quark's mxfp4 tensors are read as ModelOpt's, which have the
- * same names and types. */
+/* Tests a model without config.json. Quark's mxfp6 tensors must be refused, because their format is
+ * unknown without it. Quark's mxfp4 tensors are read like ModelOpt's, which have the same names and
+ * types. */
 static void test_absent(void **state) {
     (void)state;
     bsmm_weight w;

@@ -62,7 +62,8 @@ static float *expected_values(const char *name, size_t count) {
     size_t bytes;
     uint8_t *all = read_bytes(fixture_path(name), &bytes);
     assert_true(bytes >= count * sizeof(float));
-    /* The first 10 bytes are a magic number and the length of the header's text, which follows. */
+    /* The first 10 bytes are a magic number, the version and the length of the header. The header's
+     * text follows. */
     assert_non_null(strstr((const char *)all + 10, "'<f4'"));
     float *values = malloc((count + 1) * sizeof *values);
     assert_non_null(values);

@@ -1,6 +1,6 @@
-/* Tests broken weights of known checkpoint families. Reading one must return BSMM_E_FORMAT and
- * name the mistake. The broken weight's name must stay readable, and the other weights of the file
- * must stay usable. */
+/* Tests broken weights of known checkpoint families. Reading one must return BSMM_E_FORMAT and name
+ * the mistake. The library must still list its name, and must still read the other weights of the
+ * file. */
 #include "stored.h"
 
 #include "format/format.h"
@@ -47,7 +47,7 @@ static const hazard hazards[] = {
      {T("x.weight", "U8", 2, {4, 16}), T("x.weight_scale", "F8_E4M3", 2, {4, 2}), T("x.weight_scale_2", "F32", 1, {2})}},
     {"modelopt", "x.weight_scale_2.shape: value is [0]",
      {T("x.weight", "U8", 2, {4, 16}), T("x.weight_scale", "F8_E4M3", 2, {4, 2}), T("x.weight_scale_2", "F32", 1, {0})}},
-    /* These files have swizzled scales that no declaration announces. */
+    /* The scales in these files are swizzled, but no metadata says so. */
     {"modelopt", "x.weight_scale.shape: value is [512]; one-dimensional scales are swizzled",
      {T("x.weight", "U8", 2, {4, 64}), T("x.weight_scale", "U8", 1, {512})}},
     {"compressed-tensors", "one-dimensional scales are swizzled",
@@ -105,7 +105,7 @@ static size_t bytes_of(const stored *t) {
     return bits / 8;
 }
 
-/* Checks a file with a broken weight and a valid weight. */
+/* Checks a file that contains a broken and a valid weight. */
 static void check(const hazard *h) {
     stored tensors[5];
     size_t count = 0;
@@ -136,8 +136,8 @@ static void test_hazards(void **state) {
         check(&hazards[i]);
 }
 
-/* Tests an 8-bit weight without scales. It is broken if other weights of the file have scales, and
- * valid if no weight has scales. */
+/* Tests an 8-bit weight without scales. It is valid if no weight of the file has scales, and broken
+ * if another weight has. */
 static void test_lone_fp8(void **state) {
     (void)state;
     stored tensors[] = {T("a.weight", "F8_E4M3", 2, {4, 8}), T("b.weight", "F8_E4M3", 2, {4, 8}),
@@ -158,9 +158,8 @@ static void test_lone_fp8(void **state) {
     bsmm_file_close(file);
 }
 
-/* Tests which tensors of a file are listed as weights. A weight may have an input_scale or not.
- * Biases and 1-D tensors are no weights, and the scales of a weight are not listed as weights of
- * their own. */
+/* Tests which tensors of a file are listed as weights. An input_scale is optional. Biases, tensors
+ * of one dimension and the scales of a weight are not listed. */
 static void test_what_is_a_weight(void **state) {
     (void)state;
     stored tensors[] = {T("x.weight", "U8", 2, {4, 16}),
@@ -188,7 +187,8 @@ static void test_what_is_a_weight(void **state) {
     bsmm_file_close(file);
 }
 
-/* Tests that scales at an unaligned address are copied, because they cannot be used in place. */
+/* Tests scales at an unaligned address. The library must copy them, because it cannot use them in
+ * place. */
 static void test_unaligned(void **state) {
     (void)state;
     static const float scales[] = {2, 4}, values[] = {1, 0.5f};
@@ -211,8 +211,8 @@ static void test_unaligned(void **state) {
     tensors[6].data = codes;
     size_t bytes, found = 0;
     uint8_t *all = safetensors_bytes(tensors, BSMM_COUNT(tensors), NULL, &bytes);
-    /* The headers of the four files differ in length by one byte, so the scales begin at each
-     * address modulo 4 once. */
+    /* The lengths of the four headers differ by one byte, so the scales have each address modulo 4
+     * once. */
     for (int shift = 0; shift < 4; shift++) {
         char name[32], metadata[32];
         snprintf(metadata, sizeof metadata, "{\"k\":\"%.*s\"}", shift, "aaaa");
@@ -239,8 +239,8 @@ static void test_unaligned(void **state) {
         bsmm_file_close(file);
     }
     free(all);
-    /* In three of the four files, the scales of the weights x and y are unaligned, which makes 6
-     * copies. */
+    /* In three of the four files, the scales of both weights (x and y) are unaligned, so 6 scale
+     * tensors are copied. */
     assert_int_equal(found, 6);
 }
 

@@ -1,6 +1,6 @@
 /* Tests that the library reads back each weight that it has written to a checkpoint, with every
  * code in its place. The test covers every format, block shape, order and scale layout, and every
- * checkpoint family that can hold the format. */
+ * checkpoint family that can store the format. */
 #include "operand.h"
 #include "stored.h"
 
@@ -13,7 +13,8 @@
 #include <cmocka.h>
 
 typedef struct write_case {
-    /* Names the checkpoint family. NULL means the first family that can hold the format. */
+    /* `family` names the checkpoint family. NULL means the first family that can store the
+     * format. */
     const char *family;
     const char *read_as;
     bsmm_matrix matrix;
@@ -48,8 +49,8 @@ static void write_weight(const write_case *c, const char *path, uint64_t seed) {
     if (bsmm_writer_commit(writer)) fail_msg("%s", bsmm_error_message());
 }
 
-/* Generates the same random codes as for the written weight and compares them byte by byte with
- * the file's. */
+/* Generates again the random codes with which the weight was written, and compares them byte by
+ * byte with the codes that were read. */
 static void compare_slice(const bsmm_matrix *got, rng *r) {
     bsmm_matrix expected = *got;
     float global;
@@ -130,8 +131,8 @@ static void test_families(void **state) {
                 .batch = shapes[k][2]});
 }
 
-/* Tests formats whose blocks have all columns or all rows of a matrix, and mxfp6 of
- * compressed-tensors, whose shapes alone tell it from mxfp4. */
+/* Tests formats whose blocks have all columns or all rows of a matrix. Also tests mxfp6 of
+ * compressed-tensors, which differs from mxfp4 only in the shapes of tensors. */
 static void test_families_by_shape(void **state) {
     (void)state;
     static const int64_t shapes[][3] = {{1, 64, 1},  {130, 256, 1}, {3, 96, 4},
@@ -156,8 +157,8 @@ static void test_families_by_shape(void **state) {
     }
 }
 
-/* Tests that the writer chooses the first checkpoint family that can hold a format if the caller
- * names no family. */
+/* Tests a writer to which the caller names no checkpoint family. It must choose the first family
+ * that can store the format. */
 static void test_default_families(void **state) {
     (void)state;
     static const struct {
@@ -206,13 +207,13 @@ static void test_every_layout(void **state) {
                     c.matrix.scale_tile_rows = 16, c.matrix.scale_tile_cols = 3;
                 bsmm_matrix check = c.matrix;
                 uint64_t bytes;
-                /* This layout does not support the block shape, so it is skipped. */
+                /* This layout does not support this block shape, so the combination is skipped. */
                 if (bsmm_scale_bytes(&check, &bytes)) continue;
                 round_trip(c);
             }
 }
 
-/* Tests that a second-level scale is written if it is requested, and only then. */
+/* Tests that a second-level scale is written exactly if the caller requests one. */
 static void test_global_scales(void **state) {
     (void)state;
     float global = 3;
@@ -231,8 +232,7 @@ static void test_global_scales(void **state) {
     }
 }
 
-/* Tests two kinds of Quark weights in one file. The entries of config.json tell which layer has
- * which kind. */
+/* Tests a file with two kinds of Quark weights. config.json says which layer has which kind. */
 static void test_quark_mixture(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp6_e2m3", "mxfp4", "mxfp6_e3m2", "mxfp6_e2m3"};
@@ -300,7 +300,8 @@ static void test_refusals(void **state) {
     bsmm_writer_abort(writer);
 }
 
-/* Tests a weight that the writer fails to add. The file must then contain none of its tensors. */
+/* Tests a weight of which the writer refuses a tensor. The file must then contain none of the
+ * weight's tensors. */
 static void test_half_added(void **state) {
     (void)state;
     bsmm_writer *writer;
@@ -315,8 +316,8 @@ static void test_half_added(void **state) {
     assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
 }
 
-/* Tests a declaration of formats that contradicts the stored tensors. Reading must return an error
- * instead of a guess. */
+/* Tests a file whose metadata declare other formats than the stored tensors have. Reading it must
+ * return an error. */
 static void test_broken_declarations(void **state) {
     (void)state;
     static const struct {
@@ -378,7 +379,7 @@ static bool has_word(const char *words, const char *word) {
     return false;
 }
 
-/* Checks that the writer takes exactly the formats that the library's table lists for a checkpoint
+/* Checks that the writer accepts exactly the formats in the library's table entry of a checkpoint
  * family, and that the reader reads them. */
 static void check_written(const bsmm_family_info *info, bsmm_writer *writer, const char *format) {
     bsmm_matrix m = describe(format_named(format), 128, 512);
@@ -403,8 +404,8 @@ static void check_all_written(const bsmm_family_info *info) {
     bsmm_writer_abort(writer);
 }
 
-/* Tests the table of checkpoint families. Names must be unique, and the writer must take the
- * formats that the table lists. */
+/* Tests the table of checkpoint families. Names must be unique, and the writer must accept the
+ * listed formats. */
 static void test_table(void **state) {
     (void)state;
     bsmm_family_info info = BSMM_INIT(bsmm_family_info);

@@ -40,7 +40,7 @@ static bsmm_elem_info elem_named(const char *name) {
     return info;
 }
 
-/* Runs all golden cases of one kind. `check` returns the number of wrong codes of a case. */
+/* Runs all golden cases of the kind `kind`. `check` returns the number of wrong codes of a case. */
 static void run_kind(const char *kind, size_t (*check)(const golden_list *, const golden_case *)) {
     golden_list list = golden_open("elements");
     size_t cases = 0, wrong = 0;
@@ -90,8 +90,8 @@ static void test_decode(void **state) {
     run_kind("decode", check_decode);
 }
 
-/* Returns an array that tells which codes are NaN. It uses the golden decode table instead of the
- * code under test. */
+/* Returns an array that says which codes are NaN. The golden values of the codes decide this, not
+ * the code under test. */
 static bool *nan_codes(const golden_list *list, const golden_case *c) {
     char name[64];
     snprintf(name, sizeof name, "decode/%s", c->format);
@@ -117,9 +117,9 @@ static bool agrees(const bool *is_nan, uint32_t limit, uint32_t expected, uint32
     return is_nan[expected] ? is_nan[got] : got == expected;
 }
 
-/* Encodes the input in two more ways, which must give the same code. One is the public function,
- * which takes floats. The other is the second saturation mode, if the format has neither Inf nor
- * NaN. */
+/* Encodes the input in two other ways, which must give the same code. The first way is the public
+ * function, which takes floats. The second way is the other saturation mode, if the format has
+ * neither Inf nor NaN. */
 static void check_other_ways(tally *t, const bsmm_elem_info *info, double input, bool saturate,
                              uint32_t got) {
     float narrow = (float)input;
@@ -169,8 +169,8 @@ static size_t check_pack(const golden_list *list, const golden_case *c) {
     uint32_t *codes = golden_input_codes(c, count);
     uint32_t *expected = golden_read(c->expected, 1, c->count);
     uint8_t *packed = test_malloc(c->count);
-    /* The test fills the memory with a pattern first, because stores must replace old bits instead
-     * of combining with them. */
+    /* The memory first contains a pattern, because a store must replace old bits instead of
+     * combining with them. */
     memset(packed, 0xA5, c->count);
     uint64_t bytes = 0;
     assert_true(bsmm_elem_bytes(info.elem, count, &bytes));

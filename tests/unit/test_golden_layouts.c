@@ -32,12 +32,12 @@ static bsmm_matrix matrix_of(const golden_case *c, uint32_t scale) {
     return m;
 }
 
-/* Holds the expected position of each scale, from the golden file. If the caller chose the
- * distance between lines (rows or columns of scales), the map ends with the last scale of the last
- * line. */
+/* Holds the expected position of each scale, from the golden file. Lines are rows or columns of
+ * scales. If the caller chose the distance between lines, the map ends with the last scale of the
+ * last line. */
 typedef struct map {
-    /* For each offset in the scale buffer, this is 1 + r * cols + c if scale (r, c) lies there, or
-       0 if the offset is padding. */
+    /* at[offset] is 1 + r * cols + c if the scale (r, c) is at this offset of the scale buffer, or
+     * 0 if there is padding. */
     uint32_t *at;
     size_t count;
 } map;
@@ -96,8 +96,8 @@ static void test_offsets(void **state) {
 static const struct {
     uint32_t scale, bytes, modulus;
 } widths[] = {
-    /* The modulus 251 is prime and divides no tile's size, so that scales in a wrong tile have
-       wrong codes. */
+    /* 251 is a prime number, so it divides the size of no tile, and scales in a wrong tile have
+     * wrong codes. */
     {BSMM_SCALE_E8M0, 1, 251},
     {BSMM_SCALE_F32, 4, UINT32_MAX},
 };
@@ -106,7 +106,7 @@ static uint32_t scale_bits(uint32_t value, uint32_t modulus) {
     return value == 0 ? 0 : value % modulus + 1;
 }
 
-/* Fills a scale buffer as the map describes, and makes the matrix point to it. */
+/* Fills a scale buffer as the map says, and sets the matrix's pointer to it. */
 static uint8_t *fill_scales(const map *from, size_t width, bsmm_matrix *m) {
     uint32_t bytes = widths[width].bytes;
     uint8_t *scales = test_calloc(from->count, bytes);
@@ -121,8 +121,8 @@ static uint8_t *fill_scales(const map *from, size_t width, bsmm_matrix *m) {
     return scales;
 }
 
-/* Expects that moving scales to another layout leaves the gaps between lines unchanged. The gaps
- * may hold other data if the caller chose a large distance between lines. */
+/* Sets the expected bytes of the gaps between lines to STALE. If the caller chose the distance
+ * between lines, the gaps may hold other data, so moving scales must not change them. */
 static void keep_gaps(const map *to, uint8_t *expected, uint32_t bytes) {
     for (size_t i = 0; i < to->count; i++) {
         if (to->at[i] == 0) {

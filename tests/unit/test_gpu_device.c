@@ -1,6 +1,6 @@
-/* Tests functions of GPU code on the CPU. base/device.h has a version of each function for each
- * GPU compiler and one for the host. The test compares the host's version with C's mathematical
- * functions and the scalar codec. */
+/* Tests functions of GPU code on the CPU. Each function in base/device.h has a version for each GPU
+ * compiler and one for the host. The test compares the host version with C's mathematical functions
+ * and with the scalar codec. */
 #include "gpu/epilogue.h"
 #include "gpu/params.h"
 #include "operand.h"
@@ -19,8 +19,8 @@ static void expect_log2(float value) {
         fail_msg("log2 of %a: %a, not %a", (double)value, (double)got, (double)want);
 }
 
-/* Tests that log2 is exact in the last bit. Recipes round log2 to an integer, so an error of its
- * last bit near a power of two would change a scale by a factor of 2. */
+/* Tests that the last bit of log2 is right. Recipes round log2 to an integer, so a wrong last bit
+ * near a power of two would change a scale by a factor of 2. */
 static void log2_as_in_the_library_of_mathematics(void **state) {
     (void)state;
     rng r = {7};
@@ -42,8 +42,8 @@ static double random_double(rng *r) {
         double value;
     } both = {.bits = rng_next(r)};
     both.bits = (both.bits & ~(0x7ffull << 52)) | (1023 - 170 + rng_next(r) % 340) << 52;
-    /* Clearing the low bits of some inputs makes them exactly representable, or puts them halfway
-     * between two codes. */
+    /* In some inputs the low bits are cleared. This makes them exactly representable, or puts them
+     * halfway between two codes. */
     if (rng_next(r) % 4 == 0) both.bits &= ~0ull << (rng_next(r) % 52);
     return both.value;
 }
@@ -68,7 +68,7 @@ static void bytes_are_picked(void **state) {
     assert_int_equal(bsmm_pick_bytes(0x13121110, 0x17161514, 0x7206), 0x17121016);
 }
 
-/* Expects that a double is rounded once, as the scalar codec rounds. */
+/* Expects that the epilogue rounds a double only once, to the code that the scalar codec gives. */
 static void expect_code(const bsmm_gpu_epilogue *e, double value) {
     const bool narrow = bsmm_elem_row(e->d_elem)->bits <= 8;
     const uint32_t got = bsmm_gpu_epilogue_code(e, value),

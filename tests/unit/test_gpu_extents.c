@@ -1,6 +1,6 @@
-/* Tests that no kernel of a GPU takes a product with an extent beyond 31 bits, because kernels
- * count rows and columns in 32-bit integers. The test asks the kernels of simulated GPUs and runs
- * none. */
+/* Tests that no GPU kernel accepts a product with more than 2^31 - 1 rows, columns or elements of
+ * K, because kernels count them in 32-bit integers. The test asks the kernels of simulated GPUs,
+ * and runs none of them. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -25,7 +25,8 @@ static const char *const formats[][2] = {{"bf16", "bf16"},
                                          {"fp8_group128", "fp8_group128"},
                                          {"fp8_group128", "fp8_block128"}};
 
-/* Returns the number of kernels that take D(m, n) with the given K. `last` is the name of one. */
+/* Returns the number of kernels that accept a product with M, N and K in `mnk`. `last` becomes the
+ * name of the last such kernel. */
 static int count_takers(const char *device, const char *const names[2], const int64_t mnk[3],
                         const char **last) {
     const bsmm_matrix a = describe(format_named(names[0]), mnk[0], mnk[2]),

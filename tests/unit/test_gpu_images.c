@@ -21,7 +21,7 @@ typedef struct pack {
     bsmm_gpu_image images[2];
 } pack;
 
-/* Makes a pack of two compressed images with checksums, as the build makes it. */
+/* Makes a pack of two compressed images with checksums, in the same way as the build. */
 static void pack_make(pack *p) {
     for (size_t i = 0; i < WHOLE; i++)
         p->raw[i] = (unsigned char)(i * i >> 6);
@@ -61,13 +61,13 @@ static void expect_damage(const bsmm_gpu_image *image) {
         strstr(bsmm_error_message(), "test/second (sm_90): the library's image is damaged"));
 }
 
-/* Tests damaged packs, in which one bit is changed or the end is missing. Reading must return an
- * error that names the image. One bit may change without an error, because zstd's frame format
- * does not use it. */
+/* Tests damaged packs, in which one bit is changed or the end is missing. Reading them must return
+ * an error that names the image. A change of one particular bit is not found, because zstd does not
+ * use it. */
 static void damaged_images_are_named(void **state) {
     (void)state;
-    /* RFC 8878, section 3.1.1.1.1, defines this byte (the frame header's descriptor) and its
-       unused bit. */
+    /* This byte is the descriptor of zstd's frame header, and this is its unused bit (RFC 8878,
+     * section 3.1.1.1.1). */
     enum { DESCRIPTOR = 4, UNUSED_BIT = 4 };
     static pack p;
     pack_make(&p);
@@ -81,7 +81,7 @@ static void damaged_images_are_named(void **state) {
     for (cut.packed_bytes = 0; cut.packed_bytes < p.images[1].packed_bytes; cut.packed_bytes++)
         expect_damage(&cut);
     cut.pack_bytes =
-        /* The table of images says that the pack has fewer compressed bytes than it has. */
+        /* The table of images states fewer compressed bytes than the pack has. */
         WHOLE - 64;
     expect_damage(&cut);
     cut.pack_bytes = WHOLE + 64;
@@ -94,8 +94,8 @@ static const char ptx[] =
     "\tld.u64 %rd3, [%rd18+-16];\n\tadd.s64 %SPL, %SP0, 4294967295;\n"
     "\t@%p1 bra $L__BB0_3;\n\tmov.u32 %r0, %r4294967295;\n\tst.u32 [%rd1], %r";
 
-/* Tests that PTX text is restored from the form in which packs store it, and that a wrong size of
- * the text is reported as damage. */
+/* Tests that PTX text is restored from the form in which packs store it, and that a wrong size
+ * counts as damage. */
 static void text_is_restored(void **state) {
     (void)state;
     char stored[2 * sizeof ptx], packed[4 * sizeof ptx];
@@ -146,15 +146,15 @@ static void the_librarys_images_are_whole(void **state) {
     }
 }
 
-/* Tests that a device gets a cubin for its own compute capability if there is one, else PTX, which
- * the driver compiles. */
+/* Tests which code a device gets: a cubin for its compute capability if there is one, otherwise
+ * PTX, which the driver compiles. */
 static void devices_take_what_they_run(void **state) {
     (void)state;
     if (!test_cuda_is_built()) skip();
     static const struct {
         int capability;
-        /* `words` and `probe` are the code of the images sm80/words and sm90a/small_m that a device
-         * of this compute capability gets. An image is the compiled code of a kernel. */
+        /* `words` and `probe` are the forms (cubin or PTX) of the kernels sm80/words and
+         * sm90a/small_m that a device of this compute capability gets. */
         const char *words, *probe;
     } cases[] = {{75, NULL, NULL},          {80, "compute_80", NULL}, {86, "compute_80", NULL},
                  {89, "compute_80", NULL},  {90, "sm_90", "sm_90a"},  {100, "compute_80", NULL},

@@ -1,6 +1,6 @@
-/* Tests packed weights on every GPU. Every kernel must compute the same bits with packed weights
- * as with B as it is stored. The packed bytes must not depend on B's order, leading dimension or
- * scale layout, and must be those that docs/PACKING.md describes. */
+/* Tests packed weights on every GPU. A kernel must give bitwise identical results with a packed B
+ * and with B as it is stored. The packed bytes must not depend on B's order, leading dimension or
+ * scale layout, and must be those in docs/PACKING.md. */
 #include "gpu.h"
 #include "operand.h"
 #include "walk.h"
@@ -21,8 +21,8 @@ static const char *const pairs[][2] = {
     {"f16", "mxfp8"},         {"f16", "nvfp4"},        {"f16", "fp8_block128"},
 };
 
-/* Holds the same matrix B stored in several ways: row-major, row-major with gaps and swizzled
- * scales, and column-major. */
+/* Holds one matrix B in three forms: row-major, row-major with gaps and swizzled scales, and
+ * column-major. */
 typedef struct weights {
     test_matrix ways[WAYS];
 } weights;
@@ -119,8 +119,8 @@ static void *result_of(fixture *f, const bsmm_plan *plan) {
     return bits;
 }
 
-/* Packs the matrix B, which the fixture stores in one of several orders and scale layouts. Returns
- * the packed bytes in host memory. */
+/* Packs B, which the fixture stores in one of several forms. Returns the packed bytes in host
+ * memory. */
 static uint8_t *pack(fixture *f, const bsmm_plan *plan, void **there) {
     const uint64_t bytes = bsmm_plan_packed_b_bytes(plan);
     uint8_t *packed = malloc(bytes);
@@ -135,8 +135,8 @@ static uint8_t *pack(fixture *f, const bsmm_plan *plan, void **there) {
     return packed;
 }
 
-/* Expects `wanted` at *at, and then zeros up to the next multiple of 64 bytes. Moves *at to the
- * end of the zeros. */
+/* Expects the bytes `wanted` at *at, followed by zeros up to the next multiple of 64 bytes. Moves
+ * *at past the zeros. */
 static void expect_array(const uint8_t **at, const void *wanted, uint64_t bytes) {
     const uint64_t end = (bytes + 63) / 64 * 64;
     if (bytes) assert_memory_equal(*at, wanted, bytes);
@@ -145,8 +145,8 @@ static void expect_array(const uint8_t **at, const void *wanted, uint64_t bytes)
     *at += end;
 }
 
-/* Expects that the rows of B, its row-major scales and its second-level scale follow the header of
- * the packed bytes. */
+/* Expects after the header of packed weights: the rows of B, its row-major scales and its
+ * second-level scale. */
 static void expect_rows(const fixture *f, const uint8_t *packed, uint64_t bytes) {
     const test_matrix *b = &f->b.ways[0];
     const float value = f->global != 0 ? f->global : 1;
@@ -203,8 +203,8 @@ static void expect_size(const fixture *f, uint64_t bytes) {
     assert_true(bytes <= HEADER + b->data_bytes + (b->m.scales ? b->scale_bytes : 0) + 3 * 64);
 }
 
-/* Packs B from each order and scale layout in which the fixture stores it (`way`). The packed bytes
- * must always be equal, and a run with them must give the bits `want`. */
+/* Packs B from form number `way` of the fixture. The packed bytes must be the same for all forms,
+ * and a run with them must give the bits `want`. */
 static void check_way(fixture *f, uint32_t form, int way, const void *want, uint8_t **first) {
     void *there;
     set_b(f, way);
@@ -313,9 +313,8 @@ static void test_global_scale(void **state) {
     check_shapes(shapes, BSMM_COUNT(shapes), 0.75f);
 }
 
-/* Tests a plan without packed weights for a column-major B. Such a plan must report 0 packed
- * bytes, because it chose its kernel for the layout of B, which is not the layout of packed
- * weights. */
+/* Tests a plan without packed weights for a column-major B. Its kernel was chosen for this order,
+ * which packed weights do not have. The plan must therefore report 0 packed bytes. */
 static void test_plans_without_packed_weights(void **state) {
     (void)state;
     rng r = {92};

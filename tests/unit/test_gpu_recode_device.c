@@ -1,6 +1,6 @@
 /* Tests that bsmm_quantize, bsmm_dequantize, bsmm_amax and bsmm_relayout_scales write the same
- * bytes on each GPU as on the CPU. The test first fills destinations with a pattern, so that
- * missing writes show. */
+ * bytes on each GPU as on the CPU. Destinations are filled with a pattern before, so that missing
+ * writes are found. */
 #include "gpu.h"
 #include "recode_cases.h"
 
@@ -41,8 +41,8 @@ static void expect_bytes(const recode_case *c, const char *what, const char *dev
     free(got);
 }
 
-/* Returns a sixth of the number of rounds for a simulated GPU, because it is a hundred times as
- * slow as a real one. */
+/* Returns the number of rounds for this device. A simulated GPU is a hundred times as slow as a
+ * real one, so it runs only a sixth of the rounds. */
 static uint32_t rounds_of(const char *device, uint32_t rounds) {
     return strncmp(device, "sim:", 4) == 0 ? (rounds + 5) / 6 : rounds;
 }
@@ -89,8 +89,8 @@ static void amax_as_the_cpu(const char *device) {
     recode_cases_each(rounds_of(device, 5), amax_alike, (void *)(uintptr_t)device);
 }
 
-/* Dequantizes src on the device and on the CPU and compares the bytes. If the format has a
- * second-level scale, the function tries each scale of `levels`. */
+/* Dequantizes src on the device and on the CPU, and compares the bytes. If the format has a
+ * second-level scale, the function tests each scale in `levels`. */
 static void dequantize_case(const char *device, test_matrix *src, bsmm_matrix shape,
                             const float *levels, size_t count) {
     recode_case c = {.src = *src, .recipe = "dequantize"};
@@ -133,9 +133,9 @@ static void dequantize_format(const char *device, bsmm_format format, uint32_t i
     test_matrix_free(&src);
 }
 
-/* Returns a number whose product with `factor` (or quotient by it) lies very close to the midpoint
- * between two bf16 or f16 numbers. fp32 rounds this product to the midpoint, so rounding it a
- * second time would give a wrong result. */
+/* Returns a number for which the product with `factor`, or the quotient by it, is very close to the
+ * midpoint between two bf16 or f16 numbers. fp32 would round it to the midpoint, and a second
+ * rounding would then be wrong. */
 static float near_middle(rng *r, float factor, bool divides) {
     /* `halves` is the number of mantissa bits of bf16 or f16, including the leading one. */
     uint32_t halves = rng_below(r, 2) ? 8 : 11;
@@ -144,7 +144,7 @@ static float near_middle(rng *r, float factor, bool divides) {
     return divides ? factor / middle : middle / factor;
 }
 
-/* Tests values whose product with a scale, or whose quotient by it, lies next to the midpoint
+/* Tests values for which the product with a scale, or the quotient by it, is next to the midpoint
  * between two results. Some scales are 0. */
 static void dequantize_hard(const char *device, const char *name, const char *type, int64_t cols,
                             uint32_t kind, rng *r) {
@@ -192,7 +192,7 @@ static void dequantizes_as_the_cpu(const char *device) {
     }
 }
 
-/* Tests that -0 keeps its sign with second-level scales that multiply or divide and that are
+/* Tests that -0 keeps the right sign with second-level scales that multiply or divide, and that are
  * positive or negative. */
 static void zeros_keep_their_signs(const char *device) {
     static const char *const formats[] = {"mxfp8", "mxfp6_e2m3", "mxfp4", "nvfp4", "fp8_group128"};
@@ -255,7 +255,7 @@ static void moves_scales_as_the_cpu(const char *device) {
             for (uint32_t to = 0; to < 9; to++) {
                 move_case(device, formats[f], from, to, 1 + rng_below(&r, 500),
                           1 + rng_below(&r, 900), &r);
-                /* These sizes allow loads and stores of 16 bytes. */
+                /* With these sizes, the kernels use loads and stores of 16 bytes. */
                 move_case(device, formats[f], from, to, 64 * (1 + rng_below(&r, 3)),
                           512 * (1 + rng_below(&r, 2)), &r);
             }

@@ -1,7 +1,7 @@
-/* Tests which products the kernels of GPUs refuse and why, and which kernels need no workspace.
- * Each limit has a product at the limit, which the kernel takes, and one beyond it. The test asks
- * the kernels of simulated GPUs and runs none. Kernels that this build does not have are left out.
- */
+/* Tests which products the GPU kernels refuse and why, and which kernels need no workspace. For
+ * each limit, there is a product at the limit, which the kernel accepts, and one beyond it. The
+ * test asks the kernels of simulated GPUs and runs none of them. Kernels that this build does not
+ * have are left out. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -12,7 +12,8 @@
 
 enum { GIGA = 1 << 30, MOST = INT32_MAX };
 
-/* Lists how the operands lie in memory. A gap is 8 unused elements after each row. */
+/* Says how the operands are stored. A_GAP and B_GAP mean 8 unused elements after each row of A or
+ * B. B_COLUMNS means a column-major B. */
 typedef enum how { PLAIN, A_GAP, B_GAP, B_COLUMNS } how;
 
 typedef struct refusal {
@@ -20,7 +21,8 @@ typedef struct refusal {
     const char *a, *b;
     int64_t m, n, k;
     how how;
-    /* `reason` is a part of the kernel's reason. NULL means that the kernel takes the product. */
+    /* `reason` is a part of the kernel's reason for refusing. NULL means that the kernel accepts
+     * the product. */
     const char *reason;
 } refusal;
 
@@ -273,8 +275,8 @@ static void test_refusals(void **state) {
     if (!asked) skip();
 }
 
-/* Tests that kernels for few rows, which read both operands as they are stored, need no workspace.
- */
+/* Tests that kernels for few rows need no workspace if they read both operands as they are
+ * stored. */
 static void test_no_workspace(void **state) {
     (void)state;
     static const refusal products[] = {

@@ -1,6 +1,5 @@
-/* Tests functions of GPU threads on the CPU. The functions decode weights in registers and prepare
- * scale factors in the kernels for few rows of A. The test compares their results with the scalar
- * codec. */
+/* Tests functions of the GPU kernels for few rows of A by running them on the CPU. They decode
+ * weights in registers and prepare scales. The results must be those of the scalar codec. */
 #include "gpu/params.h"
 #include "gpu/small_m_weights.h"
 #include "operand.h"
@@ -80,9 +79,9 @@ static void e4m3_pairs_hold_elements_2_apart(void **state) {
         }
 }
 
-/* Tests the factors of e8m0 scales, which a register stores as two 16-bit floats. A factor inside
- * the kernel's range must be an exact power of two in both halves of the register. The kernel must
- * report a code outside the range, even if another code follows. */
+/* Tests the factors that kernels make of e8m0 scales. A register holds a factor twice, as two
+ * 16-bit floats. Inside the kernel's range, both must be exact powers of two. Outside it, the
+ * kernel must report the scale, even if other scales follow. */
 static void e8m0_factors_are_exact_or_told(void **state) {
     (void)state;
     for (uint32_t code = 0; code < 256; code++) {

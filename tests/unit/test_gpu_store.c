@@ -15,19 +15,22 @@
 
 #include <cmocka.h>
 
-/* The last block of 128 columns has 14, and the last block of 128 rows has 9. */
+/* M and N are no multiples of 128: the last block of columns has 14, and the last block of rows has
+ * 9. */
 enum { M = 137, N = 142, K = 96 };
 
 typedef struct fixture {
     test_matrix a, b, c;
-    test_matrix plain;             /* the fp32 results */
-    test_matrix quantized, stored; /* D as the CPU and as the GPU quantizes it */
+    test_matrix plain; /* `plain` holds the fp32 results. */
+    /* `quantized` is D as the CPU quantizes it, and `stored` is D as the GPU writes it. */
+    test_matrix quantized, stored;
     float bias[N];
     const char *recipe;
     bsmm_matmul_desc desc;
 } fixture;
 
-/* Makes a product of `a` times mxfp8. D has the second-level scale `level` if `level` is not 0. */
+/* Makes a product of `a` and an mxfp8 matrix. D has the second-level scale `level`, or none if it
+ * is 0. */
 static void fixture_make(fixture *f, bsmm_matrix a, bsmm_matrix d, fill how, float level, rng *r) {
     *f = (fixture){.a = {.global = 1}};
     test_matrix_make(&f->a, a, how, r);
@@ -61,7 +64,7 @@ static void multiply(fixture *f, const bsmm_matrix *d, const char *recipe) {
         fail_msg("%s on %s: %s", desc.kernel, desc.device, bsmm_error_message());
 }
 
-/* Quantizes the fp32 results on the CPU with the second-level scale that the caller has chosen. */
+/* Quantizes the fp32 results on the CPU with the second-level scale of D. */
 static void quantize_plain(fixture *f) {
     const bsmm_recipe *recipe;
     bsmm_operand to;
@@ -101,7 +104,7 @@ static void compare(fixture *f) {
         }
 }
 
-/* Checks the current kernel of a loop over kernels. */
+/* Checks the current kernel of the loop `w` over kernels. */
 static void check_kernel(fixture *f, const test_walk *w) {
     f->desc.device = w->desc->device;
     f->desc.kernel = w->desc->kernel;
@@ -113,7 +116,7 @@ static void check_kernel(fixture *f, const test_walk *w) {
     compare(f);
 }
 
-/* Checks every GPU kernel that accepts the product and returns their number. */
+/* Checks every GPU kernel that accepts the product. Returns the number of these kernels. */
 static int check_product(fixture *f) {
     bsmm_matmul_desc desc = f->desc;
     int ran = 0;
@@ -136,8 +139,9 @@ static int check_shape(const char *a, bsmm_matrix d, const char *recipe, float l
     return ran;
 }
 
-/* The products are sums of 96 products near 1. 0.25 is not the second-level scale that a recipe
- * would choose, so a kernel that computed the scale itself would make other bytes. */
+/* Returns a second-level scale. Results are sums of 96 products near 1, for which a recipe would
+ * choose another scale than 0.25. A kernel that computed the scale itself would therefore write
+ * other bytes. */
 static float level_of(bsmm_format format) {
     return format.scale == BSMM_SCALE_E4M3 ? 0.25f : 0;
 }
@@ -192,8 +196,8 @@ static void test_named_recipes(void **state) {
     check_shape("bf16", d, "compressed-tensors", 3, &r);
 }
 
-/* Tests second-level scales whose reciprocals overflow, that make every block scale overflow, and
- * that are not numbers. */
+/* Tests second-level scales that are NaN, whose reciprocals overflow, or with which every block
+ * scale overflows. */
 static void test_extreme_levels(void **state) {
     (void)state;
     static const float levels[] = {0x1p-149f, 0x1p-30f, 0x1p100f, -1, NAN, INFINITY};
@@ -205,7 +209,7 @@ static void test_extreme_levels(void **state) {
                         &r);
 }
 
-/* Tests results of any size, NaN, Inf and zeros. */
+/* Tests results of all magnitudes, NaN, Inf and zeros. */
 static void test_special_values(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp8", "mxfp4", "mxfp6_e2m3", "nvfp4", "fp8_block128"};
@@ -253,9 +257,9 @@ static void fill_units(test_matrix *t, rng *r) {
     memset(t->m.scales, 127, t->scale_bytes);
 }
 
-/* Tests that D is divided into portions of 128 rows. All values are small integers, so every sum is
- * exact and the order of sums, which depends on the number of rows, changes no bit. A and C are
- * divided too. */
+/* Tests a D that the library computes in portions of 128 rows. A and C are divided in the same way.
+ * All values are small integers, so all sums are exact, and the order of additions, which depends
+ * on the number of rows, changes no bit. */
 static void test_portions(void **state) {
     (void)state;
     static const struct {

@@ -16,8 +16,8 @@ static int32_t any_size(rng *r) {
     return kind < BSMM_COUNT(special) ? special[kind] : (int32_t)rng_below(r, 200) - 20;
 }
 
-/* Clamps the random sizes that the test has put in device memory, as bsmm.h documents, and sets the
- * groups' expected sizes to the results. */
+/* Limits the random group sizes in device memory as bsmm.h documents, and stores the results as the
+ * expected group sizes. */
 static void apply_rule(grouped_case *c, int64_t total) {
     int64_t end = 0;
     for (int g = 0; g < G; g++) {
@@ -27,8 +27,8 @@ static void apply_rule(grouped_case *c, int64_t total) {
     }
 }
 
-/* Tests random group sizes. The last group ends at the last row, because grouped.h derives the
- * number of rows from the groups. */
+/* Tests random group sizes. The last group ends at the last row of the matrix, because grouped.h
+ * computes the number of rows from the groups. */
 static void test_random_sizes(void **state) {
     (void)state;
     static const uint32_t kinds[] = {BSMM_GROUP_ROWS, BSMM_GROUP_MASKED, BSMM_GROUP_K};

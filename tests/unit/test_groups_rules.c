@@ -1,6 +1,6 @@
 /* Tests the rules for descriptions of groups. The message for each broken rule must name the
- * field. The size that bsmm_group_scale_bytes returns must suffice for any division of rows into
- * groups. */
+ * field. The size that bsmm_group_scale_bytes returns must be enough for any division of rows
+ * into groups. */
 #include "core/describe.h"
 #include "operand.h"
 
@@ -64,9 +64,9 @@ static void test_scale_bytes_overflow(void **state) {
 typedef struct broken {
     const char *message;
     bsmm_group group;
-    uint32_t layout; /* `layout` is the layout of A's scales and of D's scales. */
+    uint32_t layout; /* `layout` is the scale layout of A and D. */
     bool b_packed, any_rows;
-    const char *b; /* Names the format of B; NULL means mxfp4. */
+    const char *b; /* `b` is the format of B. NULL means mxfp4. */
 } broken;
 
 static const broken rules[] = {
@@ -159,8 +159,8 @@ static void test_broken_rules(void **state) {
     }
 }
 
-/* Tests a matrix that all groups share. It has the scales of one matrix only, so that D may lie in
- * memory directly after these scales. */
+/* Tests a matrix that all groups share. Its scales are those of a single matrix, so D may follow
+ * them directly in memory. */
 static void test_shared_scales(void **state) {
     (void)state;
     enum { GROUPS = 3 };
@@ -202,8 +202,8 @@ static void test_no_groups(void **state) {
     if (bsmm_matmul(&desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
 }
 
-/* Tests that a kernel whose operands are in device memory refuses groups, unless the kernel's
- * `.features` contain support for groups. */
+/* Tests that bsmm refuses groups for a kernel with operands in device memory, unless the kernel's
+ * `.features` say that it supports groups. */
 static void test_refusals(void **state) {
     (void)state;
     static const bsmm_backend elsewhere = {.name = "elsewhere"};

@@ -1,6 +1,6 @@
-/* Tests how the host code uses AMD's driver, with a fake driver (tests/fake_hip) and without a
- * GPU. The test makes every driver function fail once, and passes pointers to memory that does not
- * belong to the device. */
+/* Tests how the host code uses AMD's driver. The driver is fake (tests/fake_hip), so the test needs
+ * no GPU. The test makes every driver function fail once, and passes pointers to memory that does
+ * not belong to the device. */
 #include "../fake_hip/fake_hip.h"
 #include "amdgpu/runtime/device.h"
 #include "core/describe.h"
@@ -18,7 +18,8 @@
 
 extern const bsmm_backend bsmm_backend_hip;
 static fake_hip *gpu;
-static fake_driver *fake; /* `fake` points to the state that all fake drivers have. */
+/* `fake` points to the part of the fake driver's state that all fake drivers have. */
+static fake_driver *fake;
 
 static int find_fake(void **state) {
     (void)state;
@@ -27,8 +28,8 @@ static int find_fake(void **state) {
     return fake ? 0 : -1;
 }
 
-/* Checks that a call leaves the same HIP device current as before the call, even if a driver
- * function failed. */
+/* Checks that the current HIP device is the same after a call as before, even if a driver function
+ * failed. */
 static int check_balance(void **state) {
     (void)state;
     fake->failing = NULL;
@@ -68,8 +69,8 @@ static void a_driver_that_does_not_start(void **state) {
     }
 }
 
-/* Tests that the library recognizes device memory with HIP 5, which numbers the types of memory in
- * another way. The version is read once per process, so the test runs in a child process. */
+/* Tests that the library recognizes device memory with HIP 5, which uses other numbers for the
+ * types of memory. A process reads the version only once, so the test runs in a child process. */
 static void device_memory_of_hip_5(void **state) {
     (void)state;
     const pid_t child = fork();
@@ -188,8 +189,8 @@ static void each_failing_entry_is_named(void **state) {
     };
     const bsmm_hip_device *device = device_0();
     for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
-        /* The test makes another device current, so that the library must change the current
-         * device. */
+        /* Another device is current now, so the library must change the current device for the
+         * call. */
         gpu->current = 1;
         fake->failing = cases[i].entry;
         fake->failure = cases[i].error;
@@ -213,7 +214,7 @@ static void what_a_device_cannot_run_is_named(void **state) {
     assert_int_equal(bsmm_hip_load(device, &greedy, NULL), BSMM_E_UNSUPPORTED);
     expect_message("65536");
     assert_int_equal(bsmm_hip_load(device, &none, NULL), BSMM_E_NOT_FOUND);
-    gpu->minor = 0; /* The third device has another architecture, gfx90 (MI200). */
+    gpu->minor = 0; /* The third device now has another architecture, gfx90 (MI200). */
     fake->devices = 3;
     assert_int_equal(bsmm_hip_device_get(2, &other), BSMM_OK);
     gpu->minor = 4;
@@ -253,11 +254,11 @@ static void failing_calls_of_memory(void **state) {
     assert_int_equal(fake->allocations, 0);
 }
 
-/* `stream` is the stream of a run. The fake driver does not use it. */
+/* The address of `stream` stands for the stream of a run. The fake driver does not use it. */
 static char stream;
 
-/* Tests that a run only adds work to the caller's stream. It must not wait, load modules or
- * allocate memory. A failing run must return an error, and the next run must work. */
+/* Tests that a run only queues work in the caller's stream. It must not wait, load modules or
+ * allocate memory. A failed run must return an error, and the next run must work. */
 static void runs_only_queue(void **state) {
     (void)state;
     fake_product p;

@@ -1,6 +1,6 @@
-/* Tests AMD's kernels for few rows of A on simulated GPUs. Each result is compared with a sum in
- * double, and the error must be below the bound that the kernel states. D is filled with a pattern
- * first, and guarded memory follows each operand. The test is skipped without the simulators. */
+/* Tests AMD's kernels for few rows of A on simulated GPUs. The error of each result must be within
+ * the bound that the kernel states. D is filled with a pattern first, and an unreadable page
+ * follows each operand. The test is skipped without the simulators. */
 #include "operand.h"
 #include "walk.h"
 
@@ -32,12 +32,11 @@ typedef struct product_case {
     fill how;
 } product_case;
 
-/* Products with so many rows of B run without a bias only, because they take long. */
+/* Products with at least MANY_ROWS rows of B take long, so they run only without a bias. */
 enum { MANY_ROWS = 1000 };
 
-/* `cases` holds the products to test. Among them are products whose K is no multiple of 128 (the
- * elements of a step), products whose K has fewer steps than a workgroup has waves, and products
- * with an odd number of scales in a row. */
+/* `cases` lists the products. In some of them, K is no multiple of 128 (the elements of a step), K
+ * has fewer steps than a workgroup has waves, or a row has an odd number of scales. */
 static const product_case cases[] = {
     {"bf16", "mxfp4", "f32", 1, 1, 32, 0, 0, FILL_ORDINARY},
     {"bf16", "mxfp4", "bf16", 1, 33, 1152, 0, 0, FILL_ORDINARY},
@@ -50,7 +49,7 @@ static const product_case cases[] = {
     {"bf16", "mxfp4", "f32", 32, 18, 416, 16, 32, FILL_SPECIAL},
     {"bf16", "mxfp4", "f32", 33, 24, 1056, 0, 0, FILL_EXTREME},
     {"bf16", "mxfp4", "f16", 64, 50, 640, 0, 0, FILL_ORDINARY},
-    /* In these shapes B has so many rows that each workgroup computes 32 of them. */
+    /* In these products B has so many rows that each workgroup computes 32 columns of D. */
     {"bf16", "mxfp4", "f32", 1, 19480, 64, 0, 0, FILL_ORDINARY},
     {"bf16", "mxfp4", "bf16", 17, 9729, 32, 0, 0, FILL_ORDINARY},
     {"bf16", "mxfp4", "f32", 33, 9720, 32, 0, 0, FILL_ORDINARY},
@@ -116,7 +115,7 @@ static const product_case cases[] = {
     {"bf16", "e4m3", "f32", 13, 20, 608, 24, 32, FILL_SPECIAL},
     {"f16", "e4m3", "f32", 33, 18, 160, 0, 0, FILL_ORDINARY},
     {"e4m3", "e4m3", "f32", 18, 33, 1440, 32, 64, FILL_SPECIAL},
-    /* The fp32 scales of these operands cover whole rows, or the whole matrix. */
+    /* In these products, each fp32 scale belongs to a whole row or to the whole matrix. */
     {"bf16", "e4m3_row", "f32", 3, 133, 608, 0, 0, FILL_ORDINARY},
     {"bf16", "e4m3_row", "f32", 18, 20, 416, 24, 32, FILL_SPECIAL},
     {"bf16", "e4m3_row", "f32", 33, 18, 160, 0, 0, FILL_EXTREME},
@@ -177,7 +176,7 @@ static void check_results(const test_matrix *a, const test_matrix *b, const test
     free(x), free(y), free(z);
 }
 
-/* Runs one product on each simulator. Returns the number of simulators that ran it. */
+/* Runs one product on each simulator. Returns the number of simulators on which it ran. */
 static int run_case(const product_case *c, bool with_bias, rng *r) {
     test_matrix a, b, d;
     int ran = 0;
@@ -187,16 +186,15 @@ static int run_case(const product_case *c, bool with_bias, rng *r) {
     test_matrix_make(&a, of_a, c->how, r);
     test_matrix_make(&b, of_b, c->how, r);
     test_matrix_make(&d, describe(format_named(c->d), c->m, c->n), FILL_SPECIAL, r);
-    /* A row of A that is 0 gives results of 0, unless a weight is NaN. The kernel then tests the
-     * whole row for each of its results. With many rows of B this would take too long, so such
-     * products have no row of zeros. */
+    /* This row of A becomes zero, so its results are 0 unless a weight is NaN. The kernel tests the
+     * whole row of B for each such result. With many rows of B this would take too long. */
     if (c->m > 2 && c->n < MANY_ROWS) {
         const size_t bits = bsmm_elem_row(a.m.format.elem)->bits;
         memset((uint8_t *)a.m.data + 2 * (size_t)a.m.ld * bits / 8, 0, (size_t)c->k * bits / 8);
     }
     float *bias = calloc((size_t)c->n, sizeof *bias);
     bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &a.m, .b = &b.m, .d = &d.m};
-    /* A bias of zeros changes no result, but makes the kernel use the general epilogue. */
+    /* A bias of zeros changes no result, but the kernel uses its general epilogue. */
     if (with_bias) desc.bias = bias, desc.bias_elem = BSMM_ELEM_F32;
     desc.kernel = kernel;
     for (size_t i = 0; i < BSMM_COUNT(devices); i++) {
@@ -222,12 +220,12 @@ static void test_products(void **state) {
             ran += run_case(&cases[i], with_bias, &r);
             wanted += (int)BSMM_COUNT(devices);
         }
-    if (!ran) skip(); /* There is no simulator. */
+    if (!ran) skip(); /* There is no simulator, so the test is skipped. */
     assert_int_equal(ran, wanted);
 }
 
-/* Tests a scale of NaN whose weights are 0.5. On gfx942 such weights would be decoded to finite
- * numbers, so that only the check of scales finds the NaN. */
+/* Tests a NaN scale of weights that are 0.5. gfx942 would decode these weights to finite numbers,
+ * so only the kernel's check of scales finds the NaN. */
 static void test_nan_scale(void **state) {
     (void)state;
     enum { N = 20, K = 256, SCALES = K / 32, BAD = 7 };
@@ -237,7 +235,7 @@ static void test_nan_scale(void **state) {
     test_matrix_make(&b, describe(format_named("mxfp4"), N, K), FILL_ORDINARY, &r);
     test_matrix_make(&d, describe(format_named("f32"), 2, N), FILL_ORDINARY, &r);
     for (int64_t i = 0; i < (int64_t)2 * K; i++)
-        ((uint16_t *)a.m.data)[i] = 0x3a80; /* 2^-10 */
+        ((uint16_t *)a.m.data)[i] = 0x3a80; /* 0x3a80 is 2^-10 in bf16. */
     memset(b.m.data, 0x11, b.data_bytes);
     memset(b.m.scales, 127, b.scale_bytes);
     ((uint8_t *)b.m.scales)[BAD * SCALES + 3] = 255;
@@ -263,7 +261,7 @@ static void fill_power(test_matrix *t, int exponent) {
         ((float *)t->m.scales)[i] = ldexpf(1, exponent);
 }
 
-/* Tests products that underflow in fp32, although their sum does not. */
+/* Tests products of elements that underflow in fp32, although the sum of the products does not. */
 static void test_underflow(void **state) {
     (void)state;
     static const char *const pairs[][2] = {
@@ -288,7 +286,7 @@ static void test_underflow(void **state) {
     }
 }
 
-/* Tests the reasons with which the kernel refuses products. */
+/* Tests the reasons that the kernel gives if it refuses a product. */
 static void test_refusals(void **state) {
     (void)state;
     static const struct {

@@ -1,6 +1,6 @@
-/* Tests the flag BSMM_MATMUL_BATCH_INVARIANT. Every kernel that takes the flag must give a row of
- * D the same bits for any M, at any row index and among any other rows. Every other kernel must
- * refuse and name the flag. */
+/* Tests the flag BSMM_MATMUL_BATCH_INVARIANT. With it, a kernel must give a row of D the same bits
+ * for every M, at every row index and among all other rows. A kernel that cannot do this must
+ * refuse the product and name the flag. */
 #include "core/describe.h"
 #include "operand.h"
 #include "walk.h"
@@ -44,8 +44,8 @@ static void fixture_free(fixture *f) {
     test_matrix_free(&f->d);
 }
 
-/* Computes m rows of D, beginning with row `first`, by a separate product. Compares them with the
- * same rows of the whole product. */
+/* Computes m rows of D from row `first` on by a separate product, and compares them with the same
+ * rows of the whole product. */
 static void check_rows(fixture *f, const char *kernel, int64_t first, int64_t m) {
     const bsmm_matrix a = rows_of(&f->a.m, first, m);
     const bsmm_matrix d = rows_of(&f->d.m, 0, m);
@@ -92,7 +92,7 @@ static void test_chosen_kernels(void **state) {
     }
 }
 
-/* Tests rows of A in groups that share one matrix B. */
+/* Tests groups of rows of A that share one matrix B. */
 static void test_groups(void **state) {
     (void)state;
     rng r = {123};

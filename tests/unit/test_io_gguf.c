@@ -1,5 +1,5 @@
-/* Tests the reader of GGUF files. The test builds a valid file byte by byte, checks every tensor
- * type with its size, and reads files that break a rule. */
+/* Tests the reader of GGUF files. The test builds a valid file byte by byte, checks the size of
+ * every tensor type, and reads files that break a rule. */
 #include "io/gguf.h"
 #include "stored.h"
 
@@ -172,7 +172,7 @@ static void test_signed_scale(void **state) {
     bsmm_matrix m = BSMM_INIT(bsmm_matrix);
     uint8_t data[64], scales[16];
     make_good(&b);
-    /* The scales of the second matrix begin 36 bytes after those of the first. */
+    /* The second matrix's scales begin 36 bytes after the first matrix's scales. */
     uint8_t *first = b.bytes + b.count - 12 - 128;
     assert_int_equal(first[0], 0x38);
     first[36 + 1] = 0xB8;
@@ -190,8 +190,8 @@ static void test_signed_scale(void **state) {
     bsmm_file_close(file);
 }
 
-/* Tests that the reader refuses a file whose end is missing. Only the padding after the last
- * tensor may be missing. */
+/* Tests that the reader refuses a truncated file. Only the padding after the last tensor may be
+ * missing. */
 static void test_truncated(void **state) {
     (void)state;
     builder b, cut;
@@ -278,8 +278,8 @@ static void test_infos(void **state) {
     expect_broken(&b, BSMM_E_FORMAT, "u: offset is 0; the tensor before ends at 32");
 }
 
-/* Tests that the reader lists every tensor type of ggml with its size, and that it refuses a
- * tensor with one byte less. */
+/* Tests that the reader knows the size of every tensor type of ggml: it lists each tensor, and
+ * refuses one that is a byte shorter. */
 static void test_types(void **state) {
     (void)state;
     builder b;
@@ -305,8 +305,8 @@ static void test_types(void **state) {
     assert_int_equal(known, 35);
 }
 
-/* Tests that the reader lists a tensor of unknown type with the number of the type and the bytes
- * up to the next tensor. */
+/* Tests that the reader lists a tensor of unknown type. It must give the number of the type, and
+ * all bytes up to the next tensor. */
 static void test_unknown_types(void **state) {
     (void)state;
     static const uint64_t dims[] = {40, 3}, one[] = {8};

@@ -16,8 +16,8 @@ static bsmm_writer *create(void) {
     return writer;
 }
 
-/* Adds a weight of one row to the writer, lets the writer begin, and packs the row's codes and
- * scales. */
+/* Adds a weight of one row to the writer, begins the file, and packs the row's codes and scales
+ * into it. */
 static bsmm_status pack_row(bsmm_writer *writer, const char *format, int64_t cols, void *codes,
                             void *scales) {
     uint64_t index;

@@ -1,5 +1,5 @@
-/* Tests a file of 64 GiB that is larger than memory. The library must map the file instead of
- * loading it. The file is sparse, and its only weight is at the end. */
+/* Tests a file of 64 GiB, which is larger than memory. The library must map it instead of loading
+ * it. The file is sparse and has a single weight at its end. */
 #include "stored.h"
 
 #include <fcntl.h>

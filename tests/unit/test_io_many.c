@@ -1,4 +1,4 @@
-/* Tests a file header with a million tensors that have no elements. The library must open it
+/* Tests a file header with a million tensors without elements. The library must open the file
  * within a second of processor time and 300 MB of memory, list the tensors in order, and find them
  * by name. */
 #include "stored.h"
@@ -27,8 +27,8 @@ static const bool is_measured = true;
 
 enum { MANY = 1000000 };
 
-/* Writes a file of many empty tensors. The numerical order of their names is not their
- * alphabetical order. `last` replaces the description of the last tensor. */
+/* Writes a file of many empty tensors. The names end with numbers, so their numerical order is not
+ * the alphabetical one. `last` replaces the description of the last tensor. */
 static const char *write_many(const char *name, const char *shape, const char *last) {
     static const char unused[8];
     const char *path = temp_path(name);
@@ -95,7 +95,7 @@ static void test_weights(void **state) {
     bsmm_file_close(file);
 }
 
-/* Tests that an error in the last tensor is found. */
+/* Tests that an error in the description of the last tensor is found. */
 static void test_last(void **state) {
     (void)state;
     bsmm_file *file;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* Makes a .npy file in memory with the given format version and header dictionary, followed by
+/* Makes a .npy file in memory. It has the given format version and header dictionary, followed by
  * `body` bytes of zeros. */
 static uint8_t *make(unsigned version, const char *dictionary, size_t body, size_t *bytes) {
     size_t length = strlen(dictionary), start = version == 1 ? 10 : 12;
@@ -119,8 +119,8 @@ static void test_truncated(void **state) {
     free(all);
 }
 
-/* Tests that a Fortran-ordered matrix is read as a weight with contiguous rows. A matrix of
- * big-endian numbers must not be listed as a weight. */
+/* Tests that a column-major (Fortran-ordered) matrix is listed as a weight with the right values,
+ * and that a matrix of big-endian numbers is not listed as a weight. */
 static void test_weights(void **state) {
     (void)state;
     size_t bytes;

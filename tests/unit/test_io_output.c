@@ -1,6 +1,6 @@
-/* Tests how a written file replaces an old file. The old file must be intact until the writer
- * commits. Failures and kills must leave no temporary files behind. Each test runs with temporary
- * files that have no name (O_TMPFILE) and with named ones. */
+/* Tests how a new file replaces an old one. The old file must be intact until the writer commits.
+ * After a failure or a kill, no temporary file may remain. Each test runs with temporary files that
+ * have no name (O_TMPFILE) and with named ones. */
 #define _GNU_SOURCE
 #include "stored.h"
 #include "written.h"
@@ -24,8 +24,8 @@
 
 #include <cmocka.h>
 
-/* Makes the function `open` below, which replaces libc's, simulate a file system without
- * O_TMPFILE. */
+/* If `named_only` is true, the function `open` below, which replaces libc's, behaves like a file
+ * system without O_TMPFILE. */
 static bool named_only;
 
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): libc reserves its own */
@@ -41,7 +41,8 @@ int open(const char *path, int flags, ...) {
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-/* Makes the function `fchmod` below simulate a file system without permissions. */
+/* If `modes_are_fixed` is true, the function `fchmod` below behaves like a file system without
+ * permissions. */
 static bool modes_are_fixed;
 
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): libc reserves its own */
@@ -94,8 +95,8 @@ static mode_t mode_of(const char *path) {
     return info.st_mode & 07777;
 }
 
-/* Tests that a new file gets the permissions of the umask, and that a file that replaces an old
- * file keeps the old permissions. */
+/* Tests permissions. A new file gets those of the umask, and a file that replaces an old one keeps
+ * the old permissions. */
 static void test_modes(void **state) {
     named_only = *state != NULL;
     static const mode_t modes[] = {0600, 0640, 0664, 0400, 0755};
@@ -112,8 +113,8 @@ static void test_modes(void **state) {
     umask(before);
 }
 
-/* Tests a file system on which permissions cannot be set. The writer must fail unless the new file
- * has the old file's permissions anyway. */
+/* Tests a file system on which permissions cannot be set. The writer must fail if the new file
+ * would have other permissions than the old file. */
 static void test_fixed_modes(void **state) {
     (void)state;
     const char *path = make_folder("fixed");
@@ -131,8 +132,7 @@ static void test_fixed_modes(void **state) {
     assert_int_equal(entries_in(temp_path("fixed")), 1);
 }
 
-/* Tests that users who could not read the old file cannot read the temporary file either, while
- * the new file is written. */
+/* Tests that the temporary file is not readable for users who could not read the old file. */
 static void test_mode_of_temporary(void **state) {
     (void)state;
     named_only = true;
@@ -165,8 +165,7 @@ static void test_kill(void **state) {
     assert_int_equal(entries_in(temp_path("killed")), 1);
 }
 
-/* Tests a limit of the file size. Like a full disk, the limit makes the system refuse to reserve
- * the space. */
+/* Tests a limit of the file size. The system then refuses to reserve space, as on a full disk. */
 static void test_file_size_limit(void **state) {
     named_only = *state != NULL;
     struct rlimit before, small = {1u << 20, 0};
@@ -188,7 +187,7 @@ static void test_file_size_limit(void **state) {
     assert_int_equal(entries_in(temp_path("limited")), 1);
 }
 
-/* Tests a real full disk. The test needs the right to mount one. */
+/* Tests a disk that is really full. The test needs the right to mount one. */
 static void test_full_disk(void **state) {
     named_only = *state != NULL;
     mkdir(temp_path("disk"), 0755);

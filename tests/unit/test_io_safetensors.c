@@ -34,16 +34,16 @@ static const broken cases[] = {
     {"{\"\xff\":{}}", 0, BSMM_E_FORMAT, "byte 0xff"},
     {"{\"\xed\xa0\x80\":{}}", 0, BSMM_E_FORMAT, "byte 0xed"},
     {"{\"a\\u0000b\":{}}", 0, BSMM_E_FORMAT, "\\u0000"},
-    /* These headers have errors in the metadata. */
+    /* The metadata in these headers are wrong. */
     {"{\"__metadata__\":[]}", 0, BSMM_E_FORMAT, "__metadata__: must be an object"},
     {"{\"__metadata__\":{\"k\":1}}", 0, BSMM_E_FORMAT, "__metadata__.k: must be a string"},
     {"{\"__metadata__\":{\"k\":null}}", 0, BSMM_E_FORMAT, "__metadata__.k: must be a string"},
     {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, BSMM_E_FORMAT, "no second __metadata__"},
-    /* These headers have errors in a dtype. */
+    /* The dtype in these headers is wrong. */
     {"{\"a\":{\"shape\":[],\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "header.a.dtype"},
     {"{\"a\":{\"dtype\":\"F7\",\"shape\":[],\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "\"F7\"; is not a known type"},
     {"{\"a\":{\"dtype\":\"u8\",\"shape\":[],\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "\"u8\""},
-    /* These headers have errors in a shape. */
+    /* The shape in these headers is wrong. */
     {"{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "header.a.shape: must be an array"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1.0],\"data_offsets\":[0,1]}}", 1, BSMM_E_FORMAT, "shape[0]: must be an integer"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2,-3],\"data_offsets\":[0,6]}}", 6, BSMM_E_FORMAT, "shape[1]: value is -3"},
@@ -53,7 +53,7 @@ static const broken cases[] = {
     {"{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]}}", 2, BSMM_E_FORMAT, "must be whole bytes"},
     {"{\"a\":{\"dtype\":\"F6_E2M3\",\"shape\":[3],\"data_offsets\":[0,3]}}", 3, BSMM_E_FORMAT, "18 bits"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,1]}}", 1, BSMM_E_UNSUPPORTED, "9 dimensions"},
-    /* These headers have errors in data_offsets. */
+    /* The data_offsets in these headers are wrong. */
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[6]}}", 6, BSMM_E_FORMAT, "data_offsets: must be an array of two"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[6],\"data_offsets\":[0]}}", 6, BSMM_E_FORMAT, "array of two"},
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[6],\"data_offsets\":[0,6,6]}}", 6, BSMM_E_FORMAT, "array of two"},
@@ -97,7 +97,7 @@ static void test_lengths(void **state) {
     check(bytes, 8, BSMM_E_FORMAT, "must be '{'");
     bytes[0] = 9;
     check(bytes, 16, BSMM_E_FORMAT, "header length: value is 9; the file has only 8 bytes");
-    /* This header size is 100000001 bytes, which is just above the limit. */
+    /* This header size is 100000001 bytes, one more than the limit. */
     static const uint8_t above[8] = {0x01, 0xe1, 0xf5, 0x05};
     memcpy(bytes, above, sizeof above);
     check(bytes, 16, BSMM_E_FORMAT, "must be at most 100000000");
@@ -105,7 +105,7 @@ static void test_lengths(void **state) {
     check(bytes, 16, BSMM_E_FORMAT, "value is 18446744073709551615");
 }
 
-/* Tests that the reader refuses a valid file that is cut off at any byte. */
+/* Tests that the reader refuses a valid file that is truncated at any byte. */
 static void test_truncated(void **state) {
     (void)state;
     size_t count;
@@ -121,8 +121,8 @@ static void test_truncated(void **state) {
     free(bytes);
 }
 
-/* Tests JSON with more nested arrays than the JSON library permits. The reader must return an
- * error instead of exhausting the stack. */
+/* Tests JSON with more nested arrays than the JSON library allows. The reader must return an error
+ * instead of overflowing the stack. */
 static void test_deep_json(void **state) {
     (void)state;
     enum { DEPTH = 200000 };
@@ -179,8 +179,8 @@ static void test_accepted(void **state) {
     bsmm_file_close(file);
 }
 
-/* Tests that the reader lists tensors in the order of their bytes, even if the header has another
- * order. */
+/* Tests that the reader lists tensors in the order of their bytes, even if the header lists them in
+ * another order. */
 static void test_order(void **state) {
     (void)state;
     const char *header = "{\"z\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"

@@ -77,7 +77,7 @@ static void check_good(const char *path) {
     check_parts(file);
     assert_string_equal(bsmm_file_metadata(file, "which"), "1");
     assert_int_equal(bsmm_file_tensor_find(file, "stale", &t), BSMM_OK);
-    /* The reader takes the tensor from the shard that the index names. */
+    /* The tensor must come from the shard that the index names. */
     assert_int_equal(t.bytes, 2);
     assert_int_equal(bsmm_file_weight_find(file, "b", &index), BSMM_OK);
     double *values = weight_values(file, index, 0, false);

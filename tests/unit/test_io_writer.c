@@ -124,8 +124,8 @@ static void test_reference_bytes(void **state) {
     rewrite("gpt_oss.safetensors");
 }
 
-/* Tests that equal tensors and metadata give equal bytes, in whatever order the caller adds them.
- */
+/* Tests that the same tensors and metadata always give the same bytes, whatever the order in which
+ * the caller adds them. */
 static void test_deterministic(void **state) {
     (void)state;
     static const char *const keys[] = {"b", "a", "c"};

@@ -56,8 +56,8 @@ static void test_shapes(void **state) {
             }
 }
 
-/* Tests values of K near the sizes of cache blocks, because CPU kernels that pack operands divide
- * K into cache blocks. */
+/* Tests values of K near the sizes of cache blocks, into which CPU kernels that pack operands
+ * divide K. */
 static void test_chunks(void **state) {
     (void)state;
     static const char *const names[] = {"mxfp4", "nvfp4", "mxfp8", "fp8_group128", "f32"};
@@ -69,8 +69,8 @@ static void test_chunks(void **state) {
                      &r);
 }
 
-/* Tests few rows of A with values of K that are multiples of the number of elements that a kernel
- * adds at once. For such K, the kernels that read B without packing it use their fast path. */
+/* Tests few rows of A with a K that is a multiple of the number of elements that a kernel adds at
+ * once. The kernels that read B without packing it then use their fast path. */
 static void test_few_rows(void **state) {
     (void)state;
     static const char *const a[] = {"bf16", "f16", "mxfp8", "fp8_group128"};
@@ -87,8 +87,8 @@ static void test_few_rows(void **state) {
             }
 }
 
-/* Tests dot products that are often 0, because elements have few bits and K is short. A large
- * alpha makes even sums that are too small for fp32 visible. */
+/* Tests dot products that are often 0, because elements have few bits and K is short. A large alpha
+ * makes sums visible that are too small for fp32. */
 static void test_few_rows_with_sums_of_zero(void **state) {
     (void)state;
     static const char *const pairs[][2] = {{"mxfp4", "mxfp4"},
@@ -111,8 +111,8 @@ static void test_few_rows_with_sums_of_zero(void **state) {
             }
 }
 
-/* Tests matrices B with fp32 scales and few rows of A. A scale belongs to a row of B, several
- * rows, all of B, or a part of a row. */
+/* Tests matrices B with fp32 scales and few rows of A. A scale belongs to a row of B, to several
+ * rows, to all of B, or to a part of a row. */
 static void test_few_rows_of_row_scales(void **state) {
     (void)state;
     enum { N = 70, K = 672 };
@@ -143,7 +143,7 @@ static void test_few_rows_of_row_scales(void **state) {
             }
 }
 
-/* Tests rows of A that do not fit in the shared memory of an SM. */
+/* Tests rows of A that are too long for the shared memory of an SM. */
 static void test_few_long_rows(void **state) {
     (void)state;
     rng r = {12};
@@ -229,7 +229,7 @@ static void test_scale_layouts_of_few_rows(void **state) {
     check_scale_layouts("fp8_group128", "fp8_block128", 11, 656, &r);
 }
 
-/* Tests formats that FP8 tensor cores multiply only with BSMM_COMPUTE_FAST. */
+/* Tests pairs of formats that FP8 tensor cores multiply only with BSMM_COMPUTE_FAST. */
 static void test_fp8_with_any_floats(void **state) {
     static const bsmm_format a[] = {{BSMM_ELEM_E4M3, BSMM_SCALE_NONE, 0, 0},
                                     {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 656},
@@ -250,8 +250,8 @@ static void test_fp8_with_any_floats(void **state) {
         }
 }
 
-/* Tests scales that hold for more than 128 elements, for whole rows or for the whole matrix. Some
- * values of K are no multiple of 128. */
+/* Tests fp32 scales of more than 128 elements, of whole rows and of the whole matrix. In some
+ * products, K is no multiple of 128. */
 static void test_floats_of_long_blocks(void **state) {
     enum { ROWS = 70, COLS = 135, LONG = 656, WHOLE = 1 << 20 };
     static const bsmm_format a[] = {
@@ -310,7 +310,7 @@ static void test_global_scales(void **state) {
         checked_run(&p);
         checked_free(&p);
     }
-    /* In this case, A and D have one scale for the whole tensor. */
+    /* Here A and D have one scale for the whole tensor. */
     static const char *const outputs[] = {"e4m3", "f32", "f16", "bf16"};
     float gd = 0.25f;
     for (size_t i = 0; i < BSMM_COUNT(outputs); i++) {
@@ -340,8 +340,8 @@ static void test_odd_blocks(void **state) {
         }
 }
 
-/* Tests pairs of an element format and a scale format that no preset has. The products have few
- * and many rows. */
+/* Tests every element format with every scale format, including pairs that no preset has, with few
+ * and with many rows. */
 static void test_every_element_and_scale(void **state) {
     (void)state;
     static const uint32_t widths[BSMM_SCALE_COUNT] = {
@@ -360,8 +360,8 @@ static void test_every_element_and_scale(void **state) {
             }
 }
 
-/* Compares the bits of the whole product for several numbers of threads with `first`. Then the
- * function compares the bits of products of single rows of A. */
+/* Computes the whole product with several numbers of threads, and products of single rows of A. The
+ * results must be bitwise identical to `first`. */
 static void check_bits(checked_product *p, float *first) {
     static const uint32_t threads[] = {1, 2, 7};
     for (size_t t = 0; t < BSMM_COUNT(threads); t++) {

@@ -1,6 +1,6 @@
-/* Tests calls for which memory is short. The test makes one allocation of a call fail, first the
- * first one, then the second one, and so on. Each of these calls must return an error, and the call
- * whose allocations all succeed must succeed. */
+/* Tests calls when memory runs out. The test makes the first allocation of a call fail, then the
+ * second one, and so on. Each of these calls must return an error. The call must succeed once no
+ * allocation fails. */
 #include "allocator.h"
 #include "operand.h"
 #include "stored.h"
@@ -58,13 +58,13 @@ static bsmm_status plan(const char *formats) {
     return status;
 }
 
-/* Returns true if a function of the C library reported that memory is short. The library then
- * returns an error of input or output instead of one of memory. */
+/* Returns true if a function of the C library may have reported that memory ran out. The library
+ * then returns an input or output error. */
 static bool is_shortage_of_system(bsmm_status status) {
     return status == BSMM_E_IO && strstr(bsmm_error_message(), "Cannot allocate memory");
 }
 
-/* Makes the allocations of a call fail, one after the other. */
+/* Repeats a call and makes a later allocation fail each time. */
 static void check(const char *name, bsmm_status (*call)(const char *), const char *argument) {
     if (call(argument) != BSMM_OK) fail_msg("%s: %s", name, bsmm_error_message());
     for (int n = 1;; n++) {

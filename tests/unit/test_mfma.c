@@ -1,6 +1,6 @@
-/* Tests the table of AMD's matrix instructions. The register, lane and bits of each element must
- * be those of AMD's register layouts. The throughput of the instructions must give the peak of
- * each device. */
+/* Tests the table of AMD's matrix instructions. Each element must be in the register, lane and
+ * bits of AMD's register layouts. The cycles of the instructions must give the peak rate of each
+ * device. */
 #include <bsmm.h>
 
 #include <setjmp.h>
@@ -50,8 +50,8 @@ static uint32_t check_file(const char *name, uint32_t operand) {
     if (!file) fail_msg("%s cannot be opened", path);
     for (uint32_t n = 0; getline(&line, &size, file) > 0; n++) {
         if (n < 4)
-            /* The first lines of the CSV file name the architecture, the instruction, the block of
-             * the matrix and the columns. */
+            /* Skips the first lines of the CSV file, which name the architecture, the instruction,
+             * the block of the matrix and the columns. */
             continue;
         char *cell = strtok_r(line, ",\n", &rest);
         const uint32_t row = (uint32_t)strtoul(cell, NULL, 10);
@@ -82,7 +82,7 @@ static void test_amds_layouts(void **state) {
     }
 }
 
-/* Checks for every instruction that each bit of each lane's registers belongs to exactly one
+/* Checks for every instruction that each bit in the registers of each lane belongs to exactly one
  * element. */
 static void check_bijection(const bsmm_mfma_info *info, const char *type, uint32_t operand,
                             uint32_t rows, uint32_t cols) {
@@ -127,12 +127,12 @@ static void test_scaled_operands(void **state) {
     (void)state;
     const char *wide = "v_mfma_scale_f32_32x32x64_f8f6f4",
                *deep = "v_mfma_scale_f32_16x16x128_f8f6f4";
-    /* This element is in lane 3. */
+    /* Element (3, 32) is in lane 3. */
     bsmm_mfma_place p = place_of(wide, "e4m3", BSMM_MFMA_A, 3, 32);
     assert_true(p.lane == 3 && p.reg == 4 && p.low_bit == 0 && p.bits == 8);
     p = place_of(wide, "e2m1", BSMM_MFMA_A, 3, 33);
     assert_true(p.lane == 35 && p.reg == 0 && p.low_bit == 4 && p.bits == 4);
-    /* The element has bits 30 to 35 of a lane, so it lies in two registers. */
+    /* This element occupies bits 30 to 35 of a lane, so it is in two registers. */
     p = place_of(deep, "e2m3", BSMM_MFMA_B, 5, 2);
     assert_true(p.lane == 2 && p.reg == 0 && p.low_bit == 30 && p.bits == 6);
     p = place_of(deep, NULL, BSMM_MFMA_SCALE_A, 7, 3);
@@ -141,8 +141,9 @@ static void test_scaled_operands(void **state) {
     assert_true(p.lane == 55 && p.reg == 0 && p.bits == 8);
 }
 
-/* Returns the highest throughput of any matrix instruction for a type on a device. It must equal
- * the device's peak. An m x n x k instruction reaches 2 m n k * matrix cores * clock / cycles. */
+/* Returns the highest rate of all matrix instructions for a type on a device, which must be the
+ * device's peak. The rate of an m x n x k instruction is 2 m n k * matrix cores * clock /
+ * cycles. */
 static double best_peak(const bsmm_device_info *device, const char *type) {
     bsmm_mfma_info info = BSMM_INIT(bsmm_mfma_info);
     double best = 0;

@@ -1,6 +1,6 @@
-/* Tests AMD's MFMA kernels on simulated GPUs with a D of several tiles, for every tile size. The
- * test compares each result with a sum in double, and the error must be below the bound that the
- * kernel states. */
+/* Tests AMD's MFMA kernels on simulated GPUs with several tiles of D, for every tile size. The
+ * error of each result, compared with a sum in double, must be within the bound that the kernel
+ * states. */
 #include "amdgpu/cdna/gemm_layout.h"
 #include "amdgpu/cdna/gemm_schedule.h"
 #include "amdgpu/gfx942/tall_layout.h"
@@ -46,7 +46,7 @@ static const product_case cases[] = {
     {"fp8_block128", "fp8_block128", 260, 140, 300, 0, 0, FILL_EXTREME, false},
 };
 
-/* These products are for the tall tiles of gfx942. Their K is a multiple of 128. */
+/* Lists products for the tall tiles of gfx942. K is a multiple of 128. */
 static const product_case tall_cases[] = {
     {"fp8_group128", "fp8_block128", 300, 200, 384, 0, 0, FILL_SPECIAL, false},
     {"fp8_group128", "fp8_block128", 132, 260, 256, BSMM_LAYOUT_COL_MAJOR, 0, FILL_SPECIAL, true},
@@ -54,8 +54,8 @@ static const product_case tall_cases[] = {
     {"fp8_group128_fnuz", "fp8_block128_fnuz", 260, 132, 1152, 0, 0, FILL_SPECIAL, true},
 };
 
-/* Lists products whose K is divided into parts (split-K). The last part is often shorter, and K
- * often ends within 128 elements. */
+/* Lists products for split-K, i.e. with K split into parts. The last part is often shorter, and K
+ * is often no multiple of 128. */
 static const product_case part_cases[] = {
     {"mxfp8", "mxfp8", 70, 130, 1384, 0, BSMM_LAYOUT_NV_128X4, FILL_ORDINARY, false},
     {"mxfp4", "mxfp4", 67, 20, 2080, 0, BSMM_LAYOUT_CDNA4_MFMA32, FILL_ORDINARY, false},
@@ -102,7 +102,7 @@ static double multiply(const bsmm_matmul_desc *desc) {
     return e.bound;
 }
 
-/* Runs one product by every MFMA kernel that takes it. Returns the number of these kernels. */
+/* Runs one product by every MFMA kernel that accepts it. Returns the number of these kernels. */
 static int run_case(const product_case *c, rng *r) {
     test_matrix a, b, d;
     int ran = 0;
@@ -127,8 +127,8 @@ static int run_case(const product_case *c, rng *r) {
     return ran;
 }
 
-/* Runs all products of a list, or every n-th of them if the environment variable BSMM_TEST_SAMPLE
- * is n. */
+/* Runs all products of a list. With BSMM_TEST_SAMPLE=n in the environment, runs every n-th of
+ * them. */
 static void run_all(const char *tile, const product_case *list, size_t count) {
     const char *sample = getenv("BSMM_TEST_SAMPLE");
     const size_t step = sample ? strtoul(sample, NULL, 10) : 1;
@@ -156,7 +156,7 @@ static void test_tall_tiles(void **state) {
     run_all("tall", tall_cases, BSMM_COUNT(tall_cases));
 }
 
-/* Tests the addition of two to five parts of K (split-K) with all tiles. */
+/* Tests split-K with two to five parts of K, with all tile sizes. */
 static void test_parts_of_k(void **state) {
     static const char *const tiles[] = {"small", "large", "tall"}, *const parts[] = {"2", "3", "5"};
     (void)state;
@@ -167,8 +167,8 @@ static void test_parts_of_k(void **state) {
     unsetenv("BSMM_TEST_MFMA_PARTS");
 }
 
-/* Tests a product of 2^24 tiles with 256 threads each. It must be refused, because HIP cannot
- * count so many threads along one dimension. */
+/* Tests a product of 2^24 tiles with 256 threads each. It must be refused, because HIP does not
+ * support so many threads along one dimension. */
 static void test_largest_grid(void **state) {
     (void)state;
     const bsmm_format e4m3 = format_named("mxfp8"), e5m2 = format_named("mxfp8_e5m2");
@@ -187,7 +187,7 @@ static void test_largest_grid(void **state) {
     d.cols = below.rows;
     bsmm_plan *plan;
     if (bsmm_plan_create(&desc, &plan) != BSMM_OK)
-        skip(); /* The plan fails if this machine has no simulator. */
+        skip(); /* The plan cannot be made if this machine has no simulator. */
     bsmm_plan_destroy(plan);
 }
 
@@ -208,19 +208,20 @@ static void test_schedule(void **state) {
     }
 }
 
-/* LDS serves a wavefront's reads of 16 bytes in several phases. This table has the phase for each
- * group of four lanes on gfx942 and gfx950 (source [2] of docs/SIMULATOR.md, lds_summary.md). */
+/* LDS serves reads of 16 bytes by a wavefront in several phases. wide_phases[0] is for gfx942 and
+ * wide_phases[1] for gfx950: each entry is the phase of a group of four lanes (source [2] of
+ * docs/SIMULATOR.md, lds_summary.md). */
 static const uint32_t wide_phases[2][16] = {{0, 2, 4, 6, 2, 0, 6, 4, 1, 3, 5, 7, 3, 1, 7, 5},
                                             {0, 2, 2, 0, 2, 0, 0, 2, 1, 3, 3, 1, 3, 1, 1, 3}};
 
-/* Returns the phase in which LDS serves a lane that reads `words` 32-bit words. LDS of 64 banks
- * serves all lanes that read one word in one phase. */
+/* Returns the phase in which LDS serves a lane that reads `words` 32-bit words. If LDS has 64
+ * banks, one phase serves all lanes that read a single word. */
 static uint32_t phase_of(uint32_t banks, uint32_t words, uint32_t lane) {
     return words == 4 ? wide_phases[banks == 64][lane / 4] : lane / banks;
 }
 
-/* Checks that lanes that read LDS in the same phase use different LDS banks, because two reads of
- * one bank take twice as long. */
+/* Checks that lanes that read LDS in the same phase read different banks. Two reads of one bank
+ * would take twice as long. */
 static void check_banks(uint32_t type, uint32_t banks, uint32_t which, uint32_t word,
                         uint32_t words, uint32_t phase) {
     uint32_t taken[64] = {0};
@@ -240,7 +241,7 @@ static void test_banks(void **state) {
     for (uint32_t type = 0; type <= GEMM_E2M1_TWICE; type++)
         for (uint32_t banks = 32; banks <= 64; banks += 32)
             for (uint32_t which = 0; which < 2; which++) {
-                /* gfx942, whose LDS has 32 banks, multiplies only 8-bit elements. */
+                /* LDS has 32 banks on gfx942, and its kernels multiply only 8-bit elements. */
                 if (banks == 32 && gemm_bits(type) != 8) continue;
                 for (uint32_t phase = 0; gemm_bits(type) != 6 && phase < 256 / banks; phase++)
                     check_banks(type, banks, which, 0, 4, phase);
@@ -249,9 +250,9 @@ static void test_banks(void **state) {
             }
 }
 
-/* Tests that LDS serves the reads and writes of a tall tile without conflicts: a phase of a write
- * has eight neighbouring lanes, which hold either two rows that are four apart (column-major
- * operands) or neighbouring bytes. */
+/* Tests that the reads and writes of a tall tile cause no bank conflicts in LDS. A phase of a write
+ * serves eight neighboring lanes, which hold two rows at a distance of four (column-major operands)
+ * or neighboring bytes. */
 static void test_tall_banks(void **state) {
     (void)state;
     for (uint32_t row = 0; row < 64; row++)
@@ -270,7 +271,7 @@ static void test_tall_banks(void **state) {
     }
 }
 
-/* Tests that the two orders of rows are inverse to each other. */
+/* Tests that the two functions that reorder rows are inverse to each other. */
 static void test_row_order(void **state) {
     (void)state;
     for (uint32_t tiles = 1; tiles <= 4; tiles *= 2)

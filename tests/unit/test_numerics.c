@@ -1,5 +1,5 @@
-/* Tests the numerical contract of docs/NUMERICS.md for every kernel. The products are so small
- * that the correct result is obvious. */
+/* Tests the numerical rules of docs/NUMERICS.md for every kernel. The products are so small that
+ * the right result is obvious. */
 #include "operand.h"
 #include "walk.h"
 
@@ -12,8 +12,8 @@
 
 enum { M = 3, N = 4, K = 64 };
 
-/* Holds the operands of a product. All elements are mxfp8 ones with scale 1, until a test changes
- * some of them. D is f32. */
+/* Holds the operands of a product. All elements and scales are 1 in mxfp8 until a test changes some
+ * of them. D is f32. */
 typedef struct fixture {
     uint8_t a[M * K], b[N * K], a_scales[M * K / 32], b_scales[N * K / 32];
     float d[M * N];
@@ -40,8 +40,8 @@ static void fixture_make(fixture *f) {
         .struct_size = sizeof f->desc, .a = &f->a_matrix, .b = &f->b_matrix, .d = &f->d_matrix};
 }
 
-/* Runs the product with each kernel that accepts it. The function fills D with a pattern before
- * each run and passes D to `check` after the run. */
+/* Runs the product with each kernel that accepts it. D is filled with a pattern before each run and
+ * passed to `check` after it. */
 static void on_kernels(fixture *f, bool of_cpu_alone, void (*check)(const float *d)) {
     int ran = 0;
     for (test_walk w = test_walk_begin(&f->desc); test_walk_next(&w); ran++) {
@@ -94,8 +94,8 @@ static void test_scales_that_do_not_cancel(void **state) {
     on_every_kernel(&f, expect_positive_zero);
 }
 
-/* Tests a sum of two terms of 448 * 2^127 with opposite signs. Each term exceeds fp32's range, but
- * the terms must cancel exactly. */
+/* Tests the sum of 448 * 2^127 and its negative. Each term is outside the range of fp32, but the
+ * sum must be exactly 0. */
 static void test_terms_beyond_fp32_cancel(void **state) {
     (void)state;
     fixture f;
@@ -122,7 +122,7 @@ static void test_nan_scales_touch_exactly_their_outputs(void **state) {
     fixture_make(&f);
     f.a_scales[1 * 2 + 1] = 255;
     f.b_scales[2 * 2] = 255;
-    memset(f.a + 1 * K + 32, 0, 32); /* Zero times a NaN scale is NaN. */
+    memset(f.a + 1 * K + 32, 0, 32); /* Tests that an element 0 with a NaN scale counts as NaN. */
     on_every_kernel(&f, expect_nan_in_row_1_and_column_2);
 }
 
@@ -135,7 +135,7 @@ static void test_nan_elements_touch_exactly_their_outputs(void **state) {
     on_every_kernel(&f, expect_nan_in_row_1_and_column_2);
 }
 
-/* Expects that every element of D is the sum of 64 products of 2^-9 * 2^-9. */
+/* Expects that every element of D is 64 * 2^-9 * 2^-9, a sum of products of subnormal elements. */
 static void expect_subnormal_sum(const float *d) {
     for (int i = 0; i < M * N; i++)
         assert_true(d[i] == 0x1p-12f);
@@ -166,8 +166,8 @@ static void test_subnormal_results(void **state) {
     on_every_kernel(&f, expect_subnormal_result);
 }
 
-/* Tests that zero results are +0, after exact cancellation and after adding -0 to an accumulator
- * of +0. */
+/* Tests that results of zero are +0: after exact cancellation, and after adding -0 to an
+ * accumulator of +0. */
 static void test_signed_zeros(void **state) {
     (void)state;
     fixture f;
@@ -179,9 +179,8 @@ static void test_signed_zeros(void **state) {
     on_every_kernel(&f, expect_positive_zero);
 }
 
-/* Expects that all results are -0. The sums are +0, so only a negative factor that multiplies the
- * sum makes them -0. On the CPU, alpha is such a factor. On a GPU, the second-level scale is
- * another one. */
+/* Expects that all results are -0. The sums are +0, so a negative factor must have been applied to
+ * them. On the CPU, alpha is such a factor. On a GPU, the second-level scale is another one. */
 static void expect_negative_zero(const float *d) {
     for (int i = 0; i < M * N; i++)
         assert_true(d[i] == 0 && signbit(d[i]));
@@ -190,8 +189,8 @@ static void expect_negative_zero(const float *d) {
 static void test_signed_zeros_of_factors(void **state) {
     (void)state;
     static const struct {
-        /* `global` is the second-level scale of a case, and `bias` its bias. A bias of -0 must not
-         * change the sum. A bias of 1 stands for a product without a bias. */
+        /* `global` is the second-level scale of a case, and `bias` is its bias. A bias of -0 must
+         * not change the result. A bias of 1 stands for no bias. */
         float global, bias;
     } cases[] = {{-1, 1}, {-3, 1}, {-1, -0.0f}, {0, 1}, {-0.0f, -0.0f}};
     const float minus = -1;
@@ -212,8 +211,8 @@ static void test_signed_zeros_of_factors(void **state) {
     }
 }
 
-/* Tests negative block scales. They must multiply the terms instead of the sum in every kernel, so
- * that a sum of zeros is +0. */
+/* Tests negative block scales. A kernel must apply them to the terms and not to the sum, so that a
+ * sum of zeros is +0. */
 static void test_signed_zeros_of_scales(void **state) {
     (void)state;
     float scales[M] = {-1, -3, -0x1p-20f};
@@ -230,7 +229,7 @@ static void test_beta_zero_does_not_read_c(void **state) {
     (void)state;
     fixture f;
     fixture_make(&f);
-    /* C has a description but no memory. The library must not read C, because beta is 0. */
+    /* C has a description but no memory, because the library must not read C if beta is 0. */
     bsmm_matrix c = describe(format_named("f32"), M, N);
     const float zero = 0;
     f.desc.c = &c;
@@ -253,13 +252,14 @@ static void test_one_rounding(void **state) {
         .struct_size = sizeof desc, .a = &am, .b = &bm, .d = &dm, .kernel = "ref"};
     assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
     assert_int_equal(d, 0x3f81);
-    /* The result is now exactly the midpoint of two bf16 numbers, which rounds to the even one. */
+    /* The result is now exactly the midpoint between two bf16 numbers. It must be rounded to the
+     * even one. */
     a[2] = 0;
     assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
     assert_int_equal(d, 0x3f80);
 }
 
-/* Tests results beyond the range of D's format. 8-bit formats must saturate, and 16-bit formats
+/* Tests results outside the range of D's format. 8-bit formats must saturate, and 16-bit formats
  * must give Inf. */
 static void test_overflow_of_outputs(void **state) {
     (void)state;

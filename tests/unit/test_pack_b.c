@@ -1,6 +1,6 @@
 /* Tests packed weights. Every kernel that packs B must give bitwise identical results with packed
- * and unpacked weights for any M. The packed bytes must not depend on the number of threads. A
- * plan must refuse weights that were packed for another kind of plan. */
+ * and with unpacked weights, for any M. The packed bytes must not depend on the number of threads.
+ * A plan must refuse weights that were packed for another kind of plan. */
 #include "operand.h"
 #include "sample.h"
 
@@ -82,8 +82,8 @@ static bsmm_status run(const bsmm_plan *plan, bsmm_buffers buffers) {
     return status;
 }
 
-/* Compares the results with unpacked and with packed weights, for the kernel that `desc` names.
- * The run with packed weights gets no B. */
+/* Compares the results of the kernel in `desc` with unpacked and with packed weights. The run with
+ * packed weights gets no pointer to B. */
 static void check_same_bits(fixture *f, uint32_t form) {
     bsmm_plan *plan;
     assert_int_equal(bsmm_plan_create(&f->desc, &plan), BSMM_OK);
@@ -148,7 +148,7 @@ static void test_packed_gives_the_same_bits(void **state) {
 }
 
 /* Tests compact packed weights with a long K. The kernels for few rows then copy each row in
- * several chunks, and the last chunk is partial. */
+ * several chunks, and the last chunk is incomplete. */
 static void test_compact_of_long_rows(void **state) {
     (void)state;
     static const int64_t rows[] = {1, 2, 3, 6, 16};
@@ -164,8 +164,8 @@ static void test_compact_of_long_rows(void **state) {
             }
 }
 
-/* Returns a plan for the first pair of formats for which some kernel packs B, or NULL if there is
- * no such pair. */
+/* Returns a plan with packed weights for the first pair of formats that allows it, or NULL if no
+ * kernel packs B. */
 static bsmm_plan *any_packing_plan(fixture *f, int64_t m, uint32_t threads, rng *r) {
     bsmm_plan *plan = NULL;
     for (size_t i = 0; i < BSMM_COUNT(pairs) && !plan; i++) {
@@ -202,8 +202,8 @@ static void test_bytes_depend_on_b_alone(void **state) {
     fixture_free(&f);
 }
 
-/* Writes the bytes of `packed` to a file, frees them, and returns a read-only mapping of the file.
- */
+/* Writes the bytes of `packed` to a file and frees them. Returns a read-only mapping of the
+ * file. */
 static void *map_through_file(void *packed, uint64_t bytes) {
     char path[] = "/tmp/bsmm-test-XXXXXX";
     int file = mkstemp(path);
@@ -218,8 +218,8 @@ static void *map_through_file(void *packed, uint64_t bytes) {
     return mapped;
 }
 
-/* Tests weights that one plan packs. The test stores them in a file, maps the file, and multiplies
- * by a plan with a different M. */
+/* Tests packed weights in a file. One plan packs them, and a plan with another M uses the mapped
+ * file. */
 static void test_mapped_from_a_file(void **state) {
     (void)state;
     rng r = {34};
@@ -279,8 +279,8 @@ static void test_refusals(void **state) {
     bsmm_plan *plain;
     f.desc.b_packed = 0;
     assert_int_equal(bsmm_plan_create(&f.desc, &plain), BSMM_OK);
-    /* The run must fail, because its buffers have packed_b although the plan's description did not
-       set b_packed. */
+    /* The run must fail, because its buffers have packed_b although the description of the plan has
+     * no b_packed. */
     assert_int_equal(run(plain, buffers), BSMM_E_INVALID);
     f.desc.b_packed = 1;
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_E_INVALID);

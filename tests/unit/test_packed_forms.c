@@ -1,5 +1,5 @@
-/* Tests the forms (formats) of packed weights. The form "compact" must be a permutation of B's
- * bytes with at most 3 % more bytes, and plans with any M and A must read it. */
+/* Tests the forms (formats) of packed weights. The form "compact" must contain B's bytes in another
+ * order with at most 3 % more bytes, and plans with any M and any format of A must accept it. */
 #include "packed_b.h"
 
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static void test_table(void **state) {
     assert_int_equal(bsmm_packed_form_at(BSMM_PACKED_COMPACT, &info), BSMM_E_NOT_FOUND);
 }
 
-/* Returns the number of bytes of B without gaps and padding. */
+/* Returns the number of bytes of B without gaps and without padding. */
 static uint64_t least_bytes(const bsmm_matrix *b) {
     const bsmm_matrix plain = describe(b->format, b->rows, b->cols);
     uint64_t data, scales = 0;
@@ -31,9 +31,9 @@ static uint64_t least_bytes(const bsmm_matrix *b) {
     return data + scales;
 }
 
-/* Checks every byte of packed weights in the form "compact" without using the library. The form
- * stores strips of 16 rows, and interleaves the rows of a strip in pieces of 4 bytes (3 bytes with
- * 6-bit codes). The last strip and the last piece may be shorter. */
+/* Checks every byte of packed weights in the form "compact" without the library's functions. This
+ * form stores strips of 16 rows. In a strip, 4 bytes of each row follow each other in turn (3 bytes
+ * with 6-bit codes). The last strip, and the last bytes of rows, may be shorter. */
 static void check_places(const packed_b *f) {
     const bsmm_matrix *b = &f->b.m;
     const uint8_t *at = f->packed + HEADER, *data = b->data;
@@ -80,8 +80,8 @@ static void test_compact_is_a_permutation(void **state) {
     check_compact(b, FILL_SPECIAL, &r);
 }
 
-/* Tests that the form "compact" takes at most 1.03 times B's bytes, for every format and for sizes
- * of real weights. The test computes sizes only and allocates no memory. */
+/* Tests that the form "compact" has at most 1.03 times B's bytes, for every format and for sizes of
+ * real weights. The test only computes sizes. */
 static void test_compact_is_small(void **state) {
     (void)state;
     static const int64_t rows[] = {64, 65, 257, 2880, 4096, 11008, 128256};
@@ -227,9 +227,9 @@ static void make_lone_element(test_matrix *b) {
     ((uint8_t *)b->m.scales)[3 * b->m.cols / 32] = 127 + 100;
 }
 
-/* Tests compact packed weights with a block scale of 2^100, which is beyond the range of some
- * kernels. A kernel may replace the scale of a block of zeros. The block of this test contains one
- * element that is not zero, so its scale must not be replaced. */
+/* Tests compact packed weights with a block scale of 2^100, which is outside the range of some
+ * kernels. Kernels may replace the scale of a block of zeros, but here the block has an element
+ * that is not zero. */
 static void test_unusual_scales(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8"};

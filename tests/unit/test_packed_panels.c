@@ -1,4 +1,5 @@
-/* Tests the panels in packed weights of the form "wide". */
+/* Tests the form "wide" of packed weights, which consists of panels, i.e. rows of B in the order in
+ * which a kernel reads them. */
 #include "packed_b.h"
 
 #include <setjmp.h>
@@ -8,8 +9,8 @@
 
 #include <cmocka.h>
 
-/* Packs B in the form "wide", whose layout consists of a kernel's panels. Skips the test if no
- * kernel of this processor has panels. */
+/* Packs B in the form "wide", which consists of the panels that a kernel reads. Skips the test if
+ * no kernel of this processor reads panels. */
 static void pack_or_skip(packed_b *f) {
     bsmm_plan *plan;
     f->desc.b_packed = BSMM_PACKED_WIDE;
@@ -21,9 +22,9 @@ static void pack_or_skip(packed_b *f) {
     packed_b_pack(f, BSMM_PACKED_WIDE);
 }
 
-/* Tests the form "wide", which contains panels of a kernel. Two plans with different formats of A
- * may use panels of the same name. Their packed bytes must then be equal, and each plan must read
- * those of the other plan. */
+/* Tests the form "wide", which consists of the panels that a kernel reads. If two plans with
+ * different formats of A use panels of the same name, their packed bytes must be equal, and each
+ * plan must accept those of the other one. */
 static void test_wide_depends_on_panels(void **state) {
     (void)state;
     static const char *const activations[] = {"bf16",  "mxfp8",        "mxfp4",
@@ -40,7 +41,7 @@ static void test_wide_depends_on_panels(void **state) {
         g->desc.b_packed = BSMM_PACKED_WIDE;
         bsmm_plan *plan;
         if (bsmm_plan_create(&g->desc, &plan) != BSMM_OK)
-            skip(); /* No kernel for this processor has panels. */
+            skip(); /* No kernel for this processor reads panels. */
         bsmm_plan_destroy(plan);
         packed_b_pack(g, BSMM_PACKED_WIDE);
         uint64_t told;
@@ -68,7 +69,8 @@ static void test_wide_depends_on_panels(void **state) {
 }
 
 /* Runs a product with B packed in the panels that *info names, and again with B as it is stored.
- * The same kernel must compute the same bits. Returns false if no kernel reads such panels. */
+ * Both results of the same kernel must be bitwise identical. Returns false if no kernel reads such
+ * panels. */
 static bool runs_with(const packed_b *packed, const bsmm_packed_info *info, packed_b *g) {
     bsmm_plan *plan;
     bsmm_packed_info own = {.struct_size = sizeof own};
@@ -94,8 +96,8 @@ static bool runs_with(const packed_b *packed, const bsmm_packed_info *info, pack
     return true;
 }
 
-/* Tests that one B in the form "wide" serves several formats of A, if the caller requests its
- * panels by name. */
+/* Tests that several formats of A can use one B in the form "wide". The caller requests the panels
+ * by name. */
 static void test_panels_by_name(void **state) {
     (void)state;
     static const char *const activations[] = {"bf16", "mxfp8", "mxfp4", "nvfp4", "fp8_group128"};

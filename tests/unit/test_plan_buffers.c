@@ -17,7 +17,7 @@ typedef struct fixture {
     test_matrix a, b, d;
     bsmm_plan *plan;
     bsmm_buffers buffers;
-    /* `extra` is the memory of C, of the bias, and `global` is that of a second-level scale. */
+    /* `extra` is memory for C, the bias and other arrays. `global` is a second-level scale. */
     float extra[M * N], global;
     uint8_t *arena;
 } fixture;
@@ -62,7 +62,8 @@ static void expect_invalid(const fixture *f, const bsmm_buffers *buffers, const 
         assert_int_equal(((const uint8_t *)f->d.m.data)[i], GUARD);
 }
 
-/* Lists every optional array of a run. The run must refuse an array that the plan does not use. */
+/* Lists the optional arrays of a run. The run must refuse each of them if the plan does not use
+ * it. */
 static const struct {
     const char *name, *rule;
     size_t at; /* `at` is the byte offset of the array's pointer in bsmm_buffers. */
@@ -110,8 +111,8 @@ static void test_surplus(void **state) {
     fixture_free(&f);
 }
 
-/* Tests a plan that has an epilogue and groups but uses no optional array. A run that gets an
- * optional array must refuse it. */
+/* Tests a plan with an epilogue and groups that uses no optional array. A run with such an array
+ * must be refused. */
 static void test_surplus_beside_parts(void **state) {
     fixture f;
     (void)state;
@@ -130,8 +131,8 @@ static void test_surplus_beside_parts(void **state) {
     fixture_free(&f);
 }
 
-/* Tests that bsmm_matmul, which takes the arrays from the description, also refuses arrays that
- * the product does not use. */
+/* Tests bsmm_matmul, which takes the arrays from the description. It must refuse arrays that the
+ * product does not use, too. */
 static void test_surplus_of_description(void **state) {
     fixture f;
     (void)state;
@@ -146,15 +147,16 @@ static void test_surplus_of_description(void **state) {
     fixture_free(&f);
 }
 
-/* Runs a plan with one pointer replaced, which must be refused with this message. */
+/* Runs a plan with one pointer of the buffers replaced. The run must be refused with this
+ * message. */
 static void expect_wrong(const fixture *f, size_t at, const void *pointer, const char *message) {
     bsmm_buffers bad = f->buffers;
     set_array(&bad, at, pointer);
     expect_invalid(f, &bad, message);
 }
 
-/* Tests a product that reads only A and B. Each buffer in turn is missing or misaligned, or D
- * begins at the last 4 bytes of it. */
+/* Tests a product that reads only A and B. In turn, each buffer is missing, misaligned, or overlaps
+ * D in its last 4 bytes. */
 static void test_operands(void **state) {
     fixture f;
     (void)state;
@@ -199,13 +201,14 @@ static void test_short_struct(void **state) {
                  sizes[i]);
         expect_invalid(&f, &bad, message);
     }
-    /* Callers that were built with the first version of bsmm.h pass this struct size. */
+    /* The first version of bsmm.h had a smaller struct. Programs that were compiled with it pass
+     * this size. */
     f.buffers.struct_size = offsetof(bsmm_buffers, packed_b);
     assert_int_equal(bsmm_plan_run(f.plan, &f.buffers), BSMM_OK);
     fixture_free(&f);
 }
 
-/* Tests buffers that overlap the workspace. Each buffer in turn has one element inside the
+/* Tests buffers that overlap the workspace. In turn, one element of each buffer is inside the
  * workspace. */
 static void test_workspace(void **state) {
     fixture f;
@@ -239,8 +242,8 @@ static void test_workspace(void **state) {
     fixture_free(&f);
 }
 
-/* Expects that a run refuses the array whose pointer is at offset `at` of bsmm_buffers, because
- * the array begins in the last bytes of the workspace. */
+/* Expects that a run refuses the array whose pointer is at byte offset `at` of bsmm_buffers. The
+ * array begins in the last bytes of the workspace. */
 static void expect_apart_from_workspace(fixture *f, size_t at, const char *name) {
     char message[80];
     bsmm_buffers bad = f->buffers;
@@ -249,7 +252,7 @@ static void expect_apart_from_workspace(fixture *f, size_t at, const char *name)
     expect_invalid(f, &bad, message);
 }
 
-/* Tests that C, bias, residual and factors may not overlap the workspace. */
+/* Tests that C, bias, residual and factors must not overlap the workspace. */
 static void test_addends_in_workspace(void **state) {
     static const char *const names[] = {"c", "the bias", "the residual", "row_scale", "col_scale"};
     fixture f;
@@ -303,8 +306,8 @@ static void test_group_arrays_in_workspace(void **state) {
     fixture_free(&f);
 }
 
-/* Tests that D must not overlap a second-level scale, because the kernel reads the scale while it
- * writes D. */
+/* Tests that D must not overlap a second-level scale, which a kernel may read after it has written
+ * a part of D. */
 static void test_globals_in_d(void **state) {
     static const struct {
         size_t at;
@@ -325,8 +328,8 @@ static void test_globals_in_d(void **state) {
     fixture_free(&f);
 }
 
-/* Tests second-level scales of several groups. The run must refuse them, because the second scale
- * lies inside the workspace. */
+/* Tests one second-level scale for each group. The run must be refused, because the second scale is
+ * inside the workspace. */
 static void test_global_per_group_in_workspace(void **state) {
     fixture f;
     (void)state;

@@ -1,5 +1,5 @@
-/* Tests bsmm_explain and the failures of plans. Also tests that the caller may free a plan's
- * description after the plan is made. */
+/* Tests bsmm_explain, and calls for which no plan can be made. Also tests that a plan stays valid
+ * after its description is freed. */
 #include "described.h"
 
 #include <math.h>
@@ -69,8 +69,8 @@ static void test_plan_failures(void **state) {
     assert_string_equal(bsmm_plan_kernel(NULL), "");
 }
 
-/* Checks that the error bound, the workspace and the packed bytes that bsmm_explain reports for a
- * kernel equal those of a plan with this kernel. */
+/* Checks that bsmm_explain reports the same error bound, workspace and packed bytes for a kernel as
+ * a plan with this kernel. */
 static void check_costs(described *f, const bsmm_explanation *e) {
     bsmm_plan *plan;
     assert_non_null(e->device);

@@ -1,6 +1,7 @@
-/* Tests thread pools that the caller provides instead of OpenMP. Products and conversions must
- * give the same bits as with OpenMP, in whatever order the pool runs its tasks. The library must
- * not ask the pool for more tasks than the caller requested threads. */
+/* Tests thread pools that the caller provides in place of OpenMP. Products and conversions must be
+ * bitwise identical to those with OpenMP, whatever the order in which the pool runs its tasks. The
+ * library must not ask the pool for more tasks than the number of threads that the caller
+ * requested. */
 #include "pools.h"
 #include "product.h"
 
@@ -15,7 +16,7 @@
 
 enum { THREADS = 3 };
 
-/* Each CPU kernel takes at least one of these products. The numbers of rows and threads vary, so
+/* Each CPU kernel accepts at least one of these products. The numbers of rows and threads vary, so
  * that every way to divide the work among threads occurs. */
 static const struct {
     const char *a, *b, *d;
@@ -201,7 +202,7 @@ static void test_packing(void **state) {
     uint64_t bytes = bsmm_plan_packed_b_bytes(x.plan);
     if (bytes == 0) {
         planned_free(&x);
-        skip(); /* No kernel for this processor packs B. */
+        skip(); /* No kernel for this processor packs B, so the test is skipped. */
     }
     uint8_t *expected = pack(&x, NULL);
     for (size_t i = 0; i < TEST_POOL_KINDS; i++) {
@@ -209,8 +210,8 @@ static void test_packing(void **state) {
         test_pool_make(&pool, (test_pool_kind)i);
         uint8_t *got = pack(&x, &pool.pool);
         assert_memory_equal(got, expected, bytes);
-        /* The library calls the pool twice to pack B: once to make the panels, and once to copy B
-         * to the packed bytes. */
+        /* To pack B, the library calls the pool once to make the panels, and once to copy B to the
+         * packed bytes. */
         assert_true(pool.calls > 0);
         free(got);
     }
@@ -252,7 +253,7 @@ static bsmm_status run_amax(converted *c) {
     return bsmm_amax_on(&c->exec, &c->src->m, &c->amax);
 }
 
-/* Compares src with a dst whose elements are all zero, so that every run gives the same report. */
+/* Compares src with a dst of zeros, so that every run gives the same report. */
 static bsmm_status run_compare(converted *c) {
     memset(c->dst.m.data, 0, c->dst.data_bytes);
     return bsmm_compare_on(&c->exec, &c->src->m, &c->dst.m, &c->report);
@@ -273,7 +274,7 @@ static bsmm_status run_quantize(converted *c) {
 
 static const struct {
     const char *src, *dst;
-    uint32_t order; /* The order of src. */
+    uint32_t order; /* `order` is the order of src. */
     bool on_one_thread;
     bsmm_status (*run)(converted *);
 } conversions[] = {
@@ -322,8 +323,7 @@ static void check_conversion(size_t i, converted *c) {
     free(bytes);
 }
 
-/* Tests every conversion. The mxfp4 scales are close enough together that the conversion is exact.
- */
+/* Tests every conversion. The mxfp4 scales are so similar that the conversion is exact. */
 static void test_every_conversion(void **state) {
     (void)state;
     rng r = {5};
@@ -413,9 +413,8 @@ static void test_tasks_left_out(void **state) {
     test_matrix_free(&f32);
 }
 
-/* Tests pools that run tasks twice. One pool runs the first task twice and leaves out the last
- * task, which the library must report. Another pool runs every task twice, which must not change
- * results. */
+/* Tests pools that run tasks twice. If a pool runs the first task twice and omits the last one, the
+ * library must report it. If a pool runs every task twice, the results must not change. */
 static void test_tasks_repeated(void **state) {
     (void)state;
     const bsmm_pool instead = {.struct_size = sizeof instead, .run = run_the_first_twice};
@@ -434,8 +433,8 @@ static void test_tasks_repeated(void **state) {
     triple_free(&t);
 }
 
-/* Tests a pool in a child process after fork. OpenMP's threads do not survive a fork, but the
- * child can start threads for a pool. */
+/* Tests a pool in a child process after fork. The threads of OpenMP do not survive a fork, but the
+ * child can start new threads for a pool. */
 static void test_after_fork(void **state) {
     (void)state;
     triple t;

@@ -1,5 +1,5 @@
-/* Tests bsmm_quantize over shapes, orders, layouts, threads and input types. Also tests its
- * errors, bsmm_amax and bsmm_recipe_store. */
+/* Tests bsmm_quantize for various shapes, orders, layouts, numbers of threads and input types. Also
+ * tests its errors, bsmm_amax and bsmm_recipe_store. */
 #include "core/kernel.h"
 #include "operand.h"
 
@@ -16,7 +16,7 @@ static bsmm_matrix shaped(bsmm_format format, int64_t rows, int64_t cols) {
     return describe(format, rows, cols);
 }
 
-/* Fills a matrix with values of widely varying exponents, so that every block gets a different
+/* Fills a matrix with values whose exponents vary so widely that every block gets a different
  * scale. */
 static void fill_values(const bsmm_matrix *m, rng *r) {
     bsmm_operand o;
@@ -110,8 +110,8 @@ static void free_memory(memory *m) {
     test_matrix_free(&m->plain);
 }
 
-/* Quantizes one block as a matrix of its own and compares its codes and scale with those in the
- * whole matrix. The position of a block must not matter. */
+/* Quantizes one block as a matrix of its own. The codes and the scale must be those of the same
+ * block in the whole matrix. */
 static void check_block(const memory *m, int64_t r0, int64_t c0) {
     const bsmm_format *f = &m->plain.m.format;
     int64_t rows = bsmm_min_i64(f->block_rows, m->src.m.rows - r0);
@@ -156,7 +156,7 @@ static void test_blocks_are_independent(void **state) {
     }
 }
 
-/* Checks that a different order, stride, scale layout or number of threads gives the same codes. */
+/* Checks that another order, stride, scale layout or number of threads gives the same codes. */
 static void check_variant(const memory *m, uint32_t variant, rng *r) {
     static const uint32_t layouts[] = {BSMM_LAYOUT_COL_MAJOR, BSMM_LAYOUT_NV_128X4,
                                        BSMM_LAYOUT_CDNA4_MFMA16, BSMM_LAYOUT_CUBLAS_BLK128};
@@ -193,9 +193,8 @@ static void test_orders_layouts_and_threads(void **state) {
         }
 }
 
-/* Tests the padding of elements narrower than a byte. Codes of 0 must fill the last byte of a row.
- * Gaps between rows, which exist if the caller's stride is larger than a row, must stay unchanged.
- */
+/* Tests elements of fewer than 8 bits. If a row does not fill its last byte, the rest must be codes
+ * of 0. Gaps between rows must stay unchanged. */
 static void test_padding_of_elements(void **state) {
     (void)state;
     uint8_t data[16];
@@ -241,8 +240,8 @@ static void test_padding_of_scales(void **state) {
     test_matrix_free(&dst);
 }
 
-/* Tests that f16 and bf16 inputs give the same bytes as the same values in f32. A few recipes are
- * excluded, because their rules depend on the input's type. */
+/* Tests that f16 and bf16 inputs give the same bytes as the same values in f32. The rules of a few
+ * recipes depend on the input's type, so these are excluded. */
 static void test_input_types(void **state) {
     (void)state;
     static const char *const recipes[] = {"torchao", "te", "modelopt"};
@@ -298,8 +297,8 @@ static void test_amax(void **state) {
     values[3] = 0;
     assert_true(amax_of(&m) == 100);
     m.cols = 2;
-    /* Elements after the row's end must not count, so a large leading dimension must not change the
-     * largest magnitude. */
+    /* The leading dimension is larger than a row here. The elements after the end of a row must not
+     * count for the largest magnitude. */
     m.ld = 3;
     assert_true(amax_of(&m) == 7);
     m.order = BSMM_ORDER_COL;
@@ -313,8 +312,8 @@ static void test_amax(void **state) {
     assert_int_equal(bsmm_amax(&m, values), BSMM_E_INVALID);
 }
 
-/* Checks that bsmm_recipe_store, called for several parts of a matrix, and bsmm_recipe_pad write
- * the same bytes as bsmm_quantize. */
+/* Checks that bsmm_recipe_store and bsmm_recipe_pad write the same bytes as bsmm_quantize.
+ * bsmm_recipe_store is called for several parts of a matrix. */
 static void check_store(const char *name, const char *format, uint32_t kind, rng *r) {
     test_matrix src, a, b;
     const bsmm_recipe *recipe;

@@ -1,6 +1,6 @@
-/* Tests the vectorized element encoder of the CPU. It must give the same code as bsmm_elem_encode
- * for every value, and must follow the recipes' rules for ties and zeros. Also tests quotients
- * that are computed without divisions. */
+/* Tests the vector code that encodes elements on the CPU. It must give the same code as
+ * bsmm_elem_encode for every value, and follow the recipes' rules for ties and zeros. Also tests
+ * quotients that are computed without a division. */
 #include "operand.h"
 #include "quantize/coder.h"
 #include "recipe/rules.h"
@@ -30,8 +30,8 @@ static void compare_run(const checked *k, const float *values, int64_t n) {
     }
 }
 
-/* Compares the codes of every bf16 value, and of f32 values with the same high 16 bits and several
- * low bits. These values have all exponents and all leading mantissa bits. */
+/* Compares the codes of every bf16 value. Also compares those of f32 values whose high 16 bits are
+ * the same and whose low bits vary. */
 static void compare_bf16_grid(const checked *k) {
     static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
     for (uint32_t high = 0; high < 1u << 16; high++) {
@@ -82,8 +82,8 @@ static void test_coder_is_the_scalar_codec(void **state) {
         }
 }
 
-/* Returns the e2m1 code of the value nearest to `value`. If two values are equally near, the
- * smaller one wins. */
+/* Returns the e2m1 code of the number nearest to `value`. If two numbers are equally near, it is
+ * the code of the smaller one. */
 static uint32_t nearest_down(double value) {
     uint32_t best = 0;
     for (uint32_t code = 1; code < 8; code++) {
@@ -107,9 +107,9 @@ static void test_ties_down(void **state) {
     }
 }
 
-/* Tests rounding with ties towards zero, for every e4m3 scale. The encoder compares a value with
- * midpoint * scale, which is exact. A comparison of value / scale with the midpoint would be
- * wrong, because the quotient is rounded. */
+/* Tests rounding with ties towards zero, for every e4m3 scale. The encoder must compare a value
+ * with midpoint * scale, which is exact. If it compared value / scale with the midpoint, the
+ * rounded quotient would give wrong codes. */
 static void test_bounds_times_scale(void **state) {
     (void)state;
     bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, true, BSMM_TIES_DOWN, BSMM_ZERO_CODE_PLUS);
@@ -194,9 +194,9 @@ static uint32_t inverse(uint32_t odd) {
     return y;
 }
 
-/* Tests divisions by b with quotients very close to the midpoint between two floats. The numerator
- * is chosen as a * 2^shift = middle * b + rest, where `middle` is a midpoint and `rest` is small.
- */
+/* Tests divisions by b whose quotients are very close to the midpoint between two floats. The
+ * numerator is a, where a * 2^shift = middle * b + rest. `middle` is such a midpoint, and `rest` is
+ * small. */
 static void check_ratio(uint32_t b, uint32_t rest, uint32_t shift) {
     uint32_t below = (1u << shift) - 1, middle = (0 - rest) * inverse(b) & below;
     uint64_t product = (uint64_t)(middle | 1u << 24) * b + (uint64_t)(int64_t)(int32_t)rest;

@@ -73,7 +73,8 @@ static void check_quantize(const call *how, const test_matrix *src, const bsmm_m
     test_matrix_free(&fast);
 }
 
-/* Chooses the sizes, strides, layouts and orders of both matrices from the number `variant`. */
+/* Chooses sizes, strides, layouts and orders of both matrices. Each value of `variant` gives
+ * another combination. */
 static void shape_both(uint32_t variant, bsmm_matrix *src, bsmm_matrix *dst) {
     static const int64_t sizes[][2] = {{3, 512}, {2, 1031}, {5, 70}, {133, 33}, {2, 2305}, {4, 1}};
     src->rows = dst->rows = sizes[variant % 6][0];
@@ -118,7 +119,8 @@ static void check_formats(const bsmm_recipe_info *info, rng *r) {
         bsmm_format format = format_named(name);
         check_recipe(info, format, r);
         if (format.scale == BSMM_SCALE_NONE) continue;
-        /* No preset has these block shapes, which have odd widths and several rows. */
+        /* No preset has blocks of these shapes, such as several rows or an unusual number of
+         * columns. */
         format.block_cols = 12;
         check_recipe(info, format, r);
         format.block_cols = 48;
@@ -135,13 +137,13 @@ static void test_every_recipe(void **state) {
         check_formats(&info, &r);
 }
 
-/* NEAR is the number of floats that the test tries for each bound, from 3 ulp below it to 3 ulp
- * above it. */
+/* NEAR is the number of floats that the test tries at each bound. They are from 3 ulp below it to 3
+ * ulp above it. */
 enum { BOUNDS = 126, NEAR = 7, BLOCK = 16 };
 
-/* Stores blocks of 16 values. The largest magnitude of each block lies up to 3 ulp from a bound,
- * i.e. from a magnitude that gives an e4m3 scale halfway between two codes. `tensor` is the tensor
- * scale. */
+/* Stores blocks of 16 values. The largest magnitude of each block is at most 3 ulp away from a
+ * bound, i.e. from a magnitude that gives an e4m3 scale halfway between two codes. `tensor` is the
+ * scale of the tensor. */
 static void store_bounds(const test_matrix *src, float tensor, rng *r) {
     for (uint32_t i = 0; i < BOUNDS * NEAR; i++) {
         uint32_t code = i / NEAR;
@@ -187,8 +189,8 @@ static void store_patterns(const test_matrix *t, uint32_t low) {
         bsmm_elem_store(t->m.format.elem, t->m.data, i, wide ? i << 16 | low : i);
 }
 
-/* Checks formats without scales, which round each value by itself. Also checks formats with
- * scales, whose blocks then contain values of similar magnitude. */
+/* Checks formats without scales, in which each value is rounded separately. Also checks formats
+ * with scales, in whose blocks all values have similar magnitudes. */
 static void check_patterns(const test_matrix *src) {
     static const char *const formats[] = {"e4m3",  "e4m3fnuz",   "e5m2",        "e5m2fnuz",
                                           "e3m2",  "e2m3",       "e2m1",        "mxfp4",
@@ -214,8 +216,8 @@ static void test_every_pattern(void **state) {
         }
 }
 
-/* Tests bf16 in blocks. In row e each block begins with the largest bf16 number of exponent e. Its
- * other values are up to six powers of two smaller. */
+/* Tests bf16 in blocks. In row e, each block begins with the largest bf16 number of exponent e. The
+ * other values of the block are smaller by up to 2^6. */
 static void test_bf16_in_blocks(void **state) {
     (void)state;
     enum { WIDTH = 32, COLS = 50 * WIDTH, EXPONENTS = 255 };
@@ -255,8 +257,8 @@ static void test_amax(void **state) {
     }
 }
 
-/* Tests the largest magnitude of long rows. The vector loop reads several parts of a row at once,
- * and a scalar loop reads the last values, which may contain the largest. */
+/* Tests bsmm_amax on long rows. A vector loop reads several parts of a row at once, and a scalar
+ * loop reads the last values, which may contain the largest one. */
 static void test_amax_of_last_values(void **state) {
     (void)state;
     enum { LENGTH = 1109 };
@@ -277,9 +279,9 @@ static void test_amax_of_last_values(void **state) {
     }
 }
 
-/* Tests a matrix of so many values that its rows are searched in several parts. The largest value
- * is near the ends of the matrix and of the parts. If there are gaps between rows, they hold a
- * larger value, which must not count. */
+/* Tests bsmm_amax on a matrix that is so large that it is searched in several parts. The largest
+ * value is near the ends of the matrix and of the parts. Gaps between rows contain a larger value,
+ * which must not count. */
 static void test_amax_of_many_rows(void **state) {
     (void)state;
     enum { ROWS = 700, COLS = 1500, PART = (1 << 19) / COLS };
@@ -326,7 +328,7 @@ static void check_dequantize(const test_matrix *src, const bsmm_matrix *shape) {
     test_matrix_free(&fast);
 }
 
-/* Checks second-level scales, some of which make results subnormal, overflow, zero or NaN. */
+/* Checks second-level scales. Some of them make results subnormal, overflow, zero or NaN. */
 static void check_levels(bsmm_format format, rng *r) {
     static const float levels[] = {0.7f, -0x1.234p-120f, 0x1.777p120f, 0, NAN};
     for (int i = 0; i < 12; i++) {
@@ -397,8 +399,8 @@ static void test_nan_scales(void **state) {
     }
 }
 
-/* Returns a random fp32 scale. It has random bits, or few bits so that products lie halfway
- * between two bf16 values, or is NaN. */
+/* Returns a random fp32 scale. It has random bits, or is NaN, or has few significant bits, so that
+ * products are halfway between two bf16 values. */
 static uint32_t wide_scale(int mix, rng *r) {
     uint32_t bits = (uint32_t)rng_next(r);
     if (mix == 0) return bits;
@@ -427,7 +429,7 @@ static void test_wide_scales(void **state) {
 }
 
 /* Tests outputs that are so large that the library writes whole cache lines with non-temporal
- * stores. Rows begin at any position in a cache line. */
+ * stores. Rows begin at all positions in a cache line. */
 static void test_large_outputs(void **state) {
     (void)state;
     static const int64_t shapes[][3] = {{1050, 8192, BSMM_ELEM_F32}, {2050, 8200, BSMM_ELEM_BF16}};
@@ -444,9 +446,9 @@ static void test_large_outputs(void **state) {
     }
 }
 
-/* Tests a range check of float bits. The vector loop uses it to find blocks without special
- * values, which it quantizes on a fast path. The check must accept the bits from the lower to the
- * upper end of the range and one further value (here 7). */
+/* Tests a range check on the bits of floats, by which the vector loop finds blocks without special
+ * values. Such blocks are quantized on a fast path. The check must accept all bits from the lower
+ * to the upper end of the range, and one further value (here 7). */
 static void test_within(void **state) {
     (void)state;
     static const bsmm_bits_range range = {0x21800000u, 0x5d800000u, 7};

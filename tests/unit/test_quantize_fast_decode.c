@@ -1,5 +1,5 @@
-/* Compares bsmm_operand_decode_row, which decodes a part of a row to floats, with the scalar
- * definitions of the formats. The function must read nothing past the end of the operand. */
+/* Compares bsmm_operand_decode_row with the scalar definitions of the formats. This function
+ * decodes a part of a row to floats, and must not read past the end of the operand. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -57,8 +57,8 @@ static void check_row(const test_matrix *t, const bsmm_operand *o, int64_t r, rn
                          c + i);
 }
 
-/* Chooses the layout, order, stride and second-level scale of a matrix from the bits of `variant`.
- */
+/* Chooses the layout, order, stride and second-level scale of a matrix. Each bit of `variant`
+ * decides one of them. */
 static bsmm_matrix variant_of(bsmm_format format, uint32_t variant) {
     static const uint32_t layouts[] = {BSMM_LAYOUT_ROW_MAJOR, BSMM_LAYOUT_COL_MAJOR,
                                        BSMM_LAYOUT_NV_128X4, BSMM_LAYOUT_CDNA4_MFMA16};

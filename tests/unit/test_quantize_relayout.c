@@ -51,8 +51,8 @@ static uint32_t code_at(const bsmm_matrix *m, int64_t r, int64_t c) {
     return bsmm_scale_load_code(m->format.scale, m->scales, at);
 }
 
-/* Checks that padding is 0 at every offset that holds no scale. Gaps that the caller's stride
- * leaves must be unchanged. */
+/* Checks that padding is 0 at every offset without a scale. Gaps that result from the caller's
+ * stride must be unchanged. */
 static void check_padding(const test_matrix *t, const bsmm_operand *o) {
     uint32_t bytes = bsmm_scale_row_of(t->m.format.scale)->bytes;
     uint8_t *used = calloc(o->map.count + 1, 1);

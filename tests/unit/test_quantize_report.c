@@ -1,5 +1,5 @@
-/* Tests that bsmm_dequantize rounds the exact value once, and that bsmm_quantize and bsmm_compare
- * report errors as bsmm.h defines them. */
+/* Tests that bsmm_dequantize rounds the exact value only once, and that bsmm_quantize and
+ * bsmm_compare report errors as bsmm.h defines them. */
 #include "operand.h"
 
 #include <math.h>
@@ -57,8 +57,8 @@ static void test_dequantize_between_plain_formats(void **state) {
             check_dequantize(describe((bsmm_format){.elem = from}, 20, 301), to, FILL_SPECIAL, &r);
 }
 
-/* Tests a value just below the midpoint between two bf16 numbers. fp32 rounds this value to the
- * midpoint, so a second rounding to bf16 would be wrong. */
+/* Tests a value just below the midpoint between two bf16 numbers. fp32 would round it to the
+ * midpoint, and a second rounding to bf16 would then be wrong. */
 static void test_dequantize_does_not_round_twice(void **state) {
     (void)state;
     float above = 1 + 0x3p-8f + 0x1p-23f, divisor = 1 + 0x1p-23f;
@@ -128,8 +128,8 @@ static void test_report_of_three_values(void **state) {
     assert_int_equal(report.struct_size, sizeof report);
 }
 
-/* Tests the report of a matrix with a tensor scale that divides. The largest representable value
- * of the block is 0.125. A value of 0.125 must not count as clipped, which it would if the code
+/* Tests the report of a matrix whose tensor scale is a divisor. The largest value that the block
+ * can represent is 0.125. A value of 0.125 must not count as clipped. It would if the code
  * multiplied by the rounded reciprocal of the tensor scale. */
 static void test_report_under_a_divisor(void **state) {
     (void)state;
@@ -181,8 +181,8 @@ static void test_report_shows_nan(void **state) {
     assert_true(report.clipped == 0 && report.underflowed == 0 && report.signal == 30);
 }
 
-/* Tests the largest error in a report. Once a value is NaN, later finite errors must not replace
- * the NaN. */
+/* Tests the largest error in a report. If a value is NaN, later finite errors must not replace the
+ * NaN. */
 static void test_largest_error_stays_nan(void **state) {
     (void)state;
     float values[2 * 64] = {0};

@@ -1,5 +1,5 @@
-/* Tests products whose intermediate sums exceed fp32's range although the results do not. Every
- * kernel that accepts such a product must keep its own error bound. */
+/* Tests products whose intermediate sums are outside the range of fp32, although the results are
+ * inside it. Every kernel that accepts such a product must keep its own error bound. */
 #include "base/scalar.h"
 #include "operand.h"
 #include "walk.h"
@@ -14,7 +14,7 @@
 
 enum { N = 20, K = 512 };
 
-/* Describes an operand in which all values have the same magnitude and all scales have the same
+/* Describes an operand. All its values have the same magnitude, and all its scales have the same
  * magnitude. */
 typedef struct side {
     bsmm_format format;
@@ -122,9 +122,9 @@ static void test_alpha_brings_back_sums_beyond_fp32(void **state) {
     check((side){f32, 0x1p60, 1, false}, (side){f32, 0x1p60, 1, false}, 0x1p-100f);
 }
 
-/* Checks a product in which the large values of A and B are multiplied by zeros. A kernel that
- * divides each row by a power of two near its largest value may lose the small values, because
- * they become subnormal. */
+/* Checks a product in which the large values of A and B are multiplied by zeros. A kernel may
+ * divide each row by a power of two near its largest value. If the small values then become
+ * subnormal, the kernel must not lose them. */
 static void check_factors(float a_large, float a_small, float b_large, float b_small, float alpha) {
     rng r = {23};
     test_matrix a, b, d;
@@ -199,7 +199,7 @@ static void put_apart(const test_matrix *t, const apart *x) {
 }
 
 static void check_apart(const apart *x, const char *other, int64_t rows, bool in_b) {
-    /* If the scales are tiny, alpha is large, so that results are normal numbers. */
+    /* If the scales are tiny, a large alpha makes the results normal numbers. */
     const float alpha = x->rest < 0x1p-100f ? 0x1p100f : 1;
     const bsmm_format f = {x->elem, BSMM_SCALE_F32, 1, 128};
     rng r = {22};
@@ -213,8 +213,8 @@ static void check_apart(const apart *x, const char *other, int64_t rows, bool in
     test_matrix_free(&o);
 }
 
-/* Tests blocks of values with a scale of 0, blocks of zeros with any scale, and blocks with Inf. A
- * block must not change results to which it does not contribute. */
+/* Tests blocks with a scale of 0, blocks of zeros with any scale, and blocks with Inf. A block must
+ * only change the results to which it contributes. */
 static void test_blocks_that_do_not_count(void **state) {
     (void)state;
     static const apart cases[] = {

@@ -1,5 +1,5 @@
-/* Tests the differences between recipes, i.e. between the rules by which other projects quantize.
- * docs/RECIPES.md has a line for each test. */
+/* Tests rules in which the recipes of different projects differ. docs/RECIPES.md has a line for
+ * each test. */
 #include "quantized_row.h"
 
 #include <float.h>
@@ -17,8 +17,8 @@ static float down(float value) {
     return nextafterf(value, 0);
 }
 
-/* Returns the e2m1 code of `value` in a block that also contains 6. The 6 makes the e8m0 scale 1.
- */
+/* Returns the e2m1 code of `value` in a block that also contains 6. The 6 makes the e8m0 scale
+ * 1. */
 static uint32_t e2m1_code(const char *recipe, float value) {
     float values[32] = {6, value};
     quantized q = quantize_row((choice){recipe, "mxfp4", 0, 0, NULL}, values, 32);
@@ -62,7 +62,7 @@ static void test_ocp_saturates_what_its_scale_does_not_reach(void **state) {
 }
 
 /* Tests a block with the single value 7. The recipe rceil gives it the scale 2, so the element is
- * 3.5. It lies halfway between 3 and 4 and must round to 4. */
+ * 3.5. This is halfway between 3 and 4, and must be rounded to 4. */
 static void test_rceil_rounds_seven_up(void **state) {
     (void)state;
     const float seven = 7;
@@ -72,15 +72,15 @@ static void test_rceil_rounds_seven_up(void **state) {
 }
 
 /* Tests recipes that compute a scale's exponent by log2f, which rounds to fp32. For the float just
- * below 256, log2f gives 8 although the float's exponent is 7. Other recipes read the exponent
- * from the float's bits. */
+ * below 256, log2f gives 8, although the exponent of this float is 7. Other recipes read the
+ * exponent from the float's bits. */
 static void test_floor_of_log2f_beside_a_power_of_two(void **state) {
     (void)state;
     const float below = down(256);
     assert_int_equal(scale_of("ocp", "mxfp4", below), 127 + 7 - 2);
     assert_int_equal(scale_of("ggml", "mxfp4", below), 127 + 8 - 2);
     assert_int_equal(scale_of("ggml", "mxfp4", 255), 127 + 7 - 2);
-    const float above = 6 * up(1024); /* log2f(above / 6) rounds to exactly 10. */
+    const float above = 6 * up(1024); /* log2f(above / 6) is rounded to exactly 10. */
     assert_int_equal(scale_of("rceil", "mxfp4", above), 127 + 11);
     assert_int_equal(scale_of("modelopt", "mxfp4", above), 127 + 10);
 }
@@ -141,8 +141,8 @@ static void test_rceil_of_the_smallest_scale(void **state) {
     assert_int_equal(scale_of("rceil", "mxfp4", FLT_MAX), 127 + 126);
 }
 
-/* Tests the value 2^-127 in a block with scale code 0, which stands for 2^-127. Recipes that
- * divide by the scale give the element 1. Some recipes divide by another number. */
+/* Tests the value 2^-127 in a block whose scale code is 0, i.e. whose scale is 2^-127. Recipes that
+ * divide by this scale get the element 1. Some recipes divide by another number. */
 static void test_values_under_scale_byte_zero(void **state) {
     (void)state;
     static const struct {
@@ -239,7 +239,7 @@ static void test_defaults_are_the_presets(void **state) {
     }
 }
 
-/* Tests that quantizing works for every pair of recipe and format that the table lists. */
+/* Tests that every recipe quantizes to each format that the table lists for it. */
 static void test_listed_formats_are_taken(void **state) {
     (void)state;
     bsmm_recipe_info info = {.struct_size = sizeof info};

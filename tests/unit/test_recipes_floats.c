@@ -1,5 +1,5 @@
-/* Tests the differences between recipes whose scales are floats: nvfp4 with a second-level scale,
- * and FP8 with fp32 scales. docs/RECIPES.md has a line for each test. */
+/* Tests rules in which recipes with float scales differ: nvfp4 with a second-level scale, and FP8
+ * with fp32 scales. docs/RECIPES.md has a line for each test. */
 #include "quantized_row.h"
 
 #include <float.h>
@@ -12,7 +12,7 @@
 
 static const char *const two_level[] = {"torchao", "te", "modelopt", "compressed-tensors"};
 
-/* Returns the scale code of a block whose largest magnitude is amax. The largest magnitude of the
+/* Returns the scale code of a block with the largest magnitude amax. The largest magnitude of the
  * tensor is amax_t. */
 static uint32_t nvfp4_scale(const char *recipe, float amax_t, float amax) {
     float values[16] = {amax};
@@ -59,8 +59,8 @@ static void test_global_scales_as_stored(void **state) {
     assert_true(quantize_row(ggml, &amax, 1).global == 1);
 }
 
-/* Tests the tensor scale of a tensor with tiny values, for which 2688 / amax_t overflows.
- * TransformerEngine's recipe stores FLT_MAX, and the recipe of compressed-tensors stores 1. */
+/* Tests the second-level scale of a tensor with tiny values, for which 2688 / amax_t overflows.
+ * TransformerEngine's recipe stores FLT_MAX, and that of compressed-tensors stores 1. */
 static void test_global_scales_of_tiny_tensors(void **state) {
     (void)state;
     const float tiny = 0x1p-140f;
@@ -90,8 +90,8 @@ static void test_torchao_keeps_scales_normal(void **state) {
     assert_int_equal(nvfp4_scale("compressed-tensors", 2688, 6 * 0x1p-12f), 0x20);
 }
 
-/* Tests how ggml's rule (ggml_fp32_to_ue4m3) rounds block scales to e4m3. `even` is the same scale
- * rounded to nearest even. */
+/* Tests how ggml rounds block scales to e4m3 (ggml_fp32_to_ue4m3). `even` is the scale that
+ * rounding to nearest even would give. */
 static void test_ggml_scales_round_half_up(void **state) {
     (void)state;
     static const struct {

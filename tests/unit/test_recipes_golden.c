@@ -53,8 +53,8 @@ static void quantize_case(const recipe_case *c, result *out) {
     if (bsmm_quantize(&desc, NULL) != BSMM_OK) fail_msg("%s", bsmm_error_message());
 }
 
-/* Returns false for an element of a block with a NaN scale, if the golden case leaves such
- * elements unspecified. */
+/* Returns false for elements that are not compared: those of a block with a NaN scale, if the
+ * golden case leaves them unspecified. */
 static bool is_compared(const recipe_case *c, const bsmm_matrix *m, int64_t row, int64_t col) {
     uint64_t at;
     if (!strstr(c->options, "nan-blocks")) return true;
@@ -127,7 +127,7 @@ static bool has_case(const recipe_cases *set, const bsmm_recipe_info *recipe) {
     return false;
 }
 
-/* Returns true if a recipe computes scales. Recipes without scales only encode elements. */
+/* Returns true if a recipe computes scales. The other recipes only encode elements. */
 static bool is_scaled(const bsmm_recipe_info *recipe) {
     char first[40];
     bsmm_format format;

@@ -12,7 +12,7 @@
 #define HAS(row, what, hook)                                                                       \
     if (!(row)->hook) fail_msg(what " %s: its " #hook " is NULL", (row)->name)
 
-/* Tells whether a device name could belong to both backends. */
+/* Tells whether some device name could belong to both backends. */
 static bool share_models(const bsmm_backend *a, const bsmm_backend *b) {
     if (!a->models || !b->models) return true;
     for (uint32_t i = 0; a->models[i]; i++)
@@ -67,8 +67,8 @@ static void test_kernels_are_whole(void **state) {
     }
 }
 
-/* Tests that the kernel `ref` is the last of the kernel table. It takes every product, so the
- * library would never choose a later kernel. */
+/* Tests that `ref` is the last entry of the kernel table. It accepts every product, so the library
+ * would never choose a later kernel. */
 static void test_the_reference_is_last(void **state) {
     (void)state;
     uint32_t last = 0;

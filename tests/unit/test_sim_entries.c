@@ -1,6 +1,6 @@
 /* Runs every kernel (PTX entry) of the library at least once on a simulated GPU, and checks the
- * results. A kernel that no test here runs makes this program fail with the kernel's name. The
- * shapes are small, because the simulator is slow. */
+ * results. If a kernel is not run, this program fails and prints its name. The shapes are small,
+ * because the simulator is slow. */
 #include "cuda.h"
 #include "cuda/host/wgmma.h"
 #include "gpu/images.h"
@@ -18,11 +18,11 @@
 
 #include <cmocka.h>
 
-/* These are the sizes of products. PADDED is a value for the order of elements, and means row-major
- * with gaps between the rows. */
+/* N and K are sizes of products. PADDED is a third value for the order of elements. It means
+ * row-major with gaps between the rows. */
 enum { N = 40, K = 160, PADDED = 2 };
-/* `columns` is the number of columns of D, and `depth` the number of columns of A. Only few tests
- * change them. */
+/* `columns` is the number of columns of D, and `depth` is the number of columns of A. Only a few
+ * tests change them. */
 static int64_t columns = N, depth = K;
 
 /* `device` is the name of the simulated GPU on which the functions below run kernels. */
@@ -55,7 +55,7 @@ static test_matrix operand(const char *name, int64_t rows, uint32_t order, rng *
     test_matrix_make(&t, shape, FILL_ORDINARY, r);
     uint8_t *codes = t.m.scales;
     for (uint64_t i = 0; shape.format.scale == BSMM_SCALE_E8M0 && i < t.scale_bytes; i++)
-        /* The e8m0 scales lie so close together that e4m3 can hold the products of elements and
+        /* These e8m0 scales are so similar that e4m3 can represent the products of elements and
          * scales. */
         codes[i] = (uint8_t)(126 + rng_below(r, 3));
     return t;
@@ -97,12 +97,12 @@ static double bound_of(const bsmm_matmul_desc *desc) {
     return -1;
 }
 
-/* PLAIN means a product without C. WITH_C means a product with C, which some kernels compute on
- * another code path. */
+/* PLAIN is a product without C. WITH_C is a product with C, for which some kernels take another
+ * code path. */
 enum { PLAIN, WITH_C };
 
-/* Multiplies by the named kernel and checks the result. If the kernel refuses the product, the
- * function does nothing and returns false. */
+/* Multiplies by the named kernel and checks the result. If the kernel refuses the product, only
+ * returns false. */
 static bool multiply(const char *kernel, const char *a, const char *b, int64_t m, uint32_t order,
                      uint32_t compute, int extra) {
     rng r = {(uint64_t)m + order};
@@ -163,8 +163,8 @@ static void bf16_packs(void **state) {
     multiply_all("cuda_sm90a_bf16");
 }
 
-/* Tests the packing kernels to f16. A fnuz format is packed to bf16 first, by kernels of its own.
- */
+/* Tests the kernels that pack to f16. Operands of an fnuz format are packed to bf16 first, by other
+ * kernels. */
 static void f16_packs(void **state) {
     static const char *const weights[] = {"mxfp4", "nvfp4", "mxfp8", "e4m3fnuz"};
     (void)state;
@@ -188,8 +188,8 @@ static void fp8_packs(void **state) {
     }
 }
 
-/* Tests operands whose block scales end where the allocation ends. The simulator stops a kernel
- * that reads past the end of the scales. */
+/* Tests operands whose block scales end where their allocation ends. If a kernel reads past the
+ * end, the simulator reports an error. */
 static void ends_of_scales(void **state) {
     static const struct {
         const char *kernel;
@@ -266,7 +266,8 @@ static void wide_products(void **state) {
     columns = N;
 }
 
-/* Tests products of three tiles of 256 x 192 results, one for each pair of the 6 SMs. */
+/* Tests products of three tiles of 256 x 192 results. The simulated device has 6 SMs, and each pair
+ * of SMs computes one tile. */
 static void pair_products(void **state) {
     static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"};
     (void)state;
@@ -277,7 +278,8 @@ static void pair_products(void **state) {
     columns = N;
 }
 
-/* Lists for each kind of wgmma kernel and each pair of element types a product that uses it. */
+/* Lists a product for each kind of wgmma kernel and each pair of element types that it
+ * multiplies. */
 static const struct {
     bsmm_wgmma_kind kind;
     uint32_t elems[2];
@@ -340,9 +342,9 @@ static void few_rows(void **state) {
     multiply_few_rows("sim:sm_100");
 }
 
-/* Tests a ring buffer of A that has only two slots and that several warpgroups share. With the six
- * SMs of the simulated device in this test, the product gets such a ring. The rows of A are not
- * divided into bands (runs of up to 64 rows), because the product has a C. */
+/* Tests a ring buffer of A that has only two slots and that several warpgroups share. This product
+ * gets such a buffer on the simulated device with six SMs. It has a C, so the kernel does not
+ * divide the rows of A into bands (runs of up to 64 rows). */
 static void small_ring(void **state) {
     (void)state;
     run_on("sim:sm_90a");
@@ -352,8 +354,8 @@ static void small_ring(void **state) {
 }
 
 /* Tests the mixed-input kernels, which have tiles of 96 and of 128 columns. With 70 rows the
- * library chooses 96 columns. With 128 rows it chooses 128 if the kernel exists, because the six
- * SMs of the simulated device then compute all tiles at once. */
+ * library chooses 96 columns. With 128 rows it chooses 128 columns if there is such a kernel,
+ * because the six SMs of the simulated device then compute all tiles at once. */
 static void mixed_products(void **state) {
     static const char *const weights[] = {"mxfp4", "nvfp4",   "mxfp6_e2m3",  "mxfp6_e3m2",
                                           "mxfp8", "fp8_row", "fp8_block128"};
@@ -372,7 +374,7 @@ static void mixed_products(void **state) {
     unsetenv("BSMM_TEST_MIXED");
 }
 
-/* Tests products whose rows of A are divided into bands, i.e. into runs of up to 64 rows. The last
+/* Tests products whose rows of A are divided into bands, i.e. runs of up to 64 rows. The last two
  * bands overlap, so the kernel refuses such a product with a C. */
 static void bands(void **state) {
     static const struct {
@@ -412,8 +414,7 @@ static bool was_launched(list_launched *list, const char *target, const char *en
     return false;
 }
 
-/* Counts the kernels (entries) of a PTX text, and prints the name of each one that was not
- * launched. */
+/* Counts the kernels (entries) of a PTX text. Prints the name of each one that was not launched. */
 static void check_text(const char *text, const char *target, list_launched *list, int counts[2]) {
     static const char directive[] = ".entry ";
     for (const char *at = text; (at = strstr(at, directive));) {
@@ -426,7 +427,7 @@ static void check_text(const char *text, const char *target, list_launched *list
     }
 }
 
-/* Tests that the previous tests have run every kernel of the library's PTX. */
+/* Tests that the tests above have run every kernel in the library's PTX. */
 static void every_entry_was_run(void **state) {
     (void)state;
     static const char *const codes[][2] = {{"compute_80", "sm_80"},
@@ -472,8 +473,8 @@ int main(void) {
         cmocka_unit_test(conversions),
         cmocka_unit_test(every_entry_was_run),
     };
-    /* Persistent kernels launch one thread block for each SM, so fewer SMs take less time.
-     * BSMM_SIM_REPORT prints the errors that the simulator finds. */
+    /* Persistent kernels launch one thread block for each SM, so the test is faster with few SMs.
+     * With BSMM_SIM_REPORT, the simulator prints the errors that it finds. */
     setenv("BSMM_SIM_MULTIPROCESSORS", "6", 1);
     setenv("BSMM_SIM_REPORT", "1", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,8 +39,8 @@ static void assert_near(double value, double expected, double relative) {
         fail_msg("%.9g is not within %g of %.9g", value, relative, expected);
 }
 
-/* Tests the peaks that follow from an instruction's cycles. Compares them with AMD's published
- * peaks of MI325X. */
+/* Tests peak rates that are computed from the cycles of an instruction. They must be the peak rates
+ * that AMD published for MI325X. */
 static void test_cycle_formula(void **state) {
     (void)state;
     assert_near(BSMM_CYCLE_PEAK(32, 32, 8, 1216, 2100, 32), 1307.4e12, 5e-5);
@@ -48,8 +48,8 @@ static void test_cycle_formula(void **state) {
     assert_near(mi325x->info.f32, 163.4e12, 5e-4);
     assert_near(mi325x->info.f16, 1307.4e12, 5e-5);
     assert_near(mi325x->info.f8, 2614.9e12, 5e-5);
-    /* The 16 x 16 x 16 and 16 x 16 x 32 instructions take 16 cycles each. The formula therefore
-     * gives the peaks for f16 and for f8. */
+    /* These two instructions take 16 cycles each. The first gives the peak rate for f16 and the
+     * second that for f8. */
     assert_near(BSMM_CYCLE_PEAK(16, 16, 16, 1216, 2100, 16), mi325x->info.f16, 1e-12);
     assert_near(BSMM_CYCLE_PEAK(16, 16, 32, 1216, 2100, 16), mi325x->info.f8, 1e-12);
 }
@@ -65,8 +65,9 @@ static void test_cdna4_peaks(void **state) {
     assert_near(mi355x->info.f4, 10.0e15, 1e-2);
 }
 
-/* Tests the shortest times in us that AMD published for the six products of the FP8 groupwise
- * challenge on MI300X. Memory bandwidth limits the two products with K = 256. */
+/* Tests the shortest possible times of the six products of AMD's FP8 groupwise challenge on MI300X.
+ * They must be the times in us that AMD published. Memory bandwidth limits the two products with K
+ * = 256. */
 static void test_challenge_times(void **state) {
     (void)state;
     static const struct {
@@ -144,7 +145,7 @@ static void test_units(void **state) {
     }
 }
 
-/* Tests that every pair of presets has an estimate on every device. The estimate must never
+/* Tests every pair of presets on every device. There must be an estimate, and it must never
  * decrease if M, N or K grows. */
 static void test_every_device_and_preset(void **state) {
     (void)state;
@@ -176,8 +177,7 @@ static void test_known_devices(void **state) {
     assert_int_equal(bsmm_device_at(1000, &info), BSMM_E_NOT_FOUND);
 }
 
-/* Tests that the speed-of-light estimate counts each byte of the operands, scales and result once.
- */
+/* Tests that the estimate counts each byte of the operands, the scales and the result once. */
 static void test_bytes_count_once(void **state) {
     (void)state;
     bsmm_matrix a = matrix_of("mxfp4", 64, 128), b = matrix_of("bf16", 32, 128);

@@ -50,7 +50,8 @@ static float quantize_product(fixture *f, const char *kernel, const char *recipe
 static void check_kernel(fixture *f, const char *kernel, const char *recipe) {
     bool two_levels = f->stored.m.format.scale == BSMM_SCALE_E4M3;
     float global = quantize_product(f, kernel, recipe);
-    /* The second-level scale must not be 1, because a kernel that ignored it would then pass. */
+    /* The second-level scale must not be 1, because a kernel that ignores it would then pass the
+     * test. */
     if (two_levels) assert_true(global != 1);
     poison(&f->stored);
     f->stored.m.global_scale = two_levels ? &global : NULL;
@@ -65,7 +66,7 @@ static void check_kernel(fixture *f, const char *kernel, const char *recipe) {
                         test_matrix_value(&f->quantized, i, j));
 }
 
-/* Multiplies a matrix of format `a` by an mxfp4 matrix. Checks every kernel that stores D in the
+/* Multiplies a matrix of format `a` by an mxfp4 matrix. Checks every kernel that can store D in the
  * format of `d`, and returns the number of these kernels. */
 static int check_product(const char *a, bsmm_matrix d, const char *recipe, float alpha, rng *r) {
     fixture f = {.alpha = alpha};
@@ -117,8 +118,8 @@ static void test_named_recipes(void **state) {
     check_preset(describe(format_named("fp8_group128"), M, N), "deepgemm", &r);
 }
 
-/* Tests results near fp32's smallest numbers. The reciprocal of the second-level scale overflows.
- */
+/* Tests results near the smallest numbers of fp32. The reciprocal of the second-level scale
+ * overflows. */
 static void test_least_results(void **state) {
     (void)state;
     rng r = {23};

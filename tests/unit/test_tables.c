@@ -1,5 +1,5 @@
-/* Tests the tables of formats and layouts. The test compares their numbers with the OCP
- * specifications and with the codecs. It also checks how codes are packed into bytes. */
+/* Tests the tables of formats and layouts. The numbers in them must be those of the OCP
+ * specifications and must agree with the codecs. Also tests how codes are packed into bytes. */
 #include "operand.h"
 
 #include <math.h>
@@ -48,8 +48,8 @@ static void test_elements_have_the_standards_figures(void **state) {
     assert_int_equal(bsmm_elem_at(BSMM_COUNT(known), &info), BSMM_E_NOT_FOUND);
 }
 
-/* Compares the largest value, the smallest normal value and the smallest value of each codec with
- * the table. */
+/* Tests that the codec of each element format gives the largest value, the smallest normal value
+ * and the smallest value in the table. */
 static void test_elements_agree_with_their_codec(void **state) {
     (void)state;
     for (uint32_t elem = BSMM_ELEM_F16; elem < BSMM_ELEM_COUNT; elem++) {
@@ -72,8 +72,8 @@ static bool survives(uint32_t through, double value) {
     return isnan(value) ? isnan(back) : back == value;
 }
 
-/* Derives the properties of an element format, such as "small integer" or "exact in bf16", from
- * all of its codes. */
+/* Finds the properties of an element format, such as "small integer" or "exact in bf16", by looking
+ * at all of its codes. */
 static bsmm_elem_traits traits_by_codes(uint32_t elem) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     bsmm_elem_traits t = {.in_matrices = bsmm_elem_decode(elem, 1u << (info->bits - 1)) <= 0 ||
@@ -198,8 +198,8 @@ static void test_packing_order(void **state) {
         assert_int_equal(word >> 6 * i & 0x3f, 0x30 + i);
 }
 
-/* Stores random codes at random positions and compares the packed bytes with an array that has one
- * code per byte. */
+/* Stores random codes at random positions. Compares the packed bytes with an array that has one
+ * code in each byte. */
 static void test_packing_changes_no_neighbour(void **state) {
     (void)state;
     enum { COUNT = 96, STORES = 20000 };
@@ -226,7 +226,8 @@ static void test_packing_changes_no_neighbour(void **state) {
     }
 }
 
-/* Tests the largest size of a matrix, INT64_MAX bytes. A matrix with one more column is refused. */
+/* Tests the largest size of a matrix, INT64_MAX bytes. A matrix with one more column must be
+ * refused. */
 static void test_largest_size(void **state) {
     (void)state;
     bsmm_matrix m = {.struct_size = sizeof m,
@@ -241,8 +242,8 @@ static void test_largest_size(void **state) {
     assert_int_equal(bsmm_data_bytes(&m, &bytes), BSMM_E_INVALID);
 }
 
-/* Checks that a layout, described as digits of the scale's row and column, gives each scale of a
- * tile a different number. */
+/* Checks the description of a layout by digits of a scale's row and column. It must give each scale
+ * of a tile a different number. */
 static void check_digits(const bsmm_layout_info *layout) {
     uint32_t extents[2] = {1, 1}, tile = layout->tile_rows * layout->tile_cols, at = 0;
     uint8_t *seen = calloc(tile, 1);
@@ -355,7 +356,7 @@ static void test_status_names(void **state) {
     assert_int_equal(bsmm_version(), BSMM_VERSION);
     snprintf(text, sizeof text, "%d.%d.%d", BSMM_VERSION / 10000, BSMM_VERSION / 100 % 100,
              BSMM_VERSION % 100);
-    /* The text must be the version of the CMake project. */
+    /* The library's version must be that of the CMake project. */
     assert_string_equal(text, BSMM_PROJECT_VERSION);
 }
 

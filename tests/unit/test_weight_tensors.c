@@ -1,4 +1,4 @@
-/* Tests the function that tells from which tensors of a file a weight is read. */
+/* Tests the function that returns the tensors of a file in which a weight is stored. */
 #include "bsmm.h"
 
 #include <setjmp.h>

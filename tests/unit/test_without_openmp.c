@@ -1,6 +1,6 @@
 /* Tests the library without OpenMP. This program has its own copy of src/base/threads.c, which is
- * compiled without OpenMP. Without a pool the calling thread must do all work. With a pool, the
- * pool's tasks must do it. */
+ * compiled without OpenMP. The calling thread must then do all work, unless there is a pool whose
+ * tasks do it. */
 #include "pools.h"
 #include "product.h"
 

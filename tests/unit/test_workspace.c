@@ -1,5 +1,5 @@
-/* Tests that a run writes nothing outside its workspace. A product must be refused if no memory
- * could hold its workspace. */
+/* Tests that a run writes nothing outside of its workspace. A product whose workspace is larger
+ * than any memory must be refused. */
 #include "operand.h"
 
 #include <setjmp.h>
