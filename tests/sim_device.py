@@ -53,5 +53,5 @@ def pointers_to(args):
 
 
 def three(sizes):
-    """Returns up to three sizes of a grid or a block as three."""
+    """Returns a grid or block size of up to three numbers as three numbers. The missing ones are 1."""
     return tuple(sizes) + (1,) * (3 - len(sizes))

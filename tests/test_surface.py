@@ -9,8 +9,8 @@ from pathlib import Path
 
 SURFACE = Path(sys.argv[1]) / "bench" / "surface.py"
 MACHINE = {"machine": "a device", "copy": 4e12, "fp8": 1.5e15, "bf16": 8e14}
-# This program takes the place of the benchmark program bsmm_surface. It prints the machine, then a
-# result for each shape that it reads.
+# PROGRAM takes the place of the benchmark program bsmm_surface. It prints a line for the machine,
+# then a made-up result for each shape that it reads.
 PROGRAM = """#!/usr/bin/env python3
 import json, sys
 print(json.dumps(%r), flush=True)
@@ -44,7 +44,8 @@ def test_program_on_host():
     assert (done.returncode, done.stderr) == (2, "no cell: mxfp4 nothing bf16 3 48 64\n"), done
     machine, row = map(json.loads, done.stdout.splitlines())
     assert machine["host"] is True
-    # The bytes of A and B are codes of 4 bits and a scale for each 32 codes; D has 2 bytes a result.
+    # A and B consist of 4-bit codes and one scale byte for each 32 codes. D has 2 bytes for each
+    # result.
     assert row["bytes"] == (3 + 48) * (32 + 2) + 3 * 48 * 2, row
     assert not row["why"] and 0 < row["burst"] <= row["steady"] and row["unit_rate"] > 0 and row["read"] > 0, row
     done = subprocess.run([sys.argv[2], "nothing:0"], input="", capture_output=True, text=True)
@@ -58,8 +59,9 @@ def test_cells_on_host():
 
 
 def test_report_on_host(folder):
-    """The ceilings are the best of all cells. The first cell is limited by memory, the second by the
-    unit. The peer is bf16 for few rows and sgemm for more."""
+    """Tests the floors. The peak rates in them are the best of all cells. Memory limits the first
+    cell, and the arithmetic unit limits the second one. The other library is bf16 for few rows
+    and sgemm for more."""
     row = {"kernel": "k", "why": "", "steady": 1, "unit": "u", "packed_bytes": 0}
     rows = (
         {"cell": "bf16 mxfp4 bf16 1 512 512", "bytes": 95000, "burst": 15e-6, "bf16_burst": 30e-6, "sgemm": 5e-6,
@@ -70,7 +72,7 @@ def test_report_on_host(folder):
     results = folder / "host"
     results.write_text("\n".join(map(json.dumps, ({"machine": "m", "host": True}, *(row | r for r in rows)))))
     text = surface("report", results)
-    # Only bench/surface.py writes the commit. The program and `bsmm bench --surface` print no commit.
+    # Only bench/surface.py adds the commit to a result, and these results come from other programs.
     assert text.startswith("2 cells on m, commit unknown"), text
     assert "| 1 to 16 | 1 | 1.50 | 1.6 | 1.5 | 2.5 | 0 |" in text, text
     assert "| 17 to 512 | 1 | 1.98 | 1.4 | 2.0 | 2.2 | 1 |" in text, text
@@ -92,8 +94,8 @@ def test_run_goes_on(folder):
 
 def test_report(results):
     text = surface("report", results)
-    # Each made-up result moves 4 MB, which take 1 us at 4 TB/s. The launch adds 3 us, so the least
-    # possible time is 4 us, half of the measured 8 us.
+    # Each made-up result moves 4 MB, which takes 1 us at 4 TB/s. With 3 us for the launch, the
+    # least possible time is 4 us, half of the measured 8 us.
     assert "| 1 to 64 | 2 | 2.00 | 1.45 | 2.0 | 2.2 | 2 |" in text, text
     assert "| mxfp4 x mxfp4 | 1024 | 512 | 512 | k | 8.0 | 9.0 | 4.0 | 2.00 | 2.00 |" in text, text
 

@@ -12,8 +12,8 @@ from pathlib import Path
 ROOT = Path(sys.argv[1])
 CHECK, HEADER, STORED = ROOT / "tools/check-abi.py", ROOT / "include/bsmm.h", ROOT / "tests/abi/abi.txt"
 
-# Each row is (description of the change, text of the header without comments, its replacement, text
-# that the message must contain).
+# Each row is (description of the change, text to replace in the header without comments, new text,
+# text that the error message must contain).
 BREAKING = [
     ("another value", "BSMM_ELEM_E2M1 = 10", "BSMM_ELEM_E2M1 = 12", "BSMM_ELEM_E2M1 = 10"),
     ("an enumerator that is gone", "BSMM_E_RANGE = 7,\n", "", "BSMM_E_RANGE"),
@@ -38,8 +38,8 @@ ADDING = [
 
 
 def declarations():
-    """Returns the text of bsmm.h without comments and indentation, so that their wording does not
-    matter here."""
+    """Returns the text of bsmm.h without comments and indentation. The replaced texts of this test
+    thus do not depend on them."""
     text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.DOTALL)
     return "\n".join(filter(None, (" ".join(line.split()) for line in text.splitlines()))) + "\n"
 

@@ -15,8 +15,8 @@ CHECK, EXPORTS_CHECK = ROOT / "tools/check-abidiff.py", ROOT / "tools/check-expo
 HEADER, EXPORTS = ROOT / "include/bsmm.h", ROOT / "cmake/exports.map"
 LAST = "BSMM_API void bsmm_writer_abort(bsmm_writer *writer);\n"
 
-# Each row is (description of the change, its edits of the header, its edits of the exports, text
-# that the message must contain). An edit is (text, its replacement).
+# Each row is (description of the change, edits of the header, edits of the list of exported
+# symbols, text that the error message must contain). An edit is (text to replace, new text).
 BREAKING = [
     ("a function that is gone", [(LAST, "")], [("bsmm_writer_abort;\n", "")], "bsmm_writer_abort"),
     ("a function with another parameter",
@@ -40,8 +40,8 @@ ADDING = [
 
 
 def changed(path, edits, target):
-    """Writes the edited file. Comments and indentation are left out, so that their wording does not
-    matter here."""
+    """Writes the edited file without comments and indentation. The edits thus do not depend on
+    them."""
     text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
     text = "\n".join(filter(None, (" ".join(line.split()) for line in text.splitlines()))) + "\n"
     for old, new in edits:
@@ -59,7 +59,7 @@ def check(folder, header_edits, export_edits):
 
 
 def check_exports(folder):
-    """Tests that a function that the header declares and the library lacks is named."""
+    """Tests that the tool names a function which the header declares but the library lacks."""
     header = changed(HEADER, [(LAST, LAST + LAST.replace("_abort", "_more"))], Path(folder, "bsmm.h"))
     result = subprocess.run(["bash", EXPORTS_CHECK, header, LIBRARY], capture_output=True, text=True)
     assert result.returncode == 1 and "< bsmm_writer_more" in result.stdout, result

@@ -7,7 +7,8 @@ from pathlib import Path
 
 
 def place(lines, where, path):
-    """Returns the index of the line above which a section is inserted."""
+    """Returns the index of the line before which a section is inserted. `where` describes the
+    place, as in "between X and Y"."""
     if between := re.fullmatch(r"between (.+) and (.+)", where):
         first = next(i for i, line in enumerate(lines) if between[1] in line)
         return next(i for i in range(first + 1, len(lines)) if between[2] in lines[i])

@@ -74,7 +74,8 @@ def layouts(data):
 
 
 def block(values):
-    """Returns the byte of a block's scale, 2^(ceil(log2 amax)), and the block's codes."""
+    """Returns the byte of a block's scale, which is 2^(ceil(log2 amax)), and the codes of the
+    block's elements."""
     mantissa, exponent = math.frexp(max(map(abs, values)))
     power = exponent - (mantissa == 0.5)
     return power + 127, [encode(value / 2.0 ** power) for value in values]

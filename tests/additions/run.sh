@@ -39,8 +39,8 @@ cp -r "$tree" "$work/plain"
 python3 "$here/add.py" "$tree" "$here"/*.add
 python3 "$here/golden.py" "$tree"
 
-# The option -O1 is set, because the vector code needs some optimisation. Higher levels would only
-# take longer, and compiling takes most of the test's time.
+# The option -O1 is set, because the vector code is too slow without optimization. Higher levels
+# take longer to compile, and compiling takes most of the test's time.
 cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1" -DBSMM_CUDA=OFF \
     -DBSMM_CLI=OFF -DBSMM_INSTALL=OFF >"$work/output" || { cat "$work/output"; exit 1; }
 tests=(test_tables test_registry test_matmul test_recipes_golden test_golden_elements test_golden_layouts
@@ -51,7 +51,8 @@ export OMP_WAIT_POLICY=passive
 for test in "${tests[@]}"; do
     [ "$test" = test_matmul ] || run "$build/tests/$test"
 done
-# Runs the products with an added format, by every kernel on every device.
+# These variables make the tests run products with the added formats, by every kernel on every
+# device.
 export BSMM_TEST_FORMATS="e1m2 fake_mx4" BSMM_TEST_VERBOSE=1
 for filter in all_pairs_of_formats every_element_and_scale scale_layouts_of_few_rows; do
     run env BSMM_TEST_FILTER="test_$filter" "$build/tests/test_matmul"
@@ -60,10 +61,10 @@ for filter in all_pairs_of_formats every_element_and_scale scale_layouts_of_few_
 done
 unset BSMM_TEST_FORMATS BSMM_TEST_VERBOSE
 
-# Then single parts of an addition are removed, and a check must find each missing part.
+# From here on, the script removes single parts of an addition. A check must find each missing part.
 
-# usage: half NAME.add WITHOUT (makes an overlay folder with all sections of the addition except
-# those for files that match WITHOUT)
+# usage: half NAME.add WITHOUT. Makes an overlay folder with all sections of the addition except
+# those for files that match WITHOUT.
 half() {
     rm -rf "$work/half"
     cp -r "$work/plain" "$work/half"
@@ -73,8 +74,8 @@ half() {
 object() { # usage: object SOURCE   (compiles a source of the overlay)
     python3 "$here/object.py" "$build" "$1" "$work/half" "$work/half.o"
 }
-# usage: relink TEST SOURCE... (links a test with the overlay's versions of these sources instead of
-# the build's objects, and without the objects that $missing names)
+# usage: relink TEST SOURCE... Links a test with the overlay's versions of these sources in place of
+# the build's objects, and without the objects that $missing names.
 missing=
 relink() {
     local test=$1 source objects=
@@ -90,7 +91,8 @@ relink() {
     (cd "$build" && eval "$(ninja -t commands "$test" | tail -n 1 |
         sed "s|[^ ]*libbsmm\.a|$objects $work/libhalf.a|; s|-o tests/$test|-o $work/$test|")")
 }
-# usage: broken_test TEXT TEST SOURCE...   (the test must link, fail and print TEXT)
+# usage: broken_test TEXT TEST SOURCE... Links the test as relink does. The test must then fail and
+# print TEXT.
 broken_test() {
     local text=$1 test=$2
     shift

@@ -58,7 +58,8 @@ def check_compressed(folder, source):
 
 
 def check_alone(path):
-    """Checks that weights which an engine fuses have different global scales."""
+    """Checks that weights which an engine fuses have different global scales. The command does not
+    share scales in a single file."""
     got = tensors_of(path)
     names = [f"model.layers.0.self_attn.{name}_proj.weight_global_scale" for name in "qkv"]
     assert len({got[name][2] for name in names}) == 3, names
@@ -70,8 +71,8 @@ def check_method(folder, method):
 
 
 def check_scheme(folder, name, strategy, scale):
-    """Checks that one scheme quantizes the weights of all layers, and no inputs. `scale` is the dtype
-    and shape of up_proj's scale."""
+    """Checks that one scheme quantizes the weights of all layers and none of the inputs. `scale` is
+    the expected (dtype, shape) of up_proj's scale."""
     quantization = config_of(folder)["quantization_config"]
     (group,) = quantization["config_groups"].values()
     assert quantization["format"] == group["format"] == str(name) and group["targets"] == ["Linear"], quantization
@@ -82,8 +83,8 @@ def check_scheme(folder, name, strategy, scale):
 
 
 def check_shared(folder, source):
-    """Checks fp8_tensor. Fused weights share the scale (largest magnitude / 448 in fp32), and their codes are
-    the values divided by this scale, rounded."""
+    """Checks fp8_tensor. Fused weights must have the same scale, the largest magnitude of all of
+    them / 448 in fp32. Their codes must be the values divided by this scale, rounded."""
     got, before = read(folder), tensors_of(source / "model.safetensors")
     values = lambda name: model_values.plain(before[name][0], before[name][2])
     for layer in range(2):
@@ -126,8 +127,9 @@ def check_groups(folder, name, *groups):
 
 
 def check_magnitudes(path, out):
-    """Writes invented largest magnitudes of all layers' inputs. q_proj, k_proj and v_proj differ, although they share
-    their input, so that the largest must be taken."""
+    """Writes a file with an invented largest magnitude for the input of each layer. q_proj, k_proj
+    and v_proj have the same input but get different numbers, of which bsmm must take the
+    largest."""
     layers = [n.removesuffix(".weight") for n in tensors_of(path) if "_proj" in n]
     pathlib.Path(out).write_text(json.dumps({n: 1.7 + 0.3 * i for i, n in enumerate(layers)}))
 
@@ -199,7 +201,8 @@ def check_plain(folder, source):
 
 
 def check_poison(path):
-    """Writes a NaN into the k_proj of layer 0 of a model. The function checks nothing."""
+    """Writes a NaN into the weight k_proj of layer 0 of a model. This is a preparation and checks
+    nothing."""
     data = bytearray(path.read_bytes())
     size = struct.unpack("<Q", data[:8])[0]
     begin = json.loads(data[8:8 + size])["model.layers.0.self_attn.k_proj.weight"]["data_offsets"][0]

@@ -7,14 +7,14 @@ import sys
 
 from model_values import Gguf
 
-# general.name and general.size_label are texts for people. add_sep_token says whether a separator is added,
-# but this tokenizer has no separator.
+# These entries may differ. general.name and general.size_label are texts for people. add_sep_token
+# says whether a separator is added, but this tokenizer has none.
 OTHERS = {"general.name", "general.size_label", "tokenizer.ggml.add_sep_token"}
 
 
 def is_near(one, other):
-    """Tells whether two arrays of RoPE factors are nearly equal. torch computes the factors of
-    THEIRS in f32."""
+    """Tells whether two arrays of RoPE factors are nearly equal. llama.cpp's converter computes
+    them in f32 with torch, so they need not be identical."""
     pairs = zip(*(struct.unpack(f"<{len(part) // 4}f", part) for part in (one, other)))
     return len(one) == len(other) and all(abs(a - b) <= 1e-6 * abs(a) for a, b in pairs)
 

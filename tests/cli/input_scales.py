@@ -88,7 +88,7 @@ def check_scale(path, name, value):
 
 
 def check_inputs(path):
-    """Checks that ModelOpt's configuration says of every layer that its input is quantized."""
+    """Checks that ModelOpt's configuration says for every layer that its input is quantized."""
     quantization = json.loads((path / "config.json").read_text())["quantization_config"]
     assert [n for n in read(path) if n.endswith("input_scale")]
     assert quantization["quant_algo"] == "NVFP4", quantization

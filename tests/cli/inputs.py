@@ -42,7 +42,7 @@ def safetensors(path, tensors):
 
 
 def mxfp4(name, rows, scales):
-    """Returns a weight as compressed-tensors stores it. Every row has the same scales."""
+    """Returns a weight as compressed-tensors stores it. Every row has the scales `scales`."""
     codes = bytes(i * 41 % 256 for i in range(rows * len(scales) * 16))
     return {name + ".weight_packed": ("U8", [rows, len(scales) * 16], codes),
             name + ".weight_scale": ("U8", [rows, len(scales)], bytes(scales) * rows)}

@@ -1,5 +1,5 @@
 # Test scripts of the command ($BSMM) that check many cases source this file. It makes a temporary
-# folder and changes into it. A failed case does not end the script; `exit $failed` does at its end.
+# folder and changes into it. A failed case sets $failed, and the script ends with `exit $failed`.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 bsmm=$(realpath "$BSMM")
@@ -11,7 +11,8 @@ fail() {
     echo "FAIL: $*"
     failed=1
 }
-# Expects that a command ends with a status and that its message contains a text.
+# usage: refuses STATUS TEXT ARGUMENT... Expects that the command ends with this status and that its
+# message contains the text.
 refuses() {
     local status=$1 text=$2 message
     shift 2

@@ -55,7 +55,7 @@ def scaled(shape, elements, most, scales):
 
 
 def stored(path):
-    """Returns name -> (dtype, shape, bytes), and the metadata."""
+    """Reads a safetensors file. Returns a map of names to (dtype, shape, bytes), and the metadata."""
     data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8 : 8 + size])
@@ -65,7 +65,7 @@ def stored(path):
 
 
 def scales_of(tensors, base):
-    """Returns the scales of the blocks of a weight, times its global scale."""
+    """Returns the block scales of a weight, multiplied by its global scale."""
     dtype, _, codes = tensors[f"{base}.weight_scale"]
     if dtype == "F8_E4M3":
         scales = [e4m3(code) for code in codes]
@@ -180,7 +180,7 @@ def gguf_tensor(dtype, shape, data):
 
 
 def model_values(path):
-    """Returns name -> Tensor for a file, or for a folder with safetensors."""
+    """Returns a map of names to Tensor for a file, or for a folder with safetensors files."""
     path = pathlib.Path(path)
     if path.suffix == ".gguf":
         return Gguf(path).values()

@@ -13,8 +13,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def plotted(root):
-    """Returns the curves of the left panel: name -> (points of paths, corners of filled shapes),
-    in pixels. The first path and the first shape of a curve are its sample in the legend."""
+    """Reads the curves of the left panel. Returns a map of names to (points of paths, corners of
+    filled shapes), in pixels. The first path and the first shape of a curve are its sample in
+    the legend."""
     curves = {}
     for group in root.iter(f"{SVG}g"):
         name = group.find(f"{SVG}title")
@@ -32,7 +33,7 @@ def points(text):
 
 
 def check_titles(root, where):
-    # The test may run past midnight, so yesterday's date is accepted too.
+    # Yesterday's date is accepted too, because the test may run past midnight.
     days = [datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=d) for d in (0, 1)]
     texts = [t.text for t in root.iter(f"{SVG}text")]
     assert any(f"{where}{day:%Y-%m-%d}" in texts for day in days), (where, texts)
@@ -40,7 +41,7 @@ def check_titles(root, where):
 
 
 def check_ceiling(curves):
-    """The ceiling that all shapes share must be one level line over the whole panel."""
+    """Checks that a ceiling of all shapes is drawn as one horizontal line across the whole panel."""
     names = [name for name in curves if name.startswith("ceiling: ")]
     assert len(names) == 1, list(curves)
     line = points(" ".join(curves[names[0]][0]))[2:]  # without the sample in the legend

@@ -1,8 +1,8 @@
 # Bash sources this file before every command of a transcript.
 set -o pipefail
 
-# Prints the keys of each kind of JSON object on standard input. It fails on a line that is not one
-# object.
+# Prints the keys of the JSON objects on standard input, once for each kind of object. Fails if a
+# line is not one object.
 keys() {
     python3 -c '
 import json, sys
@@ -24,7 +24,7 @@ for line in sys.stdin:
     print(*(json.loads(line)[key] for key in sys.argv[1:]))' "$@"
 }
 
-# Prints the completions that the tab key offers after a line.
+# Prints the words that the shell offers when the user presses the tab key after a line.
 complete_line() {
     source "$BSMM_ROOT/completions/bsmm.bash"
     COMP_LINE=$1 COMP_POINT=${#1} COMPREPLY=()

@@ -7,8 +7,9 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 fail() { echo "FAILED: $*"; exit 1; }
 
-# Fails unless bench said in file $1 that it cannot load cuBLASLt, which is optional. The emulated
-# GPU always has one, which $BSMM_BENCH_CUBLASLT names, so there this function always fails.
+# usage: lacks_cublaslt FILE. Succeeds if bench has written to FILE that it cannot load cuBLASLt,
+# which is optional. On the emulated GPU this is an error, because $BSMM_BENCH_CUBLASLT names a
+# library there.
 lacks_cublaslt() {
     [ -z "${BSMM_BENCH_CUBLASLT:-}" ] && grep -qF -- "--peer: " "$1" || fail "with cuBLASLt: $(cat "$1")"
     echo "no peer: no cuBLASLt here"

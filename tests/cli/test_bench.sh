@@ -25,7 +25,8 @@ contains() {
     [[ $1 == *"$2"* ]] || fail "'$2' is not in: $1"
 }
 
-# --surface prints a line for the machine and a line for each product of a file or of standard input.
+# With --surface, bench prints a line that describes the machine and then a line for each product.
+# It reads the products from a file or from standard input.
 cells=$err_file.cells
 printf 'bf16 mxfp4 bf16 1 64 64\ne4m3/f32/1x0 fp8_block128 bf16 3 128 128\n' >"$cells"
 for file in "$cells" -; do
@@ -50,7 +51,8 @@ rm "$cells"
 
 small="-M 64 -N 64 -K 128 --repeats 1 --threads 1"
 
-# The JSON output is one object in each line, with exactly the documented keys.
+# With --json, bench prints one object in each line. The objects must have exactly the documented
+# keys.
 expect 0 --format mxfp4 $small --json
 keys=$(python3 -c '
 import json, sys
@@ -85,11 +87,11 @@ done
 expect 2 --format mxfp4 --quantize --check
 contains "$err" "--check: is for products, not for conversions"
 
-# Loading a peer library takes long, so only the tests about peers load one.
+# Loading another library for comparison takes long. Only the tests of these libraries load one.
 export BSMM_BENCH_OPENBLAS= BSMM_BENCH_ONEDNN=
 
 # bench accepts and validates every named format and pairs of formats. It also accepts the options
-# of Triton's tutorial, which sweep K.
+# of Triton's tutorial, which vary K.
 for format in nvfp4 mxfp8 mxfp6 fp8_groupwise bf16:nvfp4 f32; do
     expect 0 --format $format -M 33 -N 40 -K 200 --repeats 1 --threads 1 --json
 done
@@ -99,8 +101,8 @@ contains "$out" '"k":192'
 expect 0 --kernel ref $small --json
 contains "$out" '"kernel":"ref"'
 
-# All rows of a run have the same ceiling. A busy machine marks rows as disturbed, but makes no
-# share of the ceiling exceed 1.
+# All rows of a run have the same ceiling. A busy machine may mark rows as disturbed, but the
+# measured rate is never above the ceiling.
 expect 0 --k-range 128 384 --k-step 128 -M 64 -N 64 --repeats 2 --threads 1 --json
 python3 -c 'import json, sys
 rows = [json.loads(line) for line in sys.argv[1].splitlines()]
@@ -112,8 +114,8 @@ expect 0 --m-range 1 7 --k-range 64 128 --k-step 64 -N 32 --repeats 1 --json
 print([(row["m"], row["k"]) for row in map(json.loads, sys.argv[1].splitlines())])' "$out")" = \
     "[(1, 64), (1, 128), (2, 64), (2, 128), (4, 64), (4, 128)]" ] || fail "ranges of M and K: $out"
 
-# bench packs B before the measurement if the kernel can use a packed B, unless --no-pack-b is given.
-# With --cold it reads B from memory in each run.
+# If the kernel can use a packed B, bench packs B before the measurement, unless --no-pack-b is
+# given. With --cold, each run reads B from memory.
 expect 0 $small --no-pack-b --json
 contains "$out" '"b_packed":false,"pack_b_seconds":null'
 expect 0 --kernel cpu_f32 $small --cold --json
@@ -138,7 +140,7 @@ files = {"openblas": ["libopenblas.so.0"], "onednn_bf16": ["libdnnl.so.3", "libd
 for peer in files:
     assert (row["peers"].get(peer, 0) > 0) == bool(is_there(files[peer])), (peer, row)' "$out" || fail "the peers in $out"
 
-# Without peers, bench says so and measures the rest.
+# If the libraries to compare with are missing, bench says so and measures the rest.
 BSMM_BENCH_OPENBLAS=/nonexistent/libopenblas.so
 expect 0 $small --json
 contains "$out" '"peers":{}'
@@ -147,10 +149,10 @@ contains "$out" "peer openblas: none (/nonexistent/libopenblas.so cannot be load
 contains "$out" "peer onednn_bf16: none (BSMM_BENCH_ONEDNN is empty)"
 BSMM_BENCH_OPENBLAS=
 
-# The times of a simulated GPU come from a model. The output marks such times, and they are the same
-# in every run. In each row below, `place` is the kind of place where waves wait: a source line if
-# the kernels have line tables, else an instruction. `product` is a part of the names of the kernels
-# that multiply; if `product` is empty, all kernels multiply.
+# The times of a simulated GPU come from a model. The output says so, and the times are the same in
+# every run. In each row below, `place` says how the output names the places where waves wait: by a
+# source line if the kernels have line tables, else by an instruction. `product` is a part of the
+# names of the kernels that multiply; if it is empty, all kernels multiply.
 while read -r device format place product; do
     "$BSMM" devices | grep -q "^$device " || continue
     explained=$("$BSMM" explain --device "$device" --format "$format" -M 64 -N 64 -K 128 2>&1)
@@ -160,7 +162,7 @@ while read -r device format place product; do
     contains "$out" '"modelled":true'
     contains "$out" '"counters":null'
     first=$(grep -o '"seconds":[^,]*' <<<"$out")
-    # A product of 64 x 64 tiles keeps at most a few matrix units busy, and shares lie from 0 to 1.
+    # A product of 64 x 64 tiles keeps few matrix units busy. All fractions must be from 0 to 1.
     expect 0 $model --json --counters
     contains "$out" "$first"
     python3 -c 'import json, sys
@@ -184,8 +186,8 @@ assert abs(sum(c["seconds"] for c in row["counters"]) / row["seconds"] - 1) < 1e
     expect 0 $model --sampled
     contains "$out" "model"
     expect 0 $model --counters
-    # After the table of products come a table of launches and a table of lines. The size of the product,
-    # the launch and the line begin each row.
+    # With --counters, a table of launches and a table of source lines follow the table of products.
+    # Each row begins with the size of the product and the number of the launch or line.
     python3 -c 'import json, sys
 launches = json.loads(sys.argv[1])["counters"]
 tables = [table.splitlines()[1:] for table in sys.argv[2].split("\n\n")[-2:]]
@@ -231,12 +233,12 @@ for name in ("from", "to", "amax"):
     assert not row[begin].isspace() and row[begin - 1].isspace(), (name, heads, row)' "$out" ||
     fail "alignment: $out"
 
-# A table of products begins with the machine and the form of B.
+# The output of a table of products begins with the machine and the storage form of B.
 expect 0 --format mxfp4 $small
 contains "${out%%$'\n'*}" ", 1 threads"
 contains "$out" $'\nB: packed ahead where the kernel packs it, '
 
-# bench accepts the option names of Triton's tutorial, but its help lists only one spelling.
+# bench accepts the option names of Triton's tutorial, although the help lists only bsmm's names.
 expect 0 --help
 contains "$out" "--k-range"
 for hidden in "--bench" "--K_range" "--K_step"; do
@@ -282,9 +284,9 @@ expect 2 --device tpu $small
 expect 2 -K many
 expect 2 --no-such-option
 
-# --challenge measures a product with the formats and layouts of the FP8 groupwise challenge, and
-# refuses options that contradict them. The last JSON object has the geometric mean of the times. With
-# one shape, the mean is the time of this shape.
+# --challenge measures a product with the formats and layouts of AMD's FP8 groupwise challenge, and
+# refuses options that contradict them. The last JSON object has the geometric mean of the times,
+# which for one shape is the time of this shape.
 expect 0 --challenge -M 128 -N 256 -K 384 --repeats 1 --threads 1 --json
 python3 -c '
 import json, sys
@@ -295,15 +297,15 @@ assert row["published_seconds"] is None and 0 < row["max_error"] < 5e-3, row
 assert abs(row["share"] * row["seconds"] - row["light_seconds"]) < 1e-6 * row["light_seconds"], row
 assert mean["shapes"] == 1 and abs(mean["mean_seconds"] / row["seconds"] - 1) < 1e-9, mean
 assert abs(mean["mean_share"] - row["share"]) < 1e-9, mean' "$out" || fail "bad challenge: $out"
-# A shape of the challenge has a time that others have published. With AddressSanitizer this product
-# would take 7 s.
+# bench prints the times that others have published for a shape of the challenge. With
+# AddressSanitizer this product would take 7 s, so it is skipped.
 if ! ldd "$BSMM" | grep -q libasan; then
     expect 0 --challenge -M 1024 -N 1536 -K 7168 --repeats 1 --json
     contains "$out" '"published_seconds":7.63'
 fi
 expect 0 --challenge -M 128 -N 128 -K 128 --repeats 1 --threads 1 --format fp8_groupwise
 contains "$out" "geometric means"
-# Titles and cells of columns of numbers end at the same place.
+# In columns of numbers, headings and cells are aligned on the right.
 python3 -c '
 import sys
 lines = sys.argv[1].splitlines()

@@ -5,12 +5,12 @@ tests=$(cd "$(dirname "$0")" && pwd)
 source "$tests/scratch.sh"
 holds() { grep -qF -- "$2" "$1" || fail "$1 has no '$2': $(cat "$1")"; }
 lacks() { if grep -qF -- "$2" "$1"; then fail "$1 has '$2': $(cat "$1")"; fi; }
-# bench does not load the CPU libraries that it compares with, because their threads make a leak
-# checker report errors.
+# The libraries that bench compares with on the CPU are not loaded, because a leak checker would
+# report errors of their threads.
 export BSMM_BENCH_OPENBLAS= BSMM_BENCH_ONEDNN=
 bench() { "$BSMM" bench --repeats 1 "$@" >out; }
 
-# bench needs no gnuplot for FILE.gp: it writes the script, which draws on any machine with gnuplot.
+# For FILE.gp, bench needs no gnuplot: it only writes the script.
 mkdir nothing
 (PATH=$work/nothing bench --k-range 64 128 --k-step 64 -M 16 -N 16 --format mxfp4 --plot "it's.gp")
 holds "it's.gp" "set output 'it''s.svg'"
@@ -24,8 +24,8 @@ if command -v gnuplot >/dev/null; then
     holds "it's.svg" "</svg>"
 fi
 
-# Checks the drawing. A single shape is drawn as a bar, a ceiling that all shapes share is one level
-# line over the whole panel, and the titles name the device and the date.
+# Checks the drawing if gnuplot is installed. A single shape is a bar, a ceiling of all shapes is
+# one horizontal line across the whole panel, and the titles name the device and the date.
 if command -v gnuplot >/dev/null; then
     bench --format mxfp4 -M 16 -N 16 -K 128 --threads 1 --plot one.svg
     bench --format mxfp4 -M 16 -N 16 --k-range 64 256 --k-step 64 --threads 1 --plot sweep.svg
@@ -35,7 +35,7 @@ print(next(row["title"] for row in map(json.loads, sys.stdin) if row.get("name")
         fail "the drawings: $(cat out)"
 fi
 
-# Different kernels compute the points of one line of the plot, so the plot must name all of them.
+# If different kernels compute the points of one curve, the plot must name all of them.
 mkdir folder
 bench --m-range 1 64 -K 128 -N 64 --format mxfp4 --plot folder/m.gp
 mv folder/m.gp m.gp
@@ -69,7 +69,7 @@ lacks k.gp "title 'cublaslt_fp8'"
 if on_gpu --format mxfp4 --m-range 16 64 -K 256 --peer cublaslt --plot m.gp 2>err; then
     holds m.gp "cuda_sm90_small_m, cuda_sm90a_mixed"
     holds m.gp "title 'cublaslt_fp8'"
-    # The plot's upper limit is the peak of the data sheet, even if a peer measures faster.
+    # The y axis ends at the peak of the data sheet, even if the other library was faster.
     holds m.gp "set ylabel 'share of h"
     [ "$(awk '/^(16|32|64) / { print $6 }' m.gp | sort -u | wc -l)" = 1 ] || fail "$(cat m.gp)"
 else

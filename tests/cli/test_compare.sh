@@ -33,8 +33,8 @@ check mixed plain "21 0 *"
 "$BSMM" compare mixed mixed --json >rows
 [ "$(grep -c '"sqnr_db":null,"max_error":0.0,"relative":0.0' rows)" = 21 ] || fail "$(cat rows)"
 
-# Compares GGUF files with a quantized type of ggml. Some tensors differ in type, and some are in
-# one file only.
+# Compares GGUF files that contain a quantized type of ggml. Some tensors have different types in
+# the two files, and some are in one file only.
 cp "$BSMM_FIXTURE_DIR/plain.gguf" .
 "$BSMM" dequantize plain.gguf -o plain.safetensors --dtype bf16 --include '*.weight' >/dev/null
 check plain.gguf plain.safetensors "6 0 0"
@@ -66,7 +66,8 @@ new     -     F32         -          -         -        -
 old     F32   -           -          -         -        -
 END
 cmp out wanted || fail "$(cat out)"
-# A NaN counts as the worst error. Tensors of a type without values are compared byte by byte.
+# A tensor with a NaN counts as the worst one. Tensors whose type has no values are compared byte by
+# byte.
 "$BSMM" compare a.safetensors nan.safetensors >out
 [ "$(awk '$4 == "nan" || $4 == "-nan" { print $1 }' out | xargs)" = "flag w" ] || fail "$(cat out)"
 refuses "w: its shape is 2x2 in a.safetensors and 1x4 in long.safetensors" a.safetensors long.safetensors

@@ -3,7 +3,7 @@
 # every command that promises this. Without a GPU the test prints so and is skipped.
 source "$(dirname "$0")/scratch.sh"
 
-# Without a GPU, the command's message says what is missing, and the command leaves no file behind.
+# Without a GPU, the command says in its message what is missing, and leaves no file behind.
 python3 - <<'PYTHON'
 import random, struct
 random.seed(7)
@@ -21,9 +21,9 @@ for command in "quantize w.npy -o out.safetensors --format mxfp4" "matmul x.npy 
     [ ! -e out.safetensors ] && [ ! -e out.npy ] || fail "$command on cuda:77 wrote a file"
 done
 
-# The plan of a product can be made with the fake driver of tests/fake_cuda, but the command needs
-# functions that the fake driver lacks. The command must then fail and leave no file behind. A build
-# without CUDA kernels fails earlier, because no kernel takes the product.
+# The fake driver of tests/fake_cuda lacks functions that the command needs to run a product. The
+# command must fail and leave no file behind. A build without CUDA kernels fails earlier, because it
+# has no kernel for the product.
 fake_cuda=$(dirname "$BSMM")/tests/fake_cuda
 missing='libcuda.so.1 has no cu[A-Za-z]+: it is too old'
 LD_LIBRARY_PATH=$fake_cuda "$BSMM" explain --device cuda:0 -f mxfp4 -M 1 -N 1 -K 32 >explained 2>&1 || true

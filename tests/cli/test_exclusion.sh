@@ -11,8 +11,9 @@ for name in model.layers.0.mlp.up model.layers.0.mlp.up_b model.layers.10.mlp.up
 done
 "$BSMM" quantize in -o written --family modelopt --format nvfp4 "${words[@]}" >/dev/null
 check written written
-# The patterns of an input decide which layers the command quantizes, in both files and as earlier versions wrote them.
-# A name alone would also cover model.layers.2.attn.q.inner, which is inside.
+# The patterns in the input's configuration decide which layers the command quantizes. They may be
+# in either of two files, and may have the form of earlier versions of ModelOpt, in which a name
+# also covers the modules inside it, such as model.layers.2.attn.q.inner.
 lists=('["a.b*", "lm_head", "model.layers.0.attn*", "model.layers.0.mlp.down", "model.layers.1.*", "model.layers.2.attn.[q]", "*q2", "t?wer*", "vision.block.1[!.]"]'
     '["a.b", "lm_head", "model.layers.0.attn", "model.layers.0.mlp.down", "model.layers.1", "model.layers.2.attn.[q]", "model.layers.2.attn.q2", "tower", "vision.block.10"]')
 for list in "${lists[@]}"; do
@@ -26,7 +27,8 @@ for list in "${lists[@]}"; do
     "$BSMM" quantize in -o out2 --family compressed-tensors --format mxfp4 >/dev/null 2>err
     check kept out2
 done
-# The user's own choice comes first, and the lists of other methods are no patterns of ModelOpt.
+# The user's own options take precedence. Lists of other quantization methods are not read as
+# ModelOpt's patterns.
 "$BSMM" quantize in -o out3 --format mxfp4 --family compressed-tensors --include '*' | grep -qF "17 weights" || fail "--include"
 rm in/hf_quant_config.json
 echo '{"quantization_config": {"quant_method": "compressed-tensors", "ignore": ["model*"]}}' >in/config.json

@@ -8,7 +8,8 @@ python3 "$tests/experts_model.py" inputs inputs
 "$BSMM" quantize outputs -o quantized --family gpt-oss-hf --format mxfp4 >said 2>&1 || fail "$(cat said)"
 grep -q "3 weights quantized, 2 kept" said || fail "$(cat said)"
 python3 "$tests/folder_check.py" experts quantized outputs || fail "the experts"
-# Blocks along the rows would lie along the outputs, so such experts are copied with a warning.
+# The rows of these experts are inputs, so blocks along the rows would be along the outputs. Such
+# experts are copied with a warning.
 "$BSMM" quantize inputs -o copied --family gpt-oss-hf --format mxfp4 >said 2>&1 || fail "$(cat said)"
 grep -q "1 weight quantized, 4 kept" said || fail "$(cat said)"
 for name in gate_up_proj down_proj; do

@@ -10,12 +10,13 @@ check compressed out in
 [ ! -e out.part ] || fail "out.part is left"
 [ "$("$bsmm" inspect out --json | grep -c nvfp4)" = 12 ] || fail "inspect does not find the weights"
 
-# Nothing is overwritten. An empty folder is taken, and so is a file as input.
+# The command overwrites no folder that has files. It accepts an empty folder, and also a file as
+# input.
 refuses 1 "out: exists already" "${mixed[@]}" -o out
 mkdir empty
 "$bsmm" quantize in/model.safetensors --format mxfp4 --family quark -o empty/ >/dev/null 2>&1 || fail "an empty folder"
 [ -e empty/model.safetensors ] && [ ! -e empty/config.json ] || fail "a file as input"
-# In a file, each weight has a global scale of its own.
+# If the input is a single file, each weight gets a global scale of its own.
 "$bsmm" quantize in/model.safetensors --format nvfp4 --family compressed-tensors -o alone.safetensors >/dev/null || fail "a file as output"
 check alone alone.safetensors
 
@@ -29,7 +30,7 @@ check method gpt-oss-hf mxfp4
 check method deepseek fp8
 
 # These formats are FP8 with one scale per block, row or matrix, and packed mxfp6. The checks use
-# compressed-tensors' names.
+# the names of compressed-tensors.
 ct=(quantize in --family compressed-tensors)
 for format in fp8_block128 fp8_channel fp8_tensor mxfp6_e2m3; do
     "$bsmm" "${ct[@]}" --format $format -o ct-$format >/dev/null || fail "$format"
@@ -47,7 +48,8 @@ assert len(changed) == 14 and all(30 < r['sqnr_db'] < 40 for r in changed), chan
 "$bsmm" "${ct[@]}" --format fp8_block128 --tensor '*q_proj*=fp8_channel' --tensor '*o_proj*=fp8_tensor' -o ct-three >/dev/null
 check groups ct-three float-quantized block:10 channel:2 tensor:2
 
-# Without input scales, only weights are quantized. With input scales, every layer needs one.
+# Without --input-scales, only weights are quantized. With it, the command needs a scale for every
+# layer.
 python3 -B "$here/folder_check.py" magnitudes in/model.safetensors amax.json
 "$bsmm" "${ct[@]}" --format nvfp4 --tensor '*o_proj*=fp8_tensor' --input-scales amax.json -o ct-inputs >/dev/null || fail "input scales"
 check inputs ct-inputs amax.json
@@ -75,7 +77,7 @@ refuses 1 "bad.json: is no JSON object" "${modelopt[@]}" --input-scales bad.json
 sed 's/{/{"other": 1,/' amax.json >more.json
 "$bsmm" "${modelopt[@]}" --input-scales more.json -o mo-more 2>&1 | grep -q "warning: --input-scales: 'other' in more.json" || fail "no warning"
 [ ! -e none ] && [ ! -e none.part ] || fail "a refused run leaves a folder"
-# A run does not continue with another calibration.
+# An interrupted run must not be continued with other input scales.
 limited=("${ct[@]}" --format nvfp4 --input-scales more.json --shard-size 20000 -o changed)
 (ulimit -f 24 && trap '' XFSZ && "$bsmm" "${limited[@]}" >/dev/null 2>&1)
 if [ -e changed.part ]; then
@@ -103,7 +105,7 @@ check method converted compressed-tensors
 refuses 2 "family: quark cannot hold nvfp4" convert modelopt -o none --family quark
 [ ! -e none ] && [ ! -e none.part ] || fail "a refused conversion leaves a folder"
 
-# A run that ends early leaves its complete shards, and the same command continues there.
+# A run that is interrupted keeps its complete shards, and the same command continues after them.
 (ulimit -f 39 && trap '' XFSZ && "$bsmm" "${mixed[@]}" -o late >/dev/null 2>message) && fail "the limit has no effect"
 grep -q "late.part has the shards that are complete" message || fail "$(cat message)"
 [ ! -e late ] && [ -e late.part/shard-00001.safetensors ] || fail "not interrupted after the first shard"
@@ -132,13 +134,13 @@ mkdir foreign.part && touch foreign.part/mine
 refuses 1 "foreign.part: exists already and is no unfinished output" quantize in --format nvfp4 -o foreign
 [ -e foreign.part/mine ] || fail "removes a foreign file"
 
-# Two runs do not write the same folder.
+# The command refuses to write a folder that another run is writing.
 mkdir two.part
 flock two.part/.bsmm-plan "$bsmm" quantize in --format nvfp4 -o two >/dev/null 2>message && fail "two runs"
 grep -q "two.part: another run is writing it" message || fail "$(cat message)"
 "$bsmm" quantize in --format nvfp4 -o two >/dev/null || fail "an empty plan"
-# A full disk leaves no folder without a plan. A limit of 0 would stop LLVM's OpenMP, so a long word makes the
-# plan larger than 1 KiB.
+# If the disk is full, no folder without a plan remains. `ulimit -f 1` allows files of 1 KiB, and a
+# limit of 0 would stop LLVM's OpenMP. A long word therefore makes the plan larger than 1 KiB.
 (ulimit -f 1 && trap '' XFSZ && "$bsmm" quantize in --format nvfp4 --exclude "$(printf %01100d 0)" -o full 2>&1) | grep -q "full.part/.bsmm-plan: cannot write it" || fail "a full disk"
 [ ! -e full.part ] || fail "leaves a folder whose plan is incomplete"
 
@@ -153,8 +155,8 @@ touch again.part/.bsmm-0123456789abcdef.tmp
 [ "$(stat -c %i again/model-00001-of-00003.safetensors)" = "$before" ] || fail "a renamed shard was written again"
 [ "$(ls -A again)" = "$(ls -A out)" ] || fail "a temporary file is left"
 
-# bsmm checks config.json before the work. It removes every quantization_config, and
-# compression_config, the older name.
+# bsmm checks config.json before the work. It removes every member quantization_config, and
+# compression_config, which is its older name.
 cp -r in odd
 for text in '\xef\xbb\xbf{}' '[]' '' '{"a":1'; do
     printf "$text" >odd/config.json
@@ -167,8 +169,8 @@ echo '{"quantization_config": {}, "compression_config": {"b": "}"}, "a": 1, "qua
 "$bsmm" dequantize last -o plain3 >/dev/null || fail "two quantization_config"
 [ "$(tr -d ' \n' <plain3/config.json)" = '{"a":1}' ] || fail "config.json: $(cat plain3/config.json)"
 
-# If weights share a global scale and one of them has a NaN, the message names this weight. A weight
-# that is not quantized does not affect the scale.
+# If weights share a global scale and one of them has a NaN, the message names that weight. A weight
+# that is not quantized does not affect the shared scale.
 python3 -B "$here/folder_model.py" nan && python3 -B "$here/folder_check.py" poison nan/model.safetensors
 refuses 1 "shares a scale with model.layers.0.self_attn.k_proj.weight, whose largest magnitude is nan; it must be finite" \
     quantize nan --format nvfp4 -o none
@@ -179,8 +181,8 @@ refuses 1 "shares a scale with model.layers.0.self_attn.k_proj.weight, whose lar
 "$bsmm" quantize in --format nvfp4 --tensor '*.up_porj.*=mxfp8' -o typo 2>&1 |
     grep -q "warning: --tensor: '\*.up_porj.\*=mxfp8' decides the format of no weight" || fail "a pattern without a weight"
 
-# The configuration lists as not quantized a module that looks like an embedding, and an lm_head without
-# a weight.
+# The configuration must list as not quantized a module whose name looks like an embedding, and an
+# lm_head without a weight of its own.
 python3 -B "$here/folder_model.py" tied && sed -i 's/"lm_head.weight"/"embed_x.weight"/' tied/model.safetensors
 for pair in quark:mxfp4 modelopt:nvfp4 compressed-tensors:nvfp4; do
     "$bsmm" quantize tied -o "tied-${pair%:*}" --family "${pair%:*}" --format "${pair#*:}" >/dev/null || fail "$pair"

@@ -12,7 +12,7 @@ refuses() {
     grep -qF -- "$1" err || fail "no '$1' in: $(cat err)"
     [ ! -e x.gguf ] || fail "x.gguf is written"
 }
-# Returns a copy of the folder with another value in config.json.
+# Makes a copy of the folder with another value in config.json, and prints its name.
 changed() {
     rm -rf changed
     cp -r "$golden/llama" changed
@@ -29,8 +29,8 @@ END
 check "$golden/llama_cpp.gguf" plain.gguf
 "$BSMM" dequantize "$golden/llama/model.safetensors" -o file.gguf >/dev/null
 check plain.gguf file.gguf
-# Quantizing before the conversion to GGUF gives the same bytes as quantizing after it. For nvfp4, half of
-# the weights have too short rows, so only the others are quantized.
+# Quantizing before the conversion to GGUF gives the same bytes as quantizing after it. In nvfp4,
+# the rows of half of the weights are too short for a block, so these weights are left out.
 for format in mxfp4 f16 f32; do
     verb=quantize option=--format
     [ $format = mxfp4 ] || { verb=dequantize option=--dtype; }

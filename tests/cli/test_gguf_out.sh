@@ -20,8 +20,8 @@ for model in in wide; do
         check "4 6" $model.gguf q.gguf q.safetensors
     done
 done
-# The values of a quantized GGUF file are those of the quantized matrices. bsmm dequantize keeps
-# them in each plain type.
+# A quantized GGUF file must have the values of the quantized matrices. bsmm dequantize must give
+# the same values in each plain type.
 "$BSMM" quantize in.gguf -o n.gguf --format nvfp4 --tensor '*ffn_down*=mxfp4' --report >report
 "$BSMM" compare in.gguf n.gguf --json >rows
 [ "$(grep -c '"b":"nvfp4"' rows) $(grep -c '"b":"mxfp4"' rows)" = "3 1" ] || fail "$(cat rows)"
@@ -33,8 +33,7 @@ done
 "$BSMM" dequantize n.gguf -o d.gguf --dtype f32 >/dev/null
 "$BSMM" compare n.gguf d.gguf --json >rows
 [ "$(grep -c '"max_error":0.0' rows)" = 10 ] || fail "$(cat rows)"
-# bsmm copies the tensors of a file that another program wrote byte for byte, and decodes its
-# blocks.
+# bsmm must copy the tensors of another program's GGUF file byte for byte, and decode its blocks.
 for fixture in mxfp4 nvfp4; do
     cp "$BSMM_FIXTURE_DIR/$fixture.gguf" .
     "$BSMM" convert $fixture.gguf -o c.gguf --family gguf >/dev/null
@@ -43,7 +42,7 @@ import struct, sys
 sys.path.insert(0, "$tests")
 from model_values import Gguf
 one, other = map(Gguf, sys.argv[1:])
-# nvfp4 always gets a tensor of global scales, which is 1 if the input has none.
+# A GGUF file with nvfp4 always has a tensor of global scales. They are 1 if the input has none.
 for name in set(other.tensors) - set(one.tensors):
     data = other.tensors.pop(name)[2]
     assert name.endswith(".scale") and set(struct.unpack(f"<{len(data) // 4}f", data)) == {1}, name
@@ -53,9 +52,9 @@ done
 "$BSMM" dequantize mxfp4.gguf -o d.gguf --dtype bf16 >/dev/null
 check "2 0" mxfp4.gguf d.gguf plain BF16
 
-# bsmm refuses these calls, and makes no output file.
+# bsmm must refuse these calls without making an output file.
 python3 "$tests/folder_model.py" in
-# folder_model.py writes NaN into config.json, which is no JSON.
+# This config.json contains a NaN, which is not valid JSON.
 refuses "in/config.json: is no JSON object" \
     quantize in/model.safetensors -o x.gguf --format mxfp4
 refuses "--family: gguf cannot hold mxfp4: only GGUF files have it" quantize in.gguf -o x.safetensors --format mxfp4 --family gguf

@@ -7,7 +7,7 @@ convert() { "$bsmm" convert "$1" -o "$2" --family compressed-tensors --round-glo
 to_tensors=(--family compressed-tensors --round-global)
 quantize=(quantize plain.safetensors --format nvfp4 --family modelopt --input-scales amax.json)
 
-# The name of a weight may be short, long, and without ".weight".
+# The name of a weight may be short or long, and need not end with ".weight".
 echo '{"w": 1.5, "b": 2}' >amax.json
 "$bsmm" "${quantize[@]}" --include w -o short.safetensors >/dev/null 2>&1 || fail "a short name"
 check scale short.safetensors w.input_scale 0.0005580357392318547
@@ -30,8 +30,8 @@ for value in 1e-45 1e-40; do
 done
 [ ! -e none.safetensors ] || fail "a refused run leaves a file"
 
-# convert keeps the input scale if the new family has a scheme with input scales. Otherwise a
-# warning says that the scale is left out.
+# convert keeps the input scale if the new checkpoint family can store one with this format.
+# Otherwise it warns that the scale is left out.
 for size in 1x64 1x128 64x128; do
     convert "fp8-$size.safetensors" "out-$size.safetensors" >/dev/null
     check scale "out-$size.safetensors" l.input_scale 0.5
@@ -41,7 +41,8 @@ check scale out.safetensors l.input_scale none
 convert foreign.safetensors out.safetensors | grep -q "l.input_global_scale: is left out, because modelopt stores no input scale of this name" || fail "no warning of a foreign name"
 check scale out.safetensors p.input_scale 0.75 # p.weight is not converted, so its scale is copied
 echo '{"b": 2}' >amax.json
-# A family may store a weight in a format that has no input scale. The weight is written without one.
+# Some formats of a family cannot have an input scale. A weight in such a format is written without
+# one.
 "$bsmm" quantize square.safetensors --format fp8_tensor --family compressed-tensors --input-scales amax.json -o square-out.safetensors >out 2>&1 ||
     fail "a weight without an input scale: $(cat out)"
 grep -q "b.weight: gets no input scale, because compressed-tensors stores it as fp8_block128, which has none" out || fail "no warning of a format without input scales: $(cat out)"
@@ -49,7 +50,8 @@ check scale square-out.safetensors b.input_scale none
 refuses 1 "w: --input-scales: amax.json has no value for this layer" "${quantize[@]}" --include w -o none.safetensors
 [ "$("$bsmm" "${quantize[@]}" --include w -o none.safetensors 2>&1 | wc -l)" = 1 ] || fail "a second message"
 
-# The configuration does not depend on the shards, and names no scheme that no layer has.
+# The configuration does not depend on how weights are divided among shards. It lists only schemes
+# that some layer has.
 "$bsmm" convert several -o several-out --family modelopt --layout row_major --shard-size 9500 --include l0.weight >/dev/null || fail "several shards"
 check inputs several-out
 "$bsmm" convert alone -o alone-out --family modelopt 2>&1 | grep -q "config.json gets no quantization_config: the family modelopt has no scheme for fp8_tensor without input scales" || fail "no warning of a missing scheme"

@@ -23,8 +23,8 @@ for shard in range(3):
 json.dump({"metadata": {"total_size": 24 * 4 * rows * cols}, "weight_map": files}, open("in/model.safetensors.index.json", "w"))
 json.dump({"architectures": ["LlamaForCausalLM"], "model_type": "llama"}, open("in/config.json", "w"))
 END
-# Runs the command on one processor, with private memory of at most $1 KiB. More processors would need
-# more threads, each of which has a stack.
+# usage: limited KIB ARGUMENT... Runs the command on one processor with at most this much private
+# memory. On more processors it would need the stacks of more threads.
 processor=$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')
 limited() {
     local kibibytes=$1
@@ -41,8 +41,9 @@ for words in "quantize in -o q --format mxfp4" "quantize in -o n --format nvfp4 
     limited 8192 $words || fail "bsmm $words: $(cat message)"
 done
 [ "$("$bsmm" inspect n --json | grep -c '"nvfp4"')" = 24 ] || fail "the output does not have all weights"
-# A command with --threads 1 starts no thread, for which there is no memory. nvfp4 and fp8_tensor need the
-# largest magnitude of fused weights first.
+# With --threads 1 the command must start no thread, because there is no memory for a thread's
+# stack. nvfp4 and fp8_tensor are tested, because they need the largest magnitude of fused weights
+# before they quantize.
 for format in nvfp4 fp8_tensor; do
     (ulimit -d 8192 && exec "$bsmm" quantize in -o "one_$format" --format $format --report --threads 1 >/dev/null 2>message) ||
         fail "$format on one thread: $(cat message)"

@@ -36,6 +36,7 @@ expect() {
     [ "$got" = "$wanted" ] || fail "bsmm $*: $got: $(cat screen)"
 }
 expect "compare 50% compare 75% compare 100%" compare in.safetensors in.safetensors --threads 1
-# The output has 512 and 256 bytes of elements in mxfp8, and 1024 bytes that are copied.
+# The output consists of 512 and 256 bytes of elements in mxfp8, and of 1024 bytes that are copied.
+# The shares follow from these numbers.
 expect "quantize 29% quantize 43% quantize 100%" quantize in.safetensors -o q.safetensors --format mxfp8 --threads 1
 exit $failed

@@ -3,7 +3,7 @@
 # command is killed.
 source "$(dirname "$0")/scratch.sh"
 
-# Makes a model of 1 GiB as a sparse file, which takes no space on the disk.
+# Makes a sparse file of 1 GiB that contains a model. It takes no space on the disk.
 make_hole() {
     python3 - <<'PYTHON'
 import json, struct
@@ -15,7 +15,7 @@ with open("hole.safetensors", "wb") as file:
 PYTHON
 }
 
-# Quantizes the model in the background, and returns once the command has begun to write the output.
+# Quantizes the model in the background, and waits until the command has begun to write the output.
 begin() {
     "$BSMM" quantize hole.safetensors -o out.safetensors --format nvfp4 --threads 1 >out 2>err &
     pid=$!

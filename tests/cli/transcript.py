@@ -21,7 +21,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def read_blocks(lines):
-    """Yields (kind, line) for every line but output: "text" (a comment), "command" or "continued"."""
+    """Yields (kind, line) for every line except output. The kind is "text" (a comment), "command"
+    or "continued"."""
     kind = "text"
     for line in lines:
         if line.startswith("$ "):
@@ -51,7 +52,7 @@ def run(command, folder, environment):
 
 
 def play(path, environment):
-    """Returns the transcript as its commands behave now."""
+    """Runs the commands of a transcript, and returns the transcript with their current output."""
     actual, command = [], []
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, HERE / "inputs.py"], cwd=folder, check=True)

@@ -10,7 +10,8 @@ prefix=$work/installed
 cmake --install "$1" --prefix "$prefix" >"$work/log"
 libdir=$(dirname "$(find "$prefix" -name libbsmm.so)")
 export LD_LIBRARY_PATH=$libdir
-# pkg-config must find only bsmm's own package file, because users of bsmm need not have jansson's.
+# Only bsmm's own package file is visible to pkg-config, because users need not have that of
+# jansson.
 export PKG_CONFIG_LIBDIR=$libdir/pkgconfig
 for file in bin/bsmm include/bsmm.h share/man/man1/bsmm.1 \
     share/bash-completion/completions/bsmm; do
@@ -42,5 +43,5 @@ done
 by_pkg_config shared $(pkg-config --libs bsmm)
 by_pkg_config static $(pkg-config --static --libs bsmm | sed 's/-lbsmm/-l:libbsmm.a/')
 unset PKG_CONFIG_LIBDIR # A build from the sources needs jansson's package file.
-# The build from the sources leaves out the CUDA kernels, because another test has compiled them.
+# The build from the sources leaves out the CUDA kernels. Another test compiles them.
 by_cmake source -DBSMM_SOURCE="$here/../.." -DBSMM_CUDA=OFF

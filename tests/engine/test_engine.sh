@@ -12,7 +12,7 @@ check() { # usage: check WHAT COMMAND...
     shift
     if "$@" >"$work/out" 2>&1; then echo "ok: $what"; else echo "FAILED: $what" && cat "$work/out" && failed=1; fi
 }
-# Checks that the engine serves batches of 1 to 512 rows, and that it prints the given text.
+# Checks that the engine serves batches of 1 to 512 rows and prints TEXT.
 serves() { # usage: serves TEXT ENGINE_ARGUMENT...
     "$engine" "${@:2}" >"$work/said" 2>&1 && grep -qF "$1" "$work/said" && grep -q '^ *512 ' "$work/said" &&
         tail -n 1 "$work/said" | grep -q '^passed' || { cat "$work/said"; return 1; }
@@ -21,7 +21,8 @@ refuses() { # usage: refuses TEXT ENGINE_ARGUMENT...
     ! "$engine" "${@:2}" >"$work/said" 2>&1 && grep -qF "$1" "$work/said" || { cat "$work/said"; return 1; }
 }
 has_kernels() { # usage: has_kernels DEVICE
-    # explain fails if no kernel takes the product, so its status must not decide.
+    # `bsmm explain` fails if no kernel accepts the product. Only its output counts here, so its
+    # exit status is ignored.
     ! grep -qE "built without (AMD|CUDA) kernels" <<<"$("$BSMM" explain --device "$1" --format mxfp4 -M 1 -N 64 -K 64 2>&1)"
 }
 

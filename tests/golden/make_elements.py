@@ -24,14 +24,15 @@ RANDOM_COUNT = 1_000_000
 # This is the seed of random inputs. A format's own seed is SEED plus the index of the format in
 # FORMATS.
 SEED = 0x62736D6D
-# This code is stored for a NaN input if the format has no NaN. None of these formats uses the code
-# 0xFF.
+# NO_ANSWER is stored as the code of a NaN input if the format has no NaN. None of these formats has
+# the code 0xFF.
 NO_ANSWER = 0xFF
 ALL_16_BITS = np.arange(1 << 16, dtype=np.uint16)
 
 
 def fnuz(name, precision, bias):
-    """Describes an fnuz format to gfloat, which has none, with the parameters of ml_dtypes."""
+    """Describes an fnuz format for gfloat, which knows none, with the parameters that ml_dtypes
+    has."""
     return gfloat.FormatInfo(
         name, 8, precision, bias=bias, is_signed=True, domain=gfloat.Domain.Finite, has_nz=False,
         num_high_nans=0, has_subnormals=True, is_twos_complement=False)
@@ -39,8 +40,8 @@ def fnuz(name, precision, bias):
 
 @dataclass
 class Format:
-    """Describes an element format, with the name that each library has for the format.
-    torch_mode is the mode of torch's cast, if torch has a cast."""
+    """Describes an element format and its name in each library. torch_mode says how torch's cast
+    treats large values, if torch has a cast."""
     name: str
     info: gfloat.FormatInfo
     np_type: type
@@ -99,8 +100,8 @@ def decode_answers(f):
 
 
 def decode(f):
-    """Decodes all codes of a format to f32, which holds every value of every format. NaNs are made
-    canonical."""
+    """Decodes all codes of a format to f32, which can represent every value of every format. All
+    NaNs become the same NaN."""
     answers = {k: np.where(np.isnan(v), np.float32("nan"), v) for k, v in decode_answers(f).items()}
     first = answers["gfloat"]
     for source, values in answers.items():
@@ -112,8 +113,8 @@ def decode(f):
 # The functions from here on encode elements.
 
 def clip(f, x):
-    """Saturates for libraries that do not. Inputs are clamped to the format's range before they are
-    rounded, and NaN stays NaN."""
+    """Saturates inputs for libraries that do not saturate themselves: clamps them to the format's
+    range. NaN stays NaN."""
     low = f.info.smallest if f.name == "e8m0" else -f.info.max
     return np.clip(x, x.dtype.type(low), x.dtype.type(f.info.max))
 
@@ -121,7 +122,7 @@ def clip(f, x):
 def gfloat_codes(f, x, mode):
     if f.name == "e8m0":
         # gfloat rounds ties of e8m0 to even, but ml_dtypes and torch round them up. gfloat is
-        # therefore not asked here. check_e8m0 asks it about the inputs that are no ties.
+        # therefore not compared here, but in check_e8m0, which leaves out ties.
         return None
     x = x.astype(np.float64)
     x = x if f.has_nan else np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf)
@@ -156,16 +157,16 @@ ORACLES = {"gfloat": gfloat_codes, "ml_dtypes": numpy_codes, "torch": torch_code
 
 
 def comparable(f, source, x):
-    """Tells for each input whether a library's answer is compared. Known differences between
-    libraries are left out."""
+    """Tells for each input whether a library's answer is compared. Inputs for which a known
+    difference exists are left out."""
     if f.name == "e8m0" and source == "torch":
         return ~(x <= 0)  # torch drops the sign and encodes zero as 0x00.
     return f.has_nan | ~np.isnan(x)
 
 
 def encode(f, x, mode, values):
-    """Encodes the inputs with every library and returns the first library's codes. Any two NaN
-    codes count as equal."""
+    """Encodes the inputs with every library and checks that the codes agree, where any two NaN
+    codes count as equal. Returns the first library's codes."""
     answers = {}
     for source, oracle in ORACLES.items():
         codes = oracle(f, x, mode)
@@ -214,10 +215,10 @@ def random_inputs(seed, low, high):
 
 
 def boundary_inputs(f, values):
-    """Returns inputs at which rounding to the format may go wrong. They are every value, every
-    midpoint between neighbouring values, and the first of each beyond the largest value, with
-    the f32 below and above each; then the smallest and largest f32, Inf, and NaNs whose payload
-    a truncation would lose. Every input comes with both signs."""
+    """Returns inputs at which rounding to the format may go wrong, with both signs: every value;
+    every midpoint between neighboring values; the first value and the first midpoint beyond the
+    largest value; the f32 below and above each of these; the smallest and largest f32; Inf; and
+    NaNs whose payload would be lost if it were truncated."""
     finite = np.unique(np.abs(values[np.isfinite(values)].astype(np.float64)))
     step = finite[-1] if f.name == "e8m0" else finite[-1] - finite[-2]
     nodes = np.concatenate([[0.0], finite, finite[-1:] + step])
@@ -233,7 +234,7 @@ def boundary_inputs(f, values):
 
 def neighbour_inputs(boundaries):
     """Returns the doubles just below and just above each boundary. A codec that first rounds a
-    double to f32 gets the boundary itself and may return a wrong code."""
+    double to f32 would get the boundary itself, and could return a wrong code."""
     x = boundaries.astype(np.float64)
     return np.stack([np.nextafter(x, -np.inf), np.nextafter(x, np.inf)], axis=1).reshape(-1)
 
@@ -255,8 +256,8 @@ def inputs_of(manifest, f, row, values):
 # The functions from here on make the golden data of packing codes into bytes.
 
 def add_packing(manifest, f):
-    """Adds a case that packs random codes. Of 4-bit codes the one with the even index takes the low
-    nibble. Codes of 6 bits are packed with the least significant bit first."""
+    """Adds a case that packs random codes. In each byte of two 4-bit codes, the first code takes
+    the low nibble. 6-bit codes are packed with the least significant bit first."""
     codes = random_inputs(SEED, 0, 254).view(np.uint32)[::997].astype(np.uint8)
     codes = (codes & np.uint8((1 << f.info.k) - 1))[: len(codes) // 4 * 4]
     bits = np.unpackbits(codes[:, None], axis=1, bitorder="little")[:, : f.info.k]
@@ -287,6 +288,6 @@ def main():
 
 
 if __name__ == "__main__":
-    # The inputs include signalling NaNs and DBL_MAX.
+    # The inputs include signalling NaNs and DBL_MAX, for which numpy would print warnings.
     with np.errstate(invalid="ignore", over="ignore"):
         main()

@@ -23,7 +23,8 @@ BYTES = ("e4m3", "e5m2")  # The other small types cannot have M or N contiguous.
 
 
 def cases():
-    """Yields (kind, A, B, D or scale, M, N, order of A, order of B, negation of A, of B, scale id of A, of B)."""
+    """Yields the fields of each descriptor: kind, A, B, D or scale, M, N, order of A, order of B,
+    negation of A, of B, scale id of A, of B."""
     def vary(kind, a, b, d, signs=True):
         yield kind, a, b, d, 128, 32, 0, 0, 0, 0, 0, 0
         yield kind, a, b, d, 64, 8, 0, 0, 0, 0, 0, 0

@@ -15,8 +15,8 @@ from torchao.prototype.mx_formats.utils import from_blocked, to_blocked
 
 from store import Manifest
 
-# The shapes have whole tiles, a short last row of tiles, a short last column of tiles, a short last
-# row together with a short last column, a single scale, and several tiles in each direction.
+# The shapes cover whole tiles, incomplete last tiles in each direction and in both, a single scale,
+# and several tiles in each direction.
 SHAPES = [(1, 1), (7, 3), (8, 4), (32, 8), (33, 9), (5, 20), (128, 4), (128, 16), (129, 5),
           (200, 12), (256, 8), (300, 17)]
 
@@ -27,8 +27,8 @@ def padded(x, rows, cols):
 
 
 def nv_128x4(x):
-    """Returns torchao's layout. It must equal the 5-D form (M/128, C/4, 32, 4, 4) of Triton's
-    tutorials, and torchao's own inverse must restore the matrix."""
+    """Returns torchao's layout. Checks that it equals the 5-D form (M/128, C/4, 32, 4, 4) of
+    Triton's tutorials, and that torchao's own inverse restores the matrix."""
     blocked = to_blocked(x)
     wide = padded(x, 128, 4)
     five = wide.reshape(wide.shape[0] // 128, 4, 32, wide.shape[1] // 4, 4).permute(0, 3, 2, 1, 4)
@@ -45,8 +45,8 @@ def nv_8x4(x):
 
 
 def cdna4_mfma16(x):
-    """Applies the rule of Triton's tutorial on block-scaled GEMM. The inverse that the tutorial's
-    kernel applies must restore the matrix."""
+    """Applies the rule of Triton's tutorial on block-scaled GEMM. Checks that the inverse in the
+    tutorial's kernel restores the matrix."""
     wide = padded(x, 32, 8)
     m, n = wide.shape
     out = wide.view(m // 32, 2, 16, n // 8, 2, 4, 1).permute(0, 3, 5, 2, 4, 1, 6).contiguous()
@@ -92,7 +92,8 @@ TILES = [(8, 4), (128, 8), (3, 5)]
 
 
 def variants(rows, cols):
-    """Yields the name of each layout, its parameters, and the function with the parameters bound."""
+    """Yields for each layout its name, its parameters, and the function that makes it with these
+    parameters."""
     for name, rule in FIXED.items():
         yield name, {}, rule
     for tile in TILES:

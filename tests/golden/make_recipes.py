@@ -23,7 +23,7 @@ COLUMNS = ["case", "recipe", "format", "options", "dtype", "rows", "cols", "sour
 
 
 class Blob:
-    """An append-only byte string that stores equal arrays once."""
+    """Collects bytes. Equal arrays are stored only once."""
 
     def __init__(self):
         self.data, self.known = bytearray(), {}

@@ -18,7 +18,8 @@ INPUT_TYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
 
 
 def magnitudes(elem):
-    """Returns the values of the finite codes without sign, in the order of the codes."""
+    """Returns the values of the codes without sign and without special values, in the order of the
+    codes."""
     _, m, bias, top, _ = ELEMENTS[elem]
     code = np.arange(top + 1)
     field, frac = code >> m, (code & ((1 << m) - 1)) / 2.0**m
@@ -38,14 +39,13 @@ def mantissa_bits(elem):
 
 
 def encode_nearest_even(x, elem):
-    """Rounds to the nearest code with ties to even. It saturates and keeps the sign of zero.
-
-    NaN gives the code after the largest one (0x7F for e4m3). Callers replace it where the format
-    has no NaN."""
+    """Rounds to the nearest code with ties to even. Saturates, and keeps the sign of zero. NaN
+    gives the code after the largest one (0x7F for e4m3), which callers replace if the format has
+    no NaN."""
     table = magnitudes(elem)
     middle = (table[:-1] + table[1:]) / 2
     a = np.abs(np.asarray(x, np.float64))
-    # A tie gives the lower code here, and the next lines make it even.
+    # In a tie, this gives the lower of the two codes. The next lines choose the even one.
     below = np.searchsorted(middle, a, side="left")
     tie = np.isin(a, middle)
     code = below + (tie & (below % 2 == 1))
@@ -55,8 +55,8 @@ def encode_nearest_even(x, elem):
 
 
 def encode_ties_down(x, elem="e2m1"):
-    """Rounds |x| to the nearest code with ties toward zero, by counting the midpoints strictly
-    below |x|. NaN gives code 0, and the sign is dropped."""
+    """Rounds |x| to the nearest code with ties toward zero: the code is the number of midpoints
+    below |x|. NaN gives code 0."""
     table = magnitudes(elem)
     middle = (table[:-1] + table[1:]) / 2
     a = np.nan_to_num(np.abs(np.asarray(x, np.float64)), nan=0.0, posinf=1e300)

@@ -34,7 +34,8 @@ MX_FORMATS = {"mxfp8": "e4m3", "mxfp8_e5m2": "e5m2", "mxfp6_e2m3": "e2m3", "mxfp
 
 
 def padded(x, block):
-    """Fills a short last block of each row with zeros, which do not change any recipe's amax."""
+    """Appends zeros to each row up to a whole number of blocks. Zeros do not change the amax of a
+    block."""
     extra = -x.shape[1] % block
     return np.concatenate([x, np.zeros((x.shape[0], extra), x.dtype)], axis=1) if extra else x
 
@@ -50,10 +51,10 @@ def merge(real, rule, take_rule, block):
 
 
 def torchao_quirks(mode, x, real, rule):
-    """Returns which blocks of torchao's to_mx may differ from the rule that torchao documents.
-    There are two reasons. For a scale byte of 0, FLOOR, CEIL and EVEN divide elements by 2^-126 and
-    RCEIL multiplies them by 1, but the byte stands for 2^-127. In RCEIL, ceil(log2f(q)) is rounded
-    and is one too small if q is a few ulp above a power of two."""
+    """Returns which blocks of torchao's to_mx may differ from the rule that torchao documents. This
+    happens in two cases. If the scale byte is 0, which stands for 2^-127, FLOOR, CEIL and EVEN
+    divide the elements by 2^-126, and RCEIL multiplies them by 1. In RCEIL, ceil(log2f(q)) is
+    one too small if q is a few ulp above a power of two, because log2f rounds."""
     amax = rules.block_amax(np.asarray(x, np.float32), 32)
     byte0 = (real[1] == 0) & (rule[1] == 0) & (amax > 0)
     log2 = (real[1].astype(int) + 1 == rule[1]) if mode == "rceil" else np.zeros_like(byte0)
@@ -100,12 +101,12 @@ def standard(mode):
 
 PLAIN = {"normal", "wide", "wide_f16", "scale_table", "boundary", "ties", "zeros", "short"}
 ALL = PLAIN | {"tiny", "huge", "inf", "nan"}
-# These are the cases of compressed-tensors, which computes in the input's type. In f16 a scale or a
-# ratio may overflow or underflow, so f16 inputs with such values are left out.
+# These are the inputs for compressed-tensors, which computes in the input's type. In f16, some
+# scales or ratios would overflow or underflow, so f16 inputs with such values are left out.
 IN_F16_RANGE = PLAIN - {"wide_f16", "scale_table", "zeros"} | {f"{c}:{t}" for c in ("scale_table", "zeros") for t in ("f32", "bf16")}
-# Each row is (recipe, formats, cases, producer); the producer computes the expected bytes. A case
-# is CASE or CASE:TYPE. A case is left out where the project's behaviour is undefined (a cast of a
-# negative or non-finite float to uint8), or where its arithmetic overflows.
+# Each row is (recipe, formats, inputs, producer); the producer computes the expected bytes. An
+# input is CASE or CASE:TYPE. Inputs are left out if the project's result is undefined (a cast of a
+# negative or non-finite float to uint8) or if its arithmetic overflows.
 MX_RECIPES = [
     ("ocp", MX_FORMATS, ALL, standard("ocp")),
     ("rceil", MX_FORMATS, ALL, standard("rceil")),
@@ -127,8 +128,8 @@ MX_RECIPES = [
 ]
 
 
-# The golden bytes of TransformerEngine's recipe are in a file of their own. They come from the rule
-# in recipe_rules.py, because TransformerEngine itself quantizes only on GPUs.
+# The golden bytes of TransformerEngine's recipe are in a separate file. They come from the rule in
+# recipe_rules.py, because TransformerEngine quantizes only on GPUs.
 TE_RECIPES = [
     ("te", MX_FORMATS, PLAIN | {"tiny"}, by_rule(rules.mx_te, "TransformerEngine d0067d0 ptx.cuh exp2f_rcp")),
 ]
@@ -153,9 +154,8 @@ def mx_cases(recipes=MX_RECIPES):
 
 NV_ALL = {name for name, _, _ in inputs.nvfp4_cases()}
 NV_FINITE = NV_ALL - {"inf", "nan"}
-# These are the cases of projects that answer NaN everywhere for some tensors: those whose amax is
-# 0, Inf or NaN, or so small that the reciprocal of the tensor scale overflows. These tensors are
-# left out.
+# For some tensors, these projects return only NaN: if amax is 0, Inf or NaN, or so small that the
+# reciprocal of the tensor's scale overflows. Such tensors are left out.
 NV_SANE = NV_FINITE - {"all_zero", "subnormal"}
 
 

@@ -17,8 +17,8 @@ def down(x):
 
 
 def block_with_amax(rng, amax, n):
-    """Returns random values with |x| <= amax. One element at a random position is amax with a
-    random sign."""
+    """Returns random values with |x| <= amax. One element at a random position has the magnitude
+    amax and a random sign."""
     amax = np.float32(amax)
     x = (rng.uniform(-1, 1, n) ** 3).astype(np.float32) * amax
     x[rng.integers(n)] = amax * np.float32(rng.choice([-1, 1]))
@@ -41,9 +41,9 @@ def normal(rng, rows=16, cols=256):
 
 
 def wide(rng, low, high, block, rows=16, cols=256):
-    """Returns values with exponents from low to high. In the first half of the rows each element
-    has a random exponent of its own. In the second half each block has a random exponent, and no
-    element of the block has a larger one."""
+    """Returns values with exponents from low to high. In the first half of the rows, each element
+    has a random exponent. In the second half, each block has a random exponent, which is the
+    largest of its elements."""
     e = rng.uniform(low, high, (rows, cols))
     level = np.repeat(rng.uniform(low, high, (rows // 2, cols // block)), block, axis=1)
     e[rows // 2 :] = np.minimum(level - rng.exponential(2, level.shape), high)
@@ -51,17 +51,16 @@ def wide(rng, low, high, block, rows=16, cols=256):
 
 
 def mx_table(rng, block=32):
-    """Returns blocks with the maxima that a published comparison of scale rules uses."""
+    """Returns blocks whose maxima occur in a published comparison of scale rules."""
     values = [448, 449, 500, 1, 7.5, 3, 3.5, 6, 6.5, 7, 28, 57344, 30, 60000, 0.1, 464]
     return rows_of([block_with_amax(rng, v, block) for v in values], 4)
 
 
 def mx_boundary(rng, elem, block=32):
-    """Returns blocks whose amax is a threshold of a scale rule or one of its two float32
-    neighbours, at several powers of two.
-
-    For bits 0x437FFFFF (just below 256), floor(log2f(x)) is not the exponent field. Just above a
-    power of two, ceil(log2f(x)) is not the exponent field plus one."""
+    """Returns blocks whose amax is a threshold of a scale rule or one of its two float32 neighbors,
+    at several powers of two. At such numbers the log2f of a library may be wrong: just below 256
+    (bits 0x437FFFFF), floor(log2f(x)) is too large by one, and just above a power of two,
+    ceil(log2f(x)) may be too small by one."""
     top = rc.max_value(elem)
     m = top / 2.0 ** rc.emax(elem)
     thresholds = [1.0, m, 1.75, 1.875, 1.9375, 1.5, 1.25]
@@ -75,9 +74,9 @@ def mx_boundary(rng, elem, block=32):
 
 
 def element_ties(elem, block=32):
-    """Returns every midpoint between neighbouring codes and its float32 neighbours, with both
-    signs. The first element of each block fixes the block's scale, which is 1 in the first half of
-    the matrix and 2^-5 in the second half."""
+    """Returns every midpoint between neighboring codes and its float32 neighbors, with both signs.
+    The first element of each block determines the block's scale: 1 in the first half of the
+    matrix and 2^-5 in the second half."""
     table = rc.magnitudes(elem)
     middle = ((table[:-1] + table[1:]) / 2).astype(np.float32)
     values = np.concatenate([middle, [up(v) for v in middle], [down(v) for v in middle], table])
@@ -101,9 +100,9 @@ def zeros(block=32):
 
 
 def tiny(rng, elem, block=32):
-    """Returns blocks whose maxima give scales near the smallest e8m0 scale. The maxima are subnormal
-    numbers, 2^-127, and the powers of two at which the scale byte of this element format changes
-    from 0 to 1."""
+    """Returns blocks whose maxima give scales near the smallest e8m0 scale. The maxima are
+    subnormal numbers, 2^-127, and the powers of two at which the scale byte of this element
+    format changes from 0 to 1."""
     e0 = rc.emax(elem)
     values = [2.0**-149, 3 * 2.0**-149, 2.0**-140, 2.0**-128, 2.0**-127, up(2.0**-127), 2.0**-126]
     for k in range(e0 - 129, e0 - 123):
@@ -170,8 +169,8 @@ def pinned(rng, amax_t, amaxes, block, per_row=4):
 
 
 def nvfp4_gap(rng, amax_t, amax):
-    """Returns a pair of tensor and block maxima for which two recipes round the block scale
-    differently."""
+    """Returns a tensor whose maximum and block maxima are such that two recipes round the block
+    scale differently."""
     return pinned(rng, amax_t, [amax] * 3, 16)
 
 
@@ -182,15 +181,15 @@ def nvfp4_scales(rng, low, high):
 
 
 def nvfp4_ue4m3(rng):
-    """Returns blocks whose amax / 6 is rounded differently by ggml's ue4m3, which rounds half up
-    and saturates early, and by rounding to nearest even."""
+    """Returns blocks for which ggml's conversion of amax / 6 to e4m3 differs from rounding to
+    nearest even. ggml rounds ties up and saturates earlier."""
     values = [250, 300, 1.0625, 0.0156, 240, 248, 256, 257, 448, 449, 500, 2.0**-10, 2.0**-9, 0.001, 0.0146]
     return rows_of([block_with_amax(rng, 6 * v, 16) for v in values], 4)
 
 
 def nvfp4_ties(pin):
-    """Returns blocks with maximum 6 that hold midpoints of element codes. The tensor's maximum is
-    chosen so that dividing by the scales is exact."""
+    """Returns blocks with the maximum 6 that contain midpoints between element codes. The maximum
+    of the whole tensor makes all divisions by scales exact."""
     x = element_ties("e2m1", 16)
     half = x[: x.shape[0] // 2].copy()
     half[:, ::16] = 6
@@ -223,9 +222,9 @@ def nvfp4_cases():
 
 
 def fp8_gap(rng, amax, x):
-    """Returns a matrix with the largest magnitude amax, in which many elements are x. For x, the
-    three formulas x / s, x * (1 / s) and x * (448 / amax), which different recipes use, round
-    differently (s = amax / 448)."""
+    """Returns a matrix with the largest magnitude amax, in which many elements are x. Recipes
+    compute x / s, x * (1 / s) or x * (448 / amax), where s = amax / 448, and for this x these
+    three results differ."""
     m = np.tile(block_with_amax(rng, amax, 128), (4, 2))
     m[:, 3:40] = x
     m[:, 41] = -x

@@ -51,7 +51,7 @@ TORCHAO_MODES = {"ocp": "FLOOR", "rceil": "RCEIL", "ceil": "CEIL", "even": "EVEN
 
 
 def tensor(x):
-    """Converts a numpy matrix of any input type to torch, bit for bit."""
+    """Converts a numpy matrix of any input type to a torch tensor with the same bits."""
     if x.dtype == np.float32 or x.dtype == np.float16:
         return torch.from_numpy(x.copy())
     return torch.from_numpy(x.view(np.int16).copy()).view(torch.bfloat16)
@@ -62,7 +62,7 @@ def bytes_of(t):
 
 
 def torchao_mx(mode, x, elem):
-    """Calls torchao's to_mx, which takes f32 and bf16. An f16 input is converted to f32, which is
+    """Calls torchao's to_mx. It accepts f32 and bf16, so an f16 input is converted to f32, which is
     exact."""
     t = tensor(x)
     t = t.float() if t.dtype == torch.float16 else t
@@ -105,8 +105,8 @@ def compressed_tensors_mx(x, elem):
 
 
 def find_ggml():
-    """Loads libggml-base, which has ggml's C quantizers unchanged. The library comes with the
-    wheel of pywhispercpp."""
+    """Loads libggml-base, which contains ggml's quantizers in C. The wheel of pywhispercpp has this
+    library."""
     for folder in site.getsitepackages():
         for path in glob.glob(os.path.join(folder, "pywhispercpp.libs", "libggml-base*.so*")):
             return ctypes.CDLL(path)
@@ -128,8 +128,8 @@ def ggml_row(function, x, block, block_bytes):
 
 
 def split_halves(qs):
-    """Splits ggml's bytes into codes: the low nibbles are the first half of a block, the high
-    nibbles the second half."""
+    """Splits ggml's bytes into codes. The low nibbles are the first half of a block, and the high
+    nibbles are the second half."""
     return np.concatenate([qs & 15, qs >> 4], axis=-1)
 
 
@@ -139,8 +139,9 @@ def ggml_mxfp4(x, elem="e2m1"):
 
 
 def ggml_nvfp4(x, elem="e2m1"):
-    """Calls ggml's quantizer to NVFP4. It stores super-blocks of 64 elements: four scales, then
-    four sub-blocks of 16 codes, each with its halves in the low and high nibbles."""
+    """Calls ggml's quantizer to NVFP4. It writes super-blocks of 64 elements: four scales, then the
+    codes of four sub-blocks of 16 elements. In a sub-block, the low nibbles are the first eight
+    codes and the high nibbles the other eight."""
     raw = ggml_row("quantize_row_nvfp4_ref", x, 64, 36)
     codes = split_halves(raw[:, 4:].reshape(-1, 8))
     return codes.reshape(x.shape), raw[:, :4].reshape(x.shape[0], -1), None
@@ -176,8 +177,8 @@ def compressed_tensors_nvfp4(x, elem="e2m1"):
 
 
 def quark_mx(x, elem):
-    """Quantizes by the code path that Quark exports with. Importing Quark compiles its kernels at
-    first use."""
+    """Quantizes by the function that Quark uses for export. Quark compiles its kernels when it is
+    first used."""
     from quark.torch.kernel.hw_emulation.hw_emulation_interface import scaled_real_quantize_impl
     from quark.torch.quantization.utils import even_round
     from quark.torch.utils.numerics import to_e8m0_uint8

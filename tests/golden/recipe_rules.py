@@ -33,8 +33,8 @@ def exponent_field(x):
 
 
 def scale_floor(amax, elem):
-    """Returns the scale byte of section 6.3 of MX v1.0: the largest power of two <= amax, divided
-    by 2^emax."""
+    """Returns the scale byte of section 6.3 of MX v1.0, i.e. of the largest power of two <= amax,
+    divided by 2^emax."""
     return np.clip(exponent_field(amax) - rc.emax(elem), 0, 254)
 
 
@@ -44,16 +44,16 @@ def scale_ceil(amax, elem):
 
 
 def scale_even(amax, elem, mbits=None):
-    """Returns the scale byte of amax after the significand of amax is rounded to the element's
-    precision."""
+    """Returns the scale byte for amax. First the significand of amax is rounded to the number of
+    bits that an element has."""
     mbits = rc.mantissa_bits(elem) if mbits is None else mbits
     rounded = (bits(amax) + (1 << (22 - mbits))) >> 23
     return np.clip(rounded - rc.emax(elem), 0, 254)
 
 
 def ceil_pow2_byte(x):
-    """Computes what the PTX instruction cvt.rp.satfinite.ue8m0x2.f32 does: it returns the e8m0 byte
-    of the smallest power of two >= x. 2^-127 and smaller numbers give 0."""
+    """Computes the PTX instruction cvt.rp.satfinite.ue8m0x2.f32. Returns the e8m0 byte of the
+    smallest power of two >= x, or 0 if x is at most 2^-127."""
     b = bits(x)
     field, frac = b >> 23, b & 0x7FFFFF
     up = (frac > 0) & (field != 0xFE) & ~((field == 0) & (frac <= 0x400000))
@@ -70,8 +70,8 @@ MX_SCALES = {"ocp": scale_floor, "ceil": scale_ceil, "even": scale_even, "rceil"
 
 
 def mx(rule, x, elem, block=32):
-    """Quantizes to MX in exact arithmetic: each element is x / 2^(byte - 127), rounded to nearest
-    even and saturated."""
+    """Quantizes to MX exactly: each element is x / 2^(byte - 127), rounded to nearest even and
+    saturated."""
     amax = block_amax(x, block)
     scales = MX_SCALES[rule](amax, elem)
     scales = np.where(np.isnan(amax), 255, scales).astype(np.uint8)
@@ -80,10 +80,9 @@ def mx(rule, x, elem, block=32):
 
 
 def mx_te(x, elem, block=32):
-    """Quantizes as TransformerEngine does. The scale rule is rceil, but under scale byte 0
-    exp2f_rcp gives 1, so that those elements are not scaled.
-
-    Under byte 254 exp2f_rcp gives 0 instead of 2^-127. No case covers that."""
+    """Quantizes as TransformerEngine does. The scale rule is rceil. If the scale byte is 0,
+    exp2f_rcp returns 1, so the elements are not scaled. If it is 254, exp2f_rcp returns 0
+    instead of 2^-127, which no test case covers."""
     amax = block_amax(x, block)
     scales = np.where(np.isnan(amax), 255, scale_rceil(amax, elem)).astype(np.uint8)
     exponent = np.where(scales == 0, 0, scales.astype(np.float64) - 127)
@@ -92,7 +91,8 @@ def mx_te(x, elem, block=32):
 
 
 def floor_log2f(x):
-    """Computes floorf(log2f(x)) with log2f rounded to float. Just below 2^k it gives k."""
+    """Computes floorf(log2f(x)), where log2f is rounded to float. For an x just below 2^k the
+    result is therefore k."""
     with np.errstate(divide="ignore"):
         return np.floor(np.log2(np.asarray(x, np.float64)).astype(F32))
 
@@ -109,9 +109,9 @@ def ties_down_signed(ratio, drop_zero_sign=True):
 
 
 def ggml_mxfp4(x, elem="e2m1", block=32):
-    """Quantizes as ggml's quantize_row_mxfp4_ref. The scale uses the floor of log2f. The nearest
-    code is searched with a strict < in the order of the codes, so that ties go toward zero and
-    zero has no sign."""
+    """Quantizes as ggml's quantize_row_mxfp4_ref. The scale uses the floor of log2f. Of two codes
+    at the same distance, the first in the order of the codes is taken, so ties go toward zero
+    and zero is positive."""
     amax = block_amax_skipping_nan(x, block)
     byte = np.where(amax > 0, floor_log2f(amax) - 2 + 127, 0).astype(np.uint8)
     ratio = blocks_of(x, block).astype(np.float64) / 2.0 ** (byte.astype(np.float64) - 127)[..., None]
@@ -120,8 +120,8 @@ def ggml_mxfp4(x, elem="e2m1", block=32):
 
 def modelopt_mxfp4(x, elem="e2m1", block=32):
     """Quantizes as modelopt's MXFP4QTensor.quantize. The exponent is ceil(log2f(amax / 6)), at
-    least -127, and ties go toward zero. Its sign rule (2 - sign) // 2 gives +0 and -0 the code
-    0x8."""
+    least -127, and ties go toward zero. The sign is computed as (2 - sign) // 2, which gives +0
+    and -0 the code 0x8."""
     amax = block_amax(x, block)
     exp = np.maximum(ceil_log2f(amax / F32(6)), -127)
     ratio = blocks_of(x, block).astype(np.float64) / 2.0 ** exp.astype(np.float64)[..., None]
@@ -139,10 +139,10 @@ def modelopt_mxfp8(x, elem="e4m3", block=32):
 
 
 def compressed_tensors_mx(x, elem, block=32):
-    """Quantizes as compressed-tensors' generate_mx_scales. For the scale, amax is rounded to the
-    number of mantissa bits of FP4 (to nearest even), also if the elements are FP8. Elements are
-    rounded to nearest even. In FP4 a negative value that rounds to zero gives -0, but an input of
-    -0 gives +0."""
+    """Quantizes as compressed-tensors' generate_mx_scales. The significand of amax is rounded to
+    the mantissa bits of FP4 before the scale is computed, even if the elements are FP8. Elements
+    are rounded to nearest even. In FP4, a negative value that rounds to zero gives -0, but -0
+    gives +0."""
     byte = scale_even(block_amax(x, block), elem, 1).astype(np.uint8)
     ratio = blocks_of(x, block).astype(np.float64) / 2.0 ** (byte.astype(np.float64) - 127)[..., None]
     if elem == "e2m1":
@@ -151,8 +151,9 @@ def compressed_tensors_mx(x, elem, block=32):
 
 
 def deepgemm_scale(amax, top, pow2):
-    """Computes DeepGEMM's scale: amax, at least 1e-4, divided by the element's maximum. With pow2
-    the scale is rounded up to a power of two (ceil_to_ue8m0) with a byte of 1..254."""
+    """Computes DeepGEMM's scale: amax, at least 1e-4, divided by the largest value of the element
+    format. With pow2 the scale is rounded up to a power of two (ceil_to_ue8m0), and its byte is
+    from 1 to 254."""
     sf = np.maximum(amax, F32(1e-4)) / F32(top)
     if not pow2:
         return sf.astype(F32)
@@ -161,8 +162,8 @@ def deepgemm_scale(amax, top, pow2):
 
 
 def deepgemm_mxfp4(x, elem="e2m1", block=32):
-    """Quantizes as per_token_cast_to_fp4(use_ue8m0=True, gran_k=32) of DeepGEMM: x * (1 / sf), with
-    ties toward zero."""
+    """Quantizes as DeepGEMM's per_token_cast_to_fp4(use_ue8m0=True, gran_k=32). An element is x *
+    (1 / sf), rounded with ties toward zero."""
     sf = deepgemm_scale(block_amax(x, block), 6.0, True)
     ratio = blocks_of(x, block) * (F32(1) / sf)[..., None]
     return ties_down_signed(ratio).reshape(x.shape), exponent_field(sf).astype(np.uint8), None
@@ -170,9 +171,9 @@ def deepgemm_mxfp4(x, elem="e2m1", block=32):
 
 def quark_mx(x, elem, block=32):
     """Quantizes as Quark's even_round, scaled_real_quantize, Pack_fp4 or Pack_fp6, and
-    to_e8m0_uint8. If the smallest scale 2^-127 is chosen, Quark divides the elements by it, but
-    stores scale byte 1, i.e. 2^-126. Quark stores byte 254 where amax rounds to Inf, and never a
-    negative zero."""
+    to_e8m0_uint8. If the scale is the smallest one, 2^-127, Quark divides the elements by it,
+    but stores the byte 1, i.e. 2^-126. If amax rounds to Inf, Quark stores the byte 254. It
+    never stores a negative zero."""
     amax = block_amax(x, block)
     rounded = (bits(amax) + (1 << (22 - rc.mantissa_bits(elem)))) >> 23
     byte = np.where(rounded == 255, 254, np.clip(rounded - rc.emax(elem), 0, 254))
@@ -182,8 +183,8 @@ def quark_mx(x, elem, block=32):
     return codes, np.maximum(byte, 1).astype(np.uint8), None
 
 
-# These are the NVFP4 recipes, with blocks of 16 elements and e4m3 scales. Every line of the
-# following functions is one float32 operation.
+# These are the NVFP4 recipes, with blocks of 16 elements and e4m3 scales. Each line of the
+# functions below performs a single float32 operation.
 
 EPS = F32(2.0**-6)
 LOW = F32(2.0**-9)
@@ -191,8 +192,8 @@ FLT_MAX = np.finfo(F32).max
 
 
 def e2m1_codes(y, signed_zero):
-    """Rounds to e2m1. Without signed_zero, -0 gives 0x0, but a negative value that rounds to zero
-    still gives 0x8."""
+    """Rounds to e2m1. If signed_zero is false, -0 gives the code 0x0, but a negative value that
+    rounds to zero gives 0x8."""
     y = y if signed_zero else np.where(y == 0, F32(0), y)
     return rc.encode_nearest_even(y, "e2m1")
 
@@ -246,9 +247,9 @@ def nvfp4_modelopt(x, elem="e2m1", block=16):
 
 @np.errstate(all="ignore")
 def nvfp4_compressed_tensors(x, elem="e2m1", block=16, dtype="f32"):
-    """Quantizes to NVFP4 as compressed-tensors. 1 / amax_t, its product with 2688 (torch divides a
-    number by a tensor in these two steps), and amax / 6 are each rounded to the input's type.
-    The rest is computed in f32."""
+    """Quantizes to NVFP4 as compressed-tensors. Three results are rounded to the input's type,
+    because torch computes them there: 1 / amax_t, its product with 2688, and amax / 6. The rest
+    is computed in f32."""
     as_input = lambda v: rc.to_input(v, dtype).astype(F32)
     tiny = {"f32": 2.0**-126, "bf16": 2.0**-126, "f16": 2.0**-14}[dtype]
     g = as_input(as_input(F32(1) / max(np.abs(x).max(), F32(tiny))) * F32(2688))
@@ -260,8 +261,8 @@ def nvfp4_compressed_tensors(x, elem="e2m1", block=16, dtype="f32"):
 
 
 def ggml_ue4m3(x):
-    """Computes ggml_fp32_to_ue4m3, which rounds half up. Below 2^-6 the mantissa is
-    (int)(x * 512 + 0.5), at most 7. 256 and values that round to it give 448."""
+    """Computes ggml_fp32_to_ue4m3, which rounds ties up. Below 2^-6 the mantissa is (int)(x * 512 +
+    0.5), at most 7. Numbers that round to 256 or more give 448."""
     x = np.minimum(x, F32(448)).astype(F32)
     b = bits(x)
     exp = (b >> 23) - 127 + 7
@@ -273,8 +274,8 @@ def ggml_ue4m3(x):
 
 
 def ggml_nvfp4(x, elem="e2m1", block=16):
-    """Quantizes as ggml's quantize_row_nvfp4_ref. The scale is amax / 6, and the nearest code is
-    found by a strict <. A scale of zero leaves code 0."""
+    """Quantizes as ggml's quantize_row_nvfp4_ref. The scale is amax / 6. Of two codes at the same
+    distance, the first is taken. If the scale is zero, all codes are 0."""
     code = ggml_ue4m3(block_amax_skipping_nan(x, block) / F32(6))
     value = rc.decode_e4m3(code)
     with np.errstate(all="ignore"):
@@ -282,8 +283,8 @@ def ggml_nvfp4(x, elem="e2m1", block=16):
     return ties_down_signed(ratio).reshape(x.shape), code, None
 
 
-# FP8 recipes with f32 scales for groups of 1 x 128 or blocks of 128 x 128 elements. x is padded
-# with zeros to whole blocks.
+# These are the FP8 recipes with f32 scales for groups of 1 x 128 or blocks of 128 x 128 elements. x
+# is padded with zeros to whole blocks.
 
 
 def tiles(x, rows, cols=128):
@@ -302,8 +303,8 @@ def spread(scale):
 
 @np.errstate(all="ignore")
 def fp8_deepseek(x, amax, pow2):
-    """Computes act_quant_kernel of DeepSeek's kernel.py: s = max(amax, 1e-4) / 448, and elements
-    x / s. With pow2, s becomes exp2(ceil(log2(s)))."""
+    """Computes act_quant_kernel of DeepSeek's kernel.py. The scale s is max(amax, 1e-4) / 448, and
+    elements are x / s. With pow2, s becomes exp2(ceil(log2(s)))."""
     s = (np.maximum(amax, F32(1e-4)) / F32(448)).astype(F32)
     s = np.exp2(ceil_log2f(s).astype(np.float64)).astype(F32) if pow2 else s
     return x / spread(s), s
@@ -311,17 +312,17 @@ def fp8_deepseek(x, amax, pow2):
 
 @np.errstate(all="ignore")
 def fp8_deepgemm(x, amax, pow2):
-    """Computes per_token_cast_to_fp8 and per_block_cast_to_fp8 of DeepGEMM's utils/math.py:
-    x * (1 / sf)."""
+    """Computes per_token_cast_to_fp8 and per_block_cast_to_fp8 of DeepGEMM's utils/math.py.
+    Elements are x * (1 / sf)."""
     sf = deepgemm_scale(amax, 448.0, pow2)
     return x * spread(F32(1) / sf), sf
 
 
 @np.errstate(all="ignore")
 def fp8_te(x, amax, pow2):
-    """Computes TransformerEngine's compute_scale_from_amax with epsilon 0. The scale is 448 / amax,
-    but 1 where amax is 0, Inf or NaN, and FLT_MAX where it overflows. pow2 clears its mantissa.
-    The stored scale is 1 / scale."""
+    """Computes TransformerEngine's compute_scale_from_amax with epsilon 0. The factor is 448 /
+    amax. It is 1 if amax is 0, Inf or NaN, and FLT_MAX if it overflows. pow2 clears its
+    mantissa. The stored scale is 1 / factor."""
     scale = (F32(448) / amax).astype(F32)
     scale = np.where(np.isinf(scale), FLT_MAX, scale)
     scale = rc.bits_to_f32(scale.view(np.uint32) & np.uint32(0xFF800000)) if pow2 else scale

@@ -8,8 +8,8 @@ COLUMNS = ("case", "kind", "format", "mode", "source", "count", "input", "expect
 
 
 class Manifest:
-    """Collects the rows of one tab-separated table NAME.tsv, with a case in each row. Arrays are
-    appended to NAME_PACK.gz."""
+    """Collects the rows of one tab-separated table NAME.tsv, one case in each row. Arrays are
+    appended to files NAME_PACK.gz."""
 
     def __init__(self, name):
         self.name = name

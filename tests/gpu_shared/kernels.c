@@ -1,6 +1,6 @@
-/* Defines AMD kernels that call the code that all GPU backends share. The kernels never run.
- * tools/check-gpu-shared.sh compiles them, because the compiler reports calls of missing functions
- * and missing instructions only in a kernel. */
+/* Defines AMD kernels that call the code that all GPU backends share. The compiler reports missing
+ * functions and instructions only in a kernel. tools/check-gpu-shared.sh therefore compiles these
+ * kernels, which never run. */
 #include "gpu/epilogue.h"
 #include "gpu/pack_lane.h"
 #include "gpu/recode_lane.h"

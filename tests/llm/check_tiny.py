@@ -28,7 +28,7 @@ def run(program, *arguments, text=b""):
 
 
 def read_npy(path):
-    """Returns the shape and the values of a .npy file of f32 in version 1.0."""
+    """Returns the shape and the values of a .npy file of f32 (format version 1.0)."""
     data = Path(path).read_bytes()
     length = struct.unpack("<H", data[8:10])[0]
     header = eval(data[10:10 + length], {"__builtins__": {}})  # a literal, written by this program
@@ -67,7 +67,8 @@ def check_logits(program, stored, *options):
 
 
 def run_table(program, characters, *device):
-    """Returns the result of the program that prints the table, and the rows' numbers. All rows must pass."""
+    """Runs the program that prints the table. Returns its result and the numbers of the rows. All
+    rows must pass."""
     with tempfile.TemporaryDirectory() as folder:
         text = f"{folder}/text"
         Path(text).write_text(TEXT.read_text(encoding="utf-8")[:characters], encoding="utf-8")
@@ -82,8 +83,8 @@ def run_table(program, characters, *device):
 
 
 def check_table(program, perplexity):
-    """Checks the table's row of f32, which is the reference. Its perplexity must equal that of
-    transformers."""
+    """Checks the row f32, with which the table compares the others. Its perplexity must equal that
+    of transformers."""
     first = run_table(program, 6000).get(("f32", "f32"), [])
     short = run(f"{program}_table", MODEL, HERE / "requirements.txt")
     expect(first and abs(first[1] - perplexity) < 1e-3 and first[2] == 0, f"table: {first}, not {perplexity}")
@@ -91,11 +92,12 @@ def check_table(program, perplexity):
 
 
 def check_failing_table(program):
-    """Checks that the table names what failed. The first weight of the last norm is replaced by NaN, so that no
-    logit is finite."""
+    """Checks that the table says which measure failed. A NaN in the weight of the last norm makes
+    all logits NaN."""
     model = bytearray(MODEL.read_bytes())
-    # A description of a tensor has its name, the number of dimensions (4 bytes), the dimensions (8 bytes each),
-    # the type (4 bytes) and the offset of its data (8 bytes). The data follow the last description.
+    # In a GGUF file, a tensor's description has its name, the number of dimensions (4 bytes), the
+    # dimensions (8 bytes each), the type (4 bytes) and the offset of its data (8 bytes). The data
+    # follow the last description.
     last, norm = model.rindex(b".weight") + 7, model.index(b"output_norm.weight") + 18
     data = (last + 4 + 8 * struct.unpack_from("<I", model, last)[0] + 4 + 8 + 31) // 32 * 32
     at = data + struct.unpack_from("<Q", model, norm + 4 + 8 + 4)[0]
@@ -111,16 +113,18 @@ def check_failing_table(program):
 
 
 def check_device(program, device, stored, on_cpu):
-    """The device computes the products of the first layer. In each pair of formats the errors of these products
-    are within the bounds of the kernels. The perplexity is near that of the CPU if no activation is rounded to 8
-    bits or less; otherwise a small error may change the rounding of a later layer's input. With bf16
-    activations, another order of the sums in attention alone changed the perplexity by up to 5e-5 of its value."""
+    """Checks that the device computes the products of the first layer, with errors within the
+    bounds of the kernels, for each pair of formats. If no activation is rounded to 8 bits or
+    less, the perplexity must be near that of the CPU. With rounded activations, a small error
+    may change the rounded input of a later layer. With bf16 activations, another order of the
+    sums in attention changed the perplexity by up to 5e-5 of its value."""
     done = run(program, "--tokens=1", f"--device={device}", MODEL, "the")
     if b"built without" in done.stderr:
         print(f"skipped: no kernels for {device}")
         return
     expect(done.returncode == 0, f"{device}: {done}")
-    # The order of sums shows that the device and not the CPU computed a product.
+    # The device adds in another order than the CPU, so different logits show that the device
+    # computed a product.
     expect(check_logits(program, stored, f"--device={device}") != on_cpu["logits"], f"{device}: the CPU's bits")
     there, here = run_table(program, SHORT, device), on_cpu["rows"]
     for formats in here.keys() & there.keys():
@@ -141,8 +145,8 @@ def check_failures(program):
 
 
 def check_answers(program):
-    """Checks that the same seed gives the same answer, and that a batch gives the answer of
-    single tokens."""
+    """Checks that the same seed gives the same answer, and that a batch of tokens gives the same
+    answer as single tokens."""
     first, again, other = (run(program, "--tokens=20", "--temperature=1", f"--seed={seed}", MODEL, "the").stdout
                            for seed in (1, 1, 2))
     expect(first == again, f"one seed, two answers: {first!r}, {again!r}")

@@ -33,8 +33,8 @@ def compare_tokens(program, model, tokenizer):
 
 
 def compare_logits(program, model, tokenizer, loaded):
-    """Compares the logits of both programs, which add in f32 in different orders. The difference
-    between transformers' f32 and f64 logits gives the tolerance."""
+    """Compares the logits of both programs, which add in f32 in different orders. The tolerance is
+    derived from the difference of transformers' f32 and f64 logits."""
     text = TEXT.read_text(encoding="utf-8")[600:1400]
     narrow, wide = oracle.logits(loaded, oracle.encode(tokenizer, text))
     with tempfile.TemporaryDirectory() as folder:

@@ -24,7 +24,7 @@ LACKING = "\u0104\u0106\u00c0"  # The vocabulary lacks the bytes 4, 6 and 0xC0, 
 
 
 def train():
-    """Returns the tokens and merges of a small vocabulary."""
+    """Returns a tokenizer's tokens and merges, which make a small vocabulary."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)])

@@ -11,8 +11,9 @@ logging.disable_progress_bar()
 
 
 def tokenizer(path):
-    """transformers does not read tokenizer.ggml.pre and always takes GPT-2's rules. "smollm" also
-    splits digits, as tokenizer.json of SmolLM2-135M-Instruct says."""
+    """Returns the tokenizer of a GGUF file. transformers does not read tokenizer.ggml.pre and
+    always splits texts by GPT-2's rules. If it is "smollm", digits are also split, as
+    tokenizer.json of SmolLM2-135M-Instruct says."""
     folder, file = os.path.split(os.path.abspath(path))
     loaded = AutoTokenizer.from_pretrained(folder, gguf_file=file)
     loaded.backend_tokenizer.pre_tokenizer = Sequence(

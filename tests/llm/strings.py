@@ -29,7 +29,8 @@ def some_part(rng):
 
 
 def make(count, seed=20):
-    """Returns `count` strings without NUL, the empty string and single parts first."""
+    """Returns `count` strings without NUL. The empty string and single characters or words come
+    first."""
     rng = random.Random(seed)
     strings = ["", *PARTS, *SPECIAL]
     while len(strings) < count:

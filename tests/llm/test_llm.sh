@@ -7,7 +7,8 @@ wc -l "$here"/../../examples/llm/*.[ch] | while read -r lines file; do
     [ "$file" != total ] || most=1500
     [ "$lines" -le $most ] || { echo "FAILED: $file has $lines lines; at most $most are allowed"; exit 1; }
 done
-# A file in blocks of GGUF gives the logits of its values, also with a scale for each tensor (nvfp4).
+# Checks that a model with quantized blocks gives the logits of the decoded values, also if each
+# tensor has a scale (nvfp4).
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for format in mxfp4 nvfp4; do

@@ -1,7 +1,8 @@
-"""transformers with compressed-tensors quantizes the input of a layer by a calibrated scale of a folder that bsmm wrote.
-The result of the layer equals the product of the input that bsmm quantized, within the rounding of sums in f32. The
-scheme of the first test is fp8_tensor. compressed-tensors decodes the 4-bit weights of nvfp4 to bf16 and then quantizes
-inputs in bf16, so the second test allows for these roundings."""
+"""Checks the product of quantized inputs. transformers with compressed-tensors quantizes the input
+of a layer by a calibrated scale, which bsmm has written. The layer's result must equal bsmm's
+product, within the rounding of sums in f32. The first test uses fp8_tensor. In the second test,
+compressed-tensors decodes the 4-bit weights of nvfp4 to bf16 and quantizes inputs in bf16, so
+the test allows for these roundings."""
 import json
 
 import numpy as np
@@ -49,8 +50,8 @@ def test_activations(bsmm, folder, tmp_path, words):
 
 
 def run_linear(folder, words):
-    """Runs a model in bf16. Returns for each linear layer its input, the input and the weight of the product inside
-    the layer, and the result."""
+    """Runs a model in bf16. Returns for each linear layer its input, its quantized input and
+    weight, and its result."""
     model, seen, names, linear = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16), {}, [], F.linear
 
     def begin(name, x):
@@ -76,9 +77,10 @@ def run_linear(folder, words):
 
 
 def test_nvfp4(bsmm, folder, tmp_path, words):
-    """compressed-tensors computes the scales and the codes of a bf16 input in bf16. Most values are therefore those of
-    bsmm, rounded to bf16. The others are next to a boundary between two codes or two scales. The result of the layer is
-    the product of its quantized input and the weights of bsmm, within the rounding of both factors and of the result to
+    """Checks nvfp4. compressed-tensors computes the scales and codes of a bf16 input in bf16. Most
+    quantized values are therefore those of bsmm, rounded to bf16; the others are next to a
+    boundary between two codes or two scales. The layer's result must be the product of its
+    quantized input and bsmm's weights, within the rounding of both factors and of the result to
     bf16."""
     amax = {name: float(np.abs(parts[0]).max()) for name, parts in run_linear(folder, words).items() if name != "lm_head"}
     (tmp_path / "amax.json").write_text(json.dumps(amax))

@@ -1,4 +1,5 @@
-"""bsmm writes the tensors that ModelOpt's and Quark's own exporters write: the same names, types, shapes and bytes."""
+"""Checks that bsmm writes the same tensors as ModelOpt's and Quark's own exporters: the same names,
+types, shapes and bytes."""
 import copy
 import json
 

@@ -1,7 +1,7 @@
-"""transformers with compressed-tensors loads folders that bsmm wrote. The logits equal those of the weights that
-bsmm dequantized, bit for bit. Models with 4-bit, 6-bit and MX 8-bit weights run in bf16, because compressed-tensors
-decodes these weights to bf16. Models with FP8 weights run in f32, because compressed-tensors multiplies FP8 by the
-scale in the model's type."""
+"""Checks that transformers with compressed-tensors loads folders that bsmm wrote. The logits must
+be bitwise identical to those of the weights that bsmm dequantized. Models with 4-bit, 6-bit and
+MX 8-bit weights run in bf16, to which compressed-tensors decodes them. Models with FP8 weights
+run in f32, because compressed-tensors multiplies FP8 by the scale in the model's type."""
 import importlib.util
 import pathlib
 
@@ -39,7 +39,7 @@ def test_llama(bsmm, folder, tmp_path, words, scheme):
 
 
 def test_mixture(bsmm, folder, tmp_path, words):
-    """Tests three FP8 schemes in one model, two of which name their layers."""
+    """Tests three FP8 schemes in one model. Two of them apply only to the layers that they name."""
     check(bsmm, AutoModelForCausalLM, folder, tmp_path, words, torch.float32, "--format", "fp8_block128",
           "--tensor", "*q_proj*=fp8_channel", "--tensor", "*down_proj*=fp8_tensor")
 

@@ -67,7 +67,7 @@ def assembly_text(kernels, arguments=2, lds=0, scratch=0):
 
 
 def assembly(arch, kernels, arguments=2, lds=0, scratch=0):
-    """Returns a code object with the kernels of assembly_text."""
+    """Returns a code object with the kernels that assembly_text describes."""
     return clang(arch, assembly_text(kernels, arguments, lds, scratch), "assembler")
 
 
@@ -76,7 +76,7 @@ def c(arch, source):
 
 
 def accepted(arch, lines):
-    """Returns those of the lines of assembly that the architecture has."""
+    """Returns those lines of assembly that the architecture can execute."""
     done = subprocess.run(["llvm-mc-22", "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "-filetype=null"], input="\n".join(lines) + "\n",
                           capture_output=True, text=True)
     bad = {int(line.split(":")[1]) for line in done.stderr.splitlines() if line.startswith("<stdin>") and "error:" in line}

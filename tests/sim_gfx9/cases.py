@@ -1,6 +1,6 @@
-"""Lists the GEMMs and conversions to run as Triton kernels, each with its result computed by NumPy
-in double. A function makes each case for one architecture. It returns None where Triton cannot
-compile the case."""
+"""Lists the GEMMs and conversions that run as Triton kernels, each with its result in double by
+NumPy. A function makes each case for one architecture. It returns None if Triton cannot compile
+the case."""
 import numpy as np
 
 import formats as F
@@ -113,8 +113,8 @@ def scaled_operand(rng, shape, kind):
 
 
 def shuffle(scales, dim):
-    """Puts block scales into the order that docs/LAYOUTS.md calls cdna4_mfma16 or cdna4_mfma32 (dim
-    16 or 32)."""
+    """Reorders block scales to the layout cdna4_mfma16 or cdna4_mfma32 of docs/LAYOUTS.md (dim 16
+    or 32)."""
     R, C = scales.shape
     if dim == 32:
         return np.ascontiguousarray(scales.reshape(R // 32, 32, C // 8, 4, 2).transpose(0, 2, 4, 1, 3))
@@ -172,8 +172,8 @@ def widen(arch, kind):
 
 @add(("e4m3", "fp32"), ("e5m2", "fp32"), ("e4m3fnuz", "fp32"), ("e5m2fnuz", "fp32"), ("e4m3", "fp16"), ("e5m2", "bf16"), ("e4m3fnuz", "bf16"))
 def narrow(arch, kind, source):
-    """Rounds floats to an 8-bit format, ties included. The results are compared as numbers, not as
-    bits."""
+    """Rounds floats to an 8-bit format. Some of them are ties. The results are compared as numbers,
+    so different bits of the same number count as equal."""
     if (arch == "gfx942") != kind.endswith("fnuz"):
         return None
     import triton.language as tl

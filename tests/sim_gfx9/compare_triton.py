@@ -26,7 +26,8 @@ from test_time import NAMES
 
 @triton.jit
 def place(M, N, BM: tl.constexpr, BN: tl.constexpr):
-    """Returns the tile of a program. Programs go through bands of eight rows of tiles."""
+    """Returns the tile of D that a program computes. Consecutive programs go through eight rows of
+    tiles at a time."""
     pid, down, across = tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN)
     first = pid // (8 * across) * 8
     height = min(down - first, 8)
@@ -73,8 +74,8 @@ PRODUCTS = {
     "mxfp8": Product("gfx950", "mxfp8", scaled, "fp8e4nv", {"FORMAT": "e4m3", "PACK": 1}, 4096, 4096, 8192),
     "mxfp4": Product("gfx950", "mxfp4", scaled, "u8", {"FORMAT": "e2m1", "PACK": 2}, 4096, 4096, 8192),
 }
-# Each row has the rows and columns of a tile of D, the elements of K in a step, the warps, and the
-# stages.
+# Each row lists the rows and columns of a tile of D, the elements of K in a step, the number of
+# warps, and the number of pipeline stages.
 CONFIGS = [(128, 128, 128, 4, 2), (256, 128, 128, 8, 2), (256, 256, 128, 8, 2)]
 
 

@@ -11,8 +11,8 @@ from triton.compiler import ASTSource
 
 
 def signature(case):
-    """Returns the Triton types of the arguments, the constants, and which pointers and sizes are
-    multiples of 16."""
+    """Returns the Triton types of the arguments, the constants, and the indices of the pointers and
+    sizes that are multiples of 16."""
     names = case.fn.arg_names
     types = dict(zip(names, case.types + ["constexpr"] * (len(names) - len(case.types))))
     constants = {(names.index(k),): v for k, v in case.constants.items()}
@@ -24,8 +24,8 @@ def signature(case):
 
 
 def compile_case(arch, case, folder):
-    """Compiles one case to FOLDER/NAME.hsaco and writes its launch parameters to FOLDER/NAME.json.
-    Both files are kept while the kernel and the version of Triton stay the same."""
+    """Compiles one case to FOLDER/NAME.hsaco, and writes its launch parameters to FOLDER/NAME.json.
+    Existing files are used again if the kernel and the version of Triton are the same."""
     types, constants, attrs = signature(case)
     key = hashlib.sha256(repr((triton.__version__, case.fn.cache_key, types, constants, attrs, sorted(case.options.items()))).encode()).hexdigest()
     code, info = folder / f"{case.name}.hsaco", folder / f"{case.name}.json"

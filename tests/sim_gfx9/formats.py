@@ -49,8 +49,8 @@ def encode(values, name):
 
 
 def tensor_core_dot(a, b, kind):
-    """Returns A B^T of FP8 values as wgmma of compute capability 9.0 adds them (docs/NUMERICS.md, "Tensor cores").
-    This is written from the rule alone and shares nothing with the simulator."""
+    """Returns A B^T of FP8 values as wgmma of compute capability 9.0 computes it (docs/NUMERICS.md,
+    "Tensor cores"). This is a second implementation, which shares no code with the simulator."""
     least = 1 - FORMATS[kind][2]
     exponent = lambda x: np.maximum(np.frexp(x)[1] - 1, least)
     total = np.zeros((a.shape[0], b.shape[0]))

@@ -25,8 +25,8 @@ class Device(sim_device.Device):
         self.call("hipModuleUnload", module)
 
     def function(self, module, name, shared=0):
-        """Returns a kernel of a module. Unlike CUDA, HIP needs no call that sets the largest
-        dynamic LDS of the kernel's launches."""
+        """Returns a kernel of a module. HIP needs no further call for kernels with much dynamic
+        LDS, unlike CUDA."""
         function = ctypes.c_void_p()
         self.call("hipModuleGetFunction", ctypes.byref(function), module, name.encode())
         return function
@@ -38,8 +38,8 @@ class Device(sim_device.Device):
                   sim_device.pointers_to(args), None)
 
     def launch_buffer(self, function, grid, block, shared, packed):
-        """Launches a kernel with its arguments in one buffer, laid out as the kernel reads them.
-        This is HIP's second way to pass arguments."""
+        """Launches a kernel with its arguments in one buffer, which is HIP's second way to pass
+        arguments. The buffer has the layout in which the kernel reads them."""
         size = ctypes.c_size_t(len(packed))
         buffer = ctypes.create_string_buffer(packed, len(packed))
         extra = (ctypes.c_void_p * 5)(POINTER, ctypes.addressof(buffer), SIZE, ctypes.addressof(size), END)
@@ -66,7 +66,7 @@ def executed():
 
 
 def vouch(opcodes):
-    """Tells test_vouched.py that, among the opcodes that the test executes, it vouches for these only."""
+    """Restricts the opcodes for which this test vouches to a list, which test_vouched.py reads."""
     path = os.environ.get("BSMM_SIM_FIDELITY")
     if path:
         pathlib.Path(path).with_suffix(".agreed").write_text("".join(f"{opcode}\n" for opcode in sorted(opcodes)))

@@ -27,7 +27,7 @@ KERNEL void calls(GLOBAL const u32 *in, GLOBAL u32 *out) {
     out[TID] = collatz(in[TID]) + collatz(in[TID] + 1);
 }
 
-/* The array `own` is in scratch memory, because its index is a variable. */
+/* The compiler puts the array `own` into scratch memory, because it is indexed by a variable. */
 KERNEL void scratch(GLOBAL const u32 *in, GLOBAL u32 *out) {
     volatile u32 own[32];
     for (u32 k = 0; k < 32; k++)
@@ -91,12 +91,12 @@ KERNEL void lanes(GLOBAL const int *in, GLOBAL int *out) {
     out[384 + TID] = __builtin_amdgcn_update_dpp(-1, v, 0x123, 0xf, 0x5, 0);
     out[448 + TID] = __builtin_amdgcn_ds_permute((int)(63 - TID) * 4, v);
     out[512 + TID] = (int)(__builtin_amdgcn_ballot_w64(v > 0) >> TID & 1);
-    /* DPP quad_perm permutes the lanes of each group of four. */
+    /* DPP quad_perm:[3,2,1,0] reverses the lanes of each group of four. */
     out[576 + TID] = __builtin_amdgcn_mov_dpp(v, 0x1b, 0xf, 0xf, 1);
 }
 
-/* The vector is in registers although its index is a variable, so the compiler indexes registers by
- * s_set_gpr_idx or s_movrel. */
+/* The compiler keeps this vector in registers. If its index is a variable, the compiler uses
+ * s_set_gpr_idx or s_movrel, which the test needs. */
 typedef u32 u32x16 __attribute__((ext_vector_type(16)));
 KERNEL void indexed(GLOBAL const u32 *in, GLOBAL u32 *out) {
     const u32 k = __builtin_amdgcn_readfirstlane(in[0]) & 15;
@@ -110,7 +110,7 @@ KERNEL void indexed(GLOBAL const u32 *in, GLOBAL u32 *out) {
     out[TID] = sum + v[in[TID & 3] & 15];
 }
 
-/* Multiplies with different rounding modes, which the kernel sets in the MODE register. */
+/* Multiplies with several rounding modes, which the kernel sets in the MODE register. */
 KERNEL void rounding(GLOBAL const float *in, GLOBAL float *out) {
     const float a = in[TID], b = in[64 + TID];
     __builtin_amdgcn_s_setreg(1 | 3 << 11, 0xf);

@@ -70,8 +70,8 @@ def dot_scaled(a, sa, b, sb, c, M, N, K, FA: tl.constexpr, FB: tl.constexpr, PA:
 @triton.jit
 def dot_scaled_shuffled(a, sa, b, sb, c, M, N, K, FA: tl.constexpr, FB: tl.constexpr, PA: tl.constexpr,
                         PB: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, DIM: tl.constexpr):
-    """Computes a block-scaled GEMM whose scales lie in the order that the scaled MFMA of DIM rows
-    reads. docs/LAYOUTS.md calls the order cdna4_mfma16 for DIM 16 and cdna4_mfma32 for DIM 32."""
+    """Computes a block-scaled GEMM. The scales have the layout that the scaled MFMA of DIM rows
+    reads: cdna4_mfma16 for DIM 16 and cdna4_mfma32 for DIM 32 (docs/LAYOUTS.md)."""
     BS: tl.constexpr = BK // 32
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     cols = tl.program_id(1) * BN + tl.arange(0, BN)
@@ -240,8 +240,8 @@ def atomic(x, y, n, BLOCK: tl.constexpr, BINS: tl.constexpr, OP: tl.constexpr):
 
 @triton.jit
 def ticket(counter, y, n):
-    """Gives each program a number of its own: every program adds 1 to a counter under a lock, which
-    it takes by compare-and-swap."""
+    """Gives each program a different number. Every program adds 1 to a counter, guarded by a lock
+    that it takes by compare-and-swap."""
     while tl.atomic_cas(counter, 0, 1, sem="acquire") == 1:
         pass
     t = tl.load(counter + 1)
@@ -285,7 +285,7 @@ def random(y, seed, BLOCK: tl.constexpr):
 
 @triton.jit
 def attention(q, k, v, o, T, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """Computes attention, o = softmax(q x k^T) x v, one block of keys after another."""
+    """Computes attention, o = softmax(q x k^T) x v, in a loop over blocks of keys."""
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     d = tl.arange(0, D)
     x = tl.load(q + rows[:, None] * D + d[None, :])

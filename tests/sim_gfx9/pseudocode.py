@@ -1,5 +1,5 @@
-"""Runs the pseudocode that AMD's manuals give for an instruction, on the bits of one lane. The
-texts come from the PyPI package tinygrad. Each text is translated to Python once."""
+"""Runs AMD's pseudocode of an instruction, which is in AMD's manuals, for one lane. The texts come
+from the PyPI package tinygrad. Each text is translated to Python once."""
 import re
 
 import numpy as np
@@ -75,7 +75,7 @@ class Parser:
             width, rest = t.split("'")
             if rest in ("U", "I", "F", "B"):
                 self.expect("(")
-                # The literal gives the float's bits, not its value.
+                # A literal such as 0x3f800000F gives the bits of a float, not its value.
                 if rest == "F" and self.peek().startswith("0x"):
                     v = f"view({self.next()}, 'f', {width})"
                     self.expect(")")
@@ -202,8 +202,8 @@ def get(v, hi, lo, kind, width):
 
 
 def translate(text):
-    """Returns the Python source of a function that runs the pseudocode. It sets the names that the
-    pseudocode uses."""
+    """Returns the source of a Python function that runs the pseudocode, with the names that the
+    pseudocode uses as its variables."""
     lines, depth = [], 1
     text = re.sub(r"//[^\n]*", "", text)
     for old, new in (("VGPR[laneId][VDST.u32]", "D0"), ("VGPR[laneId][SRC0.u32]", "S0"), ("WAVE_MODE.IEEE", "0"), ("EXEC.u64[laneId] = D0", "D0"),

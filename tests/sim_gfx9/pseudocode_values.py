@@ -1,5 +1,5 @@
-"""The values and functions of AMD's pseudocode (pseudocode.py). Values that carry a type are objects
-of class Bits, which have a width. Typed views of them (.u32, .f16) are Python integers and NumPy
+"""The values and functions of AMD's pseudocode (pseudocode.py). A value without a type is an object
+of class Bits, which has a width. Its typed views (.u32, .f16) are Python integers and NumPy
 floats."""
 import math
 
@@ -66,7 +66,7 @@ class Bits:
 
 
 def concat(*items):
-    """Joins values of known widths into one. The first item takes the highest bits."""
+    """Concatenates values of known widths. The first item takes the highest bits."""
     if any(width is None for _, width in items):
         return [item for item, _ in items]
     v = 0
@@ -178,7 +178,8 @@ def signext_from_bit(v, n):
 
 
 class Infinity:
-    """Stands for the pseudocode's INF.f16, INF.f32 and INF.f64, and compares as an infinite double."""
+    """Represents the names INF.f16, INF.f32 and INF.f64 of the pseudocode. It compares like an
+    infinite double."""
 
     def __neg__(self):
         return -np.float64("inf")
@@ -206,7 +207,7 @@ def sad(a, b, masked):
 
 
 def set_arch(arch):
-    """Selects the architecture's 8-bit float formats: those of gfx942 are the fnuz ones."""
+    """Selects the 8-bit float formats of the architecture. On gfx942 they are the fnuz formats."""
     if arch == "gfx942":
         SMALL.update(fp8="e4m3fnuz", bf8="e5m2fnuz")
 
@@ -222,8 +223,8 @@ def small_to(kind, wide):
 
 
 def to_small(kind, wide):
-    """Returns a function that rounds a float to a small format, to nearest even. A value too large
-    for the format becomes NaN or infinity where the format has them."""
+    """Returns a function that rounds a float to a small format, to nearest even. A value that is
+    too large becomes NaN or infinity if the format has them."""
     def convert(v, scale=127):
         name = SMALL[kind]
         if wide == "bf16" and not isinstance(v, np.floating):

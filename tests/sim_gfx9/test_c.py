@@ -97,9 +97,9 @@ def bytes_():
 
 
 def quotients():
-    """Operands of the division test: numbers of all magnitudes, each divided by each. LLVM
-    compiles the division to v_div_scale, v_div_fmas and v_div_fixup. The hard numbers include
-    Inf but no NaN."""
+    """Returns pairs of operands for the test of divisions, and the quotients. Some are random, and
+    some have hard values such as Inf, zero and subnormal numbers. Pairs whose quotient is NaN
+    are replaced. LLVM compiles a division to v_div_scale, v_div_fmas and v_div_fixup."""
     x = rng.integers(0, 1 << 32, (2, 4096), dtype=np.uint64).astype(np.uint32).view(np.float32)
     hard = np.array([0, -0.0, 1, -1, np.inf, 1e-40, -1e-40, 3.4e38, 2.0 ** -126, 2688, 1e-45, 6, 448], np.float32)
     x[:, :169] = np.stack(np.meshgrid(hard, hard)).reshape(2, -1)
@@ -124,15 +124,16 @@ def buffer_to_lds():
 
 
 def transpose(bits):
-    """Returns input and expected output of the loads that transpose rows held by sixteen lanes.
-    Each row is spread over several lanes. Lane i receives element i of every row."""
+    """Returns input and expected output of the loads that transpose a matrix. Sixteen lanes hold
+    the matrix, and each row is spread over several lanes. Lane i receives element i of every
+    row."""
     n = 64 // bits
     elements = rng.integers(0, 1 << bits, (64, n)).astype(np.uint64)
     shift = (np.arange(n) * bits).astype(np.uint64)
     out = np.zeros((64, n), np.uint64)
     for block in range(0, 64, 16):
-        # `block` is the first of 16 lanes, which hold a matrix of n rows and 16 columns. Each row
-        # is spread over 16 / n lanes.
+        # Sixteen lanes from lane `block` on hold a matrix of n rows and 16 columns. Each row is
+        # spread over 16 / n lanes.
         matrix = elements[block:block + 16].reshape(n, 16)
         out[block:block + 16] = matrix.T
     return np.bitwise_or.reduce(elements << shift, axis=1), np.bitwise_or.reduce(out << shift, axis=1)
@@ -156,8 +157,8 @@ BOTH = {"calls": calls, "scratch": scratch, "flat": flat, "atomics64": atomics64
 GFX950 = {"transpose4": lambda: transpose(4), "transpose8": lambda: transpose(8), "six_bits": six_bits}
 
 
-# These kernels call functions of the compiler that stand for single instructions. Only this test states the
-# expected results of these instructions, so the test does not vouch for them.
+# These kernels use compiler builtins for single instructions. Their expected results are known only
+# from this test, so the test does not vouch for these instructions.
 BUILTINS = ["lanes", "transpose4", "transpose8", "six_bits"]
 
 
@@ -173,8 +174,8 @@ def main():
         before = hip.executed()
         grid, block = ((2, 3, 2), (8, 4, 2)) if name == "grid3" else ((1, 1, 1), (64, 1, 1))
         try:
-            # Launches the kernel with its arguments packed in one buffer, which is HIP's second way
-            # to pass arguments.
+            # HIP's second way to pass arguments is one buffer that holds all of them. This launch
+            # uses it.
             device.launch_buffer(device.function(module, name), grid, block, 0, struct.pack("QQ", source.value, target.value))
             got = device.download(target, np.zeros_like(expect))
             wrong = np.nonzero((got != expect).reshape(-1))[0]

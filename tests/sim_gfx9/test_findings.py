@@ -18,7 +18,8 @@ ds_read_b32 v2, v4
 s_waitcnt lgkmcnt(0)
 """
 WRITTEN = LOAD + "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2\ns_waitcnt lgkmcnt(0)\ns_barrier\n"
-# Maps a name to (wrong body, part of the message, corrected body, number of threads).
+# MISTAKES maps a name to (kernel body with a mistake, part of the expected message, corrected body,
+# number of threads).
 MISTAKES = {
     "vector_wait": (LOAD + "v_add_u32 v2, 1, v2\n" + STORE, "used before the s_waitcnt", LOAD + "s_waitcnt vmcnt(0)\nv_add_u32 v2, 1, v2\n" + STORE, 64),
     "too_few_waited": (LOAD + "global_load_dword v3, v1, s[4:5]\ns_waitcnt vmcnt(1)\nv_add_u32 v2, v2, v3\n" + STORE, "used before the s_waitcnt",
@@ -35,7 +36,8 @@ MISTAKES = {
     "lds_unwritten": (LOAD + "s_waitcnt vmcnt(0)\nds_read_b32 v2, v1\ns_waitcnt lgkmcnt(0)\n" + STORE, "was never written",
                       LOAD + "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2\nds_read_b32 v2, v1\ns_waitcnt lgkmcnt(0)\n" + STORE, 64),
     "register_unwritten": (ARGS + "s_waitcnt lgkmcnt(0)\n" + STORE, "was never written", ARGS + "v_mov_b32 v2, 0\ns_waitcnt lgkmcnt(0)\n" + STORE, 64),
-    # A spill may save lanes that were never written, but its address must have been written.
+    # A spill saves lanes that were possibly never written, which is allowed. Only its address must
+    # have been written.
     "spill": ("scratch_store_dword v2, v0, off\n", "v2 was never written", "scratch_store_dword off, v2, off\n", 64),
     "outside": (LOAD.replace("s[4:5]\n", "s[4:5] offset:4\n") + "s_waitcnt vmcnt(0)\n" + STORE, "lie outside every allocation", LOAD + "s_waitcnt vmcnt(0)\n" + STORE, 64),
     "lds_outside": (LOAD + "s_waitcnt vmcnt(0)\nds_write_b32 v1, v2 offset:1024\ns_waitcnt lgkmcnt(0)\n" + STORE, "outside the workgroup's",
@@ -50,8 +52,8 @@ MATRIX = ARGS + "".join(f"v_mov_b32 v{r}, 0\n" for r in range(4, 12)) + "v_mov_b
 MISTAKES["wait_states"] = (MATRIX + "s_nop 3\nv_mov_b32 v2, v4\n" + STORE, "wait states too early", MATRIX + "s_nop 7\nv_mov_b32 v2, v4\n" + STORE, 64)
 MISTAKES["wait_states_of_a"] = (MATRIX + "v_mfma_f32_16x16x16_f16 v[8:11], v[4:5], v[10:11], v[8:11]\n", "wait states too early",
                                 MATRIX + "s_nop 7\nv_mfma_f32_16x16x16_f16 v[8:11], v[4:5], v[10:11], v[8:11]\n", 64)
-# Lists pairs of instructions that are no matrix instructions, and the wait states that must lie
-# between them: (first, second, wait states).
+# HAZARDS lists (first instruction, second instruction, wait states that must lie between them).
+# Matrix instructions have a list of their own below.
 HAZARDS = {
     "sgpr_of_load": ("v_readfirstlane_b32 s8, v1", "buffer_load_dword v3, v1, s[8:11], 0 offen", 5),
     "dpp": ("v_mov_b32 v3, 1", "v_mov_b32_dpp v4, v3 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf", 2),
@@ -71,10 +73,10 @@ HAZARDS = {
     "setreg": ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 0", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 15", 2),
 }
 GFX950_HAZARDS = {"swap": ("v_mov_b32 v3, 1", "v_permlane32_swap_b32 v3, v8", 2), "swap_exec": ("v_cmpx_eq_u32 vcc, v1, v1", "v_permlane32_swap_b32 v3, v8", 4)}
-# Lists the wait states after matrix instructions of four passes: before a matrix instruction that
-# reads a part of the result as C (4 + 1, on gfx950 one more), before a VALU instruction that
-# overwrites the result (4 + 3) or C (4 - 1); and those after an accumulating instruction of two
-# passes.
+# The expected wait states after a matrix instruction of four passes are 4 + 1 before a matrix
+# instruction that reads a part of the result as C (one more on gfx950), 4 + 3 before a VALU
+# instruction that overwrites the result, and 4 - 1 before one that overwrites C. An accumulating
+# instruction of two passes is also tested.
 FOUR = "v_mfma_f32_16x16x16_f16 v[24:27], v[8:9], v[10:11], v[16:19]"
 TWO = "v_mfma_f32_4x4x4_16b_f16 v[24:27], v[8:9], v[10:11], v[24:27]"
 OVERLAP = (FOUR, "v_mfma_f32_16x16x16_f16 v[28:31], v[8:9], v[10:11], v[26:29]")
@@ -82,8 +84,8 @@ HAZARDS |= {"overwritten": (FOUR, "v_mov_b32 v25, 0", 7), "c_overwritten": (FOUR
 
 
 def of_hazard(first, second, states):
-    """Returns a mistake (see MISTAKES): the two instructions with one wait state too few, and with
-    enough of them."""
+    """Returns an entry for MISTAKES. The wrong body has one wait state too few between the two
+    instructions, and the corrected body has enough."""
     start = ARGS + "s_waitcnt lgkmcnt(0)\n" + "".join(f"v_mov_b32 v{r}, 0\n" for r in (2, 3, *range(8, 32)))
     start += "s_mov_b32 s9, 0\ns_mov_b32 s10, 0\ns_mov_b32 s11, 0\ns_mov_b32 m0, 0\ns_nop 7\n"
     between = [f"s_nop {n - 1}\n" if n else "" for n in (states - 1, states)]
@@ -93,8 +95,8 @@ def of_hazard(first, second, states):
 
 LOADS_TO_LDS = ARGS + "s_mov_b32 m0, 0\ns_waitcnt lgkmcnt(0)\nglobal_load_lds_dword v1, s[4:5]\n{wait}v_mov_b32 v3, v1\nds_read_b32 v2, v3\ns_waitcnt lgkmcnt(0)\n" + STORE
 MISTAKES["load_to_lds_wait"] = (LOADS_TO_LDS.format(wait=""), "before the s_waitcnt of its load to LDS", LOADS_TO_LDS.format(wait="s_waitcnt vmcnt(0)\n"), 64)
-# The erratum of gfx950 concerns an SGPR (s8) as the scale of A. The assembler refuses such an
-# instruction, so it is given as words.
+# gfx950 has an erratum: the scale of A must not be an SGPR (s8 here). The assembler refuses such an
+# instruction, so it is given as numbers.
 GFX950 = {"scale_in_sgpr": (".long 0xd3ac0000, 0x00022008, 0xd3ad0814, 0x04521100\n", "erratum",
                             "v_mov_b32 v17, 0x7f7f7f7f\ns_nop 1\nv_mfma_scale_f32_16x16x128_f8f6f4 v[20:23], v[0:7], v[8:15], v[20:23], v17, v16\n", 64)}
 
@@ -113,8 +115,8 @@ def run(device, module, name, threads):
 
 
 def lines_not_named(device, text, code, names):
-    """Returns the findings whose message does not name the line of the instruction that it quotes.
-    The line tables of the code object are those of its assembly."""
+    """Returns the findings whose message names a wrong line for the instruction that it quotes. The
+    code object has the line tables of its assembly text."""
     lines, module, missed = text.splitlines(), device.load(code), []
     for name in names:
         message = run(device, module, name, 128)
@@ -138,14 +140,15 @@ __attribute__((amdgpu_kernel)) void far(const int GLOBAL *x, int GLOBAL *y) {
 
 
 def inlined_line_is_named(device, arch):
-    """Returns whether a finding in a kernel of C names the line of the inlined function."""
+    """Returns whether the message about a mistake in a C kernel names the line in the inlined
+    function."""
     module = device.load(assemble.clang(arch, C_KERNEL, "c", "-O2", "-gline-tables-only"))
     message = run(device, module, "far", 64)
     return isinstance(message, str) and "k.src:3, wave 0: global_load" in message
 
 
 def fill_is_refused(device, words):
-    """Returns whether hipMemsetD32 refuses to write so many words to an allocation of 64 bytes."""
+    """Returns whether hipMemsetD32 refuses to write `words` words to an allocation of 64 bytes."""
     at = device.upload(np.zeros(16, np.uint32))
     try:
         device.call("hipMemsetD32", at, 1, ctypes.c_size_t(words))

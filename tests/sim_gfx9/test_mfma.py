@@ -13,16 +13,16 @@ import formats as F
 import hip
 
 GOLDEN = pathlib.Path(__file__).parent.parent / "golden" / "mfma"
-# These are the indices of each operand's first word among the 64 words that the test passes to each
-# lane.
+# The test passes 64 words to each lane. These are the indices of the first word of A, B, C and the
+# scales.
 A_AT, B_AT, C_AT, SCALE_AT = 0, 8, 16, 48
 SEEDS = ["1", "2", "3"]  # BSMM_SIM_SEED varies the order in which an instruction adds.
 SMALL = ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1"]
 
 
 def golden(name, matrix):
-    """Reads a matrix's golden layout as a map (row, column) -> (register, lane, low bit). Returns
-    None without a file."""
+    """Reads a golden file that has the register layout of a matrix. Returns a map (row, column) ->
+    (register, lane, low bit), or None if there is no file."""
     path = GOLDEN / f"cdna3_{name}_{matrix}_reglayout.csv"
     if not path.exists():
         return None
@@ -36,17 +36,17 @@ def golden(name, matrix):
 
 
 def operand_places(m, k, blocks, width, b):
-    """Returns the register layout of A or B. Each lane holds consecutive k of one row. The lanes
-    are numbered by row first, then by block, then by k."""
+    """Returns the register layout of A or B by a formula: each lane holds consecutive k of one row.
+    Lanes are numbered by row first, then by block, then by k."""
     each = m * k * blocks // 64
     return {(i, j): (j % each * width // 32, i + m * (b + blocks * (j // each)), j % each * width % 32) for i in range(m) for j in range(k)}
 
 
 def mixed_places(m, k, width):
     """Returns the register layout of A or B of an f8f6f4 instruction with m rows. The 64 lanes form
-    64 / m groups of m lanes, and lane i of each group holds elements of row i. With 8-bit elements,
-    the first 16 consecutive k go to the first group, the next 16 to the second group, and so on in
-    turn. With narrower elements, each group gets 32 consecutive k."""
+    64 / m groups, and lane i of each group holds elements of row i. Elements of 8 bits are dealt
+    to the groups 16 consecutive k at a time, in turn. Of narrower elements, each group gets 32
+    consecutive k."""
     groups, at = 64 // m, {}
     for i in range(m):
         for j in range(k):
@@ -79,8 +79,8 @@ def put(words, base, places, bits, width):
 
 
 def random_matrix(rng, shape, kind, arch):
-    """Returns a matrix as its bits, the width of an element and its values. The
-    values are small integers, so that dot products are exact."""
+    """Returns a random matrix as bits, with the width of an element, and as values. The values are
+    small integers, so dot products are exact."""
     fnuz = "fnuz" if arch == "gfx942" else ""
     kind = {"fp8": "e4m3" + fnuz, "bf8": "e5m2" + fnuz}.get(kind, kind)
     v = rng.integers(-4, 5, shape).astype(np.float64)
@@ -162,8 +162,8 @@ def check(device, function, arch, name, fmt, select, rng):
             put(words, base, places, bits, width)
             values.append(v * np.repeat(2.0 ** (scales[which] - 127.0), 32, axis=1) if scaled else v)
         expect[b] = values[0] @ values[1].T + c_bits[b]
-        # The sum of 32 products with one scale is exact. The sums of the blocks and C are added with
-        # one rounding each.
+        # The sum of the 32 products with a common scale is exact. The sums of all blocks and C are
+        # then added with one rounding each.
         parts = [values[0][:, q:q + 32] @ values[1][:, q:q + 32].T for q in range(0, k, 32)]
         bounds[b] = 2.0 ** -24 * (len(parts) + 1) * (sum(map(np.abs, parts)) + np.abs(c_bits[b])) if scaled else np.zeros((m, m))
         raw = {"i32": lambda v: v & 0xFFFFFFFF, "f32": lambda v: v.astype(np.float32).view(np.uint32), "f64": lambda v: v.astype(np.float64).view(np.uint64)}[out](c_bits[b])
@@ -182,8 +182,9 @@ def check(device, function, arch, name, fmt, select, rng):
 
 
 def first_sums(device, function):
-    """Returns D(0, 0) of v_mfma_f32_16x16x16_f16 for each seed. Product 0 is 2^24 and the others are
-    1, so that a product is lost if product 0 was added before it."""
+    """Returns D(0, 0) of v_mfma_f32_16x16x16_f16 for each seed, which varies the order of
+    additions. Product 0 is 2^24 and the others are 1. A 1 that is added after product 0 is lost
+    by rounding, so D shows the order."""
     words, sums = np.zeros((64, 64), np.uint64), []
     values = np.ones((16, 16))
     values[:, 0] = 4096

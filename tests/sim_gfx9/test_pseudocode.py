@@ -11,13 +11,12 @@ import hip
 import pseudocode
 
 LANES, WORDS = 64, 16
-# Maps instructions that hardware only approximates, or whose results the pseudocode does not
-# define, to the allowed relative error.
+# APPROXIMATE maps an instruction to its allowed relative error. Hardware only approximates these
+# instructions, or the pseudocode does not define their results.
 APPROXIMATE = {"v_exp_f32": 2e-7, "v_log_f32": 2e-7, "v_exp_f16": 1e-3, "v_log_f16": 1e-3, "v_rcp_f32": 2e-7, "v_rcp_iflag_f32": 2e-7, "v_rsq_f32": 2e-7,
                "v_sqrt_f32": 2e-7, "v_rcp_f64": 1e-8, "v_rsq_f64": 1e-8, "v_sqrt_f64": 1e-8, "v_rcp_f16": 1e-3, "v_rsq_f16": 1e-3, "v_sqrt_f16": 1e-3,
                "v_exp_legacy_f32": 2e-7, "v_log_legacy_f32": 2e-7}
-# Maps instructions whose pseudocode probably differs from the hardware to the reason for this
-# belief.
+# DISPUTED maps an instruction to the reason why its pseudocode is probably wrong.
 DISPUTED = {
     "v_fract_f16": "LLVM takes it for min(x - floor(x), the number below 1)", "v_fract_f32": "as v_fract_f16", "v_fract_f64": "as v_fract_f16",
     "v_rndne_f32": "floor(x + 0.5) in f32 is wrong above 2^23", "v_rndne_f64": "as v_rndne_f32", "v_rndne_f16": "as v_rndne_f32",
@@ -30,8 +29,8 @@ DISPUTED = {
     "v_ldexp_f16": "infinity times 0 in the text",
     "v_div_fmas_f32": "2^32 does not undo v_div_scale's 2^64; RDNA3's text has 2^64", "v_div_fmas_f64": "as v_div_fmas_f32",
 }
-# At least this number of opcodes must agree. If fewer agree, the translation of the pseudocode is
-# broken.
+# This is the least number of opcodes whose results must agree. If fewer agree, the translation of
+# the pseudocode is broken.
 LEAST = {"gfx942": 527, "gfx950": 558}
 
 
@@ -44,8 +43,8 @@ def read_pseudocode():
 
 
 def width(text, name):
-    """Returns the number of registers that an operand takes, from the widest type that the
-    pseudocode gives to the operand."""
+    """Returns the number of registers of an operand, from the widest type of this operand in the
+    pseudocode."""
     found = [int(m) for m in re.findall(name + r"(?:\[[^\]]*\])?\.[ufib](\d+)", text)] + [int(m) + 1 for m in re.findall(name + r"\[(\d+) :", text)]
     return 2 if any(w > 32 for w in found) else 1
 
@@ -59,8 +58,8 @@ def scalar(first, count):
 
 
 def result_bits(name, text):
-    """Returns how many bits of the result to compare. Of a 16-bit result only the low half is
-    compared, because the pseudocode does not say what the high half becomes."""
+    """Returns how many bits of the result are compared. If the result has 16 bits, only the low
+    half of the register is compared, because the pseudocode leaves the high half undefined."""
     if name.startswith("v_cvt_scalef32_f16_") or name.startswith("v_cvt_sr_"):
         return 16
     sizes = [int(m) for m in re.findall(r"D0\.[ufib]+p?(\d+)", text)]
@@ -70,8 +69,8 @@ def result_bits(name, text):
 
 
 def forms(name, text):
-    """Returns ways to write the instruction. D is register 8, and the sources are registers 10, 12
-    and 14."""
+    """Returns several forms of the instruction in assembly. D is register 8, and the sources are
+    registers 10, 12 and 14."""
     make = scalar if name.startswith("s_") else register
     d = make(24 if name.startswith("s_") else 8, width(text, "D0"))
     base = 26 if name.startswith("s_") else 10
@@ -109,9 +108,8 @@ s_mov_b64 s[14:15], exec
 
 
 def operands(rng, text, names):
-    """Returns 4 operands of 64 bits for each of 64 lanes: D's old value, then the sources.
-
-    The values are random, small and extreme ones."""
+    """Returns four 64-bit operands for each of 64 lanes: the old value of D, then the sources. Some
+    are random, some small and some extreme."""
     out = np.zeros((LANES, 4), np.uint64)
     for k, name in enumerate(names):
         kinds = re.findall(name + r"(?:\[[^\]]*\])?\.([ufib])(\d+)", text) or [("u", "32")]
@@ -138,8 +136,8 @@ def values(rng, kind, size):
 
 
 def same(name, text, got, expect, bits):
-    """Tells whether the low `bits` bits of two results agree. Any NaN equals any NaN, and an
-    approximation may differ by its bound."""
+    """Tells whether the low `bits` bits of two results agree. All NaNs count as equal, and an
+    approximate result may have the allowed error."""
     mask = (1 << bits) - 1
     if (got ^ expect) & mask == 0:
         return True

@@ -32,8 +32,8 @@ def span(first, count):
 
 
 def matrix(name, count, chain):
-    """Returns `count` matrix instructions, each of which adds to the result of the one before if
-    `chain` is set."""
+    """Returns `count` matrix instructions. If `chain` is set, each adds to the result of the
+    previous one."""
     ab, d, _ = MATRIX[name]
     text = "".join(f"v_mov_b32 v{r}, 0\n" for r in range(8, 12)) + "".join(f"v_mov_b32 v{r}, 0\n" for r in range(16, 48)) + "s_nop 7\n"
     for k in range(count):
@@ -59,7 +59,8 @@ class Model:
     def __init__(self, arch):
         self.arch, self.device, self.failed = arch, hip.Device(arch), []
         self.megahertz, self.hbm, self.launch, self.cus, self.wide = DEVICES[arch]
-        # LDS is large enough for all addresses; the kernels read it without having written it.
+        # These kernels read LDS without having written it, so LDS is large enough for all their
+        # addresses.
         self.module = self.device.load(assemble.assembly(arch, KERNELS, lds=20480))
         self.buffers = [self.device.upload(np.arange(1 << 20, dtype=np.uint32)) for _ in range(2)]
 
@@ -71,8 +72,8 @@ class Model:
         return dict(zip(NAMES, values))
 
     def more(self, many, few, waves=1, what="cycles"):
-        """Returns how much more of the quantity `what` the kernel `many` takes than the kernel
-        `few`."""
+        """Runs the kernels `many` and `few`. Returns the difference of their times of the kind
+        `what`."""
         return self.time(many, waves)[what] - self.time(few, waves)[what]
 
     def expect(self, name, value, least, most=None):
@@ -92,8 +93,8 @@ class Model:
     def test_issue(self):
         for waves, cycles in ((1, 4), (4, 4), (8, 8), (16, 16)):
             self.expect(f"{waves} waves", self.more("valu_110", "valu_10", waves), 100 * cycles)
-        # Wave 0 passes its branch in 4 cycles and then executes 100 additions. The branch of wave 1
-        # takes 32 cycles.
+        # Wave 0 takes 4 cycles for its branch and then executes 100 additions of 4 cycles. Wave 1
+        # takes 32 cycles for its branch and then waits.
         self.expect("barrier", self.time("barrier", 2)["barrier"], 4 + 100 * 4 - 32)
 
     def test_lds(self):
@@ -113,7 +114,8 @@ class Model:
         groups, size = 16 * self.cus, 16 * self.cus << 15
         source, target = self.device.upload(np.arange(size // 4, dtype=np.uint32)), self.device.upload(np.zeros(size // 4, np.uint32))
         times = self.time("copy", 4, groups, [source, target])
-        # A round of workgroups takes about 9000 cycles, of which the latency of its first load is 10%.
+        # Workgroups run in rounds of about 9000 cycles. The latency of the first load of a round is
+        # 10% of that, so the rate of the copy is lower than that of HBM.
         self.expect("rate of a copy", 2 * size / (times["seconds"] - self.launch) / self.hbm, 0.85, 1.0)
         self.expect("bytes of a copy", times["hbm"], 2 * 32768 * times["groups"])
         copied = self.device.download(target, np.zeros(size // 4, np.uint32))
@@ -121,8 +123,8 @@ class Model:
         return times
 
     def test_threads(self, times):
-        """Checks that the times are equal for any number of host threads, and that the event's
-        time is the launch's."""
+        """Checks that the times do not depend on the number of host threads, and that the time
+        between two events is the time of the launch."""
         for threads in "1", "3":
             os.environ["BSMM_SIM_THREADS"] = threads
             source = self.device.upload(np.arange(1 << 18, dtype=np.uint32))
@@ -141,7 +143,7 @@ class Model:
         self.expect("events", abs(ms.value * 1e-3 / seconds - 1), 0, 1e-5)
 
     def lines(self, name, module, waves):
-        """Launches a kernel and returns the cycles of its waits by line of source and cause."""
+        """Launches a kernel. Returns the cycles in which waves wait, by source line and cause."""
         self.device.launch(self.device.function(module, name), (1,), (64 * waves,), 0, self.buffers)
         place, cycles, found = ctypes.create_string_buffer(64), (ctypes.c_double * 5)(), {}
         while self.device.lib.bsmm_sim_stalls(ctypes.c_uint(0), ctypes.c_uint(len(found)), place, ctypes.c_size_t(64), cycles, ctypes.c_size_t(5)):
@@ -149,7 +151,8 @@ class Model:
         return found
 
     def test_lines(self):
-        """Checks that the model attributes waits to the lines of the instructions that wait."""
+        """Checks that the time model assigns waits to the source lines of the instructions that
+        wait."""
         text = assemble.assembly_text(KERNELS, lds=20480)
         rows = text.splitlines()
         with_lines = self.device.load(assemble.clang(self.arch, text, "assembler", "-gdwarf-5"))
@@ -162,7 +165,8 @@ class Model:
             self.expect(f"{cause} of {name} without lines", [row[cause] for place, row in plain.items() if place.endswith(instruction.split(": ")[-1])], [times[cause]])
 
     def test_sample(self):
-        """Checks that executing only the workgroups that the model needs gives the same times."""
+        """Checks that a launch has the same time if it executes only the workgroups that the time
+        model needs."""
         size = 16 * self.cus << 15
         source, target = self.device.upload(np.arange(size // 4, dtype=np.uint32)), self.device.upload(np.zeros(size // 4, np.uint32))
         times = []

@@ -6,9 +6,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import sim_vouched
 
-# These tests compare the simulator with sources outside the project: test_triton and test_c compare
-# results of kernels with NumPy, test_pseudocode compares instructions with AMD's pseudocode, and
-# test_mfma compares register layouts with AMD's.
+# These tests compare the simulator with code or documents of other projects. test_triton and test_c
+# compare results of kernels with NumPy, test_pseudocode compares instructions with AMD's
+# pseudocode, and test_mfma compares register layouts with AMD's.
 OUTSIDE = {test: ["gfx942", "gfx950"] for test in ("test_triton", "test_c", "test_pseudocode", "test_mfma")}
 SMALL = ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1"]
 HOW = "`tests/sim_gfx9/test_vouched.py --write all .cache/sim/kernels/all`"
@@ -28,7 +28,8 @@ describes the tests.
 
 
 def names():
-    """Returns the opcodes of the tables, with one name for each pair of element types of f8f6f4."""
+    """Returns the opcodes of the tables. An f8f6f4 opcode has one name for each pair of element
+    types."""
     return [name for row in sim_vouched.rows() for name in ([f"{row}[{a},{b}]" for a in SMALL for b in SMALL] if "f8f6f4" in row else [row])]
 
 

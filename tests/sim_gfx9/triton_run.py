@@ -14,8 +14,8 @@ def run(device, case, folder):
     info = json.loads((folder / f"{case.name}.json").read_text())
     code = (folder / f"{case.name}.{device.suffix}").read_bytes()
     if b"wgmma.mma_async" in code and hasattr(case, "wgmma"):
-        # The tensor cores of compute capability 9.0 keep 14 bits of FP8 sums. The simulator must
-        # give the same bits as the hardware, so no error is allowed.
+        # The tensor cores of compute capability 9.0 keep 14 bits of FP8 sums, and the simulator
+        # must do exactly the same, so no error is allowed.
         case.expect, case.absolute = case.wgmma(), 0
     module = device.load(code)
     function = device.function(module, info["name"], info["shared"])
@@ -28,7 +28,8 @@ def run(device, case, folder):
         out = at if value is None else out
         buffers.append(at)
         args.append(at)
-    # These are two null pointers for Triton's scratch memory.
+    # Triton's kernels have two further arguments for scratch memory, which these kernels do not
+    # use.
     args += [ctypes.c_uint64(0), ctypes.c_uint64(0)]
     try:
         device.launch(function, case.grid, (device.lanes * info["warps"],), info["shared"], args)
@@ -40,7 +41,7 @@ def run(device, case, folder):
 
 
 def difference(case, got):
-    """Returns None if the result is right, else a text that says how it is wrong."""
+    """Returns None if the result is right, otherwise a text that describes the error."""
     got = case.read(got) if hasattr(case, "read") else got
     expect = np.asarray(case.expect)
     got = got.reshape(expect.shape)
@@ -57,8 +58,9 @@ def difference(case, got):
 
 
 def main(device, failed, cases, folder, only):
-    """Runs the cases whose code is in the folder. `failed` has a line for each that did not compile. The
-    process fails if any case failed or if there was none."""
+    """Runs the cases whose compiled code is in the folder. `failed` has a line for each case that
+    could not be compiled. The exit status is 0 only if all cases passed and there was at least
+    one."""
     count = 0
     for case in cases:
         if (only and case.name not in only) or not (folder / f"{case.name}.{device.suffix}").exists():

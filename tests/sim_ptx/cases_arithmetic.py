@@ -1,5 +1,6 @@
-"""Kernels in Triton for arithmetic that the cases of tests/sim_gfx9 lack: 16-bit and 64-bit integers, comparisons
-without a sign, and functions of NVIDIA's libdevice. NumPy computes the results."""
+"""Triton kernels for arithmetic that the cases of tests/sim_gfx9 do not test: 16-bit and 64-bit
+integers, unsigned comparisons, and functions of NVIDIA's libdevice. NumPy computes the expected
+results."""
 import numpy as np
 import triton
 import triton.language as tl
@@ -87,7 +88,7 @@ def truncated(a, b):
 
 
 def expected(op, a, b, bits):
-    """Returns the results as Python integers, of which the kernel stores the low bits."""
+    """Returns the results as Python integers. The kernel stores their low `bits` bits."""
     every = (1 << bits) - 1
     return {"subtract": lambda: a - b, "multiply_add": lambda: a * b + b, "quotient": lambda: truncated(a, b),
             "remainder": lambda: a - truncated(a, b) * b, "least": lambda: np.minimum(a, b), "greatest": lambda: np.maximum(a, b),
@@ -118,7 +119,8 @@ def integer_case(op, kind, out=None):
 
 
 def direct(exact, dtype, way):
-    """Rounds numbers of higher precision toward zero (rz), down (rd) or up (ru)."""
+    """Rounds the numbers `exact`, which have a higher precision, to `dtype`: toward zero (rz), down
+    (rd) or up (ru)."""
     near = exact.astype(dtype)
     wide = near.astype(np.longdouble)
     down = np.where(wide > exact, np.nextafter(near, dtype(-np.inf)), near)

@@ -14,8 +14,8 @@ import driver
 import formats as F
 import numpy as np
 
-# Maps a type of elements to its name in the DSL, its bits, and the type of a tensor map if TMA stores the
-# elements of shared memory as in global memory, and if it spreads 16 elements over 16 bytes.
+# TYPES maps an element type to (name in the DSL, bits, type of a tensor map that copies elements
+# unchanged, type of a tensor map that spreads 16 elements over 16 bytes).
 TYPES = {
     "e4m3": ("Float8E4M3FN", 8, 0, 0), "e5m2": ("Float8E5M2", 8, 0, 0), "e3m2": ("Float6E3M2FN", 6, None, 15),
     "e2m3": ("Float6E2M3FN", 6, None, 15), "e2m1": ("Float4E2M1FN", 4, 13, 14), "s8": ("Int8", 8, 0, 0), "u8": ("Uint8", 8, 0, 0),
@@ -36,7 +36,7 @@ def first_wrong(result, expect, bound):
 
 
 def random_codes(rng, shape, kind):
-    """Returns random codes, neither NaN nor Inf."""
+    """Returns random codes without NaN and Inf."""
     bits = TYPES[kind][1]
     if bits >= 16:
         x = rng.standard_normal(shape).astype(np.float16 if kind == "f16" else np.float32)
@@ -64,7 +64,7 @@ def pack(codes, bits):
 
 
 def packed_scales(scales):
-    """Returns scales (rows, blocks) in the layout nv_128x4."""
+    """Returns scales of shape (rows, blocks) in the layout nv_128x4 (docs/LAYOUTS.md)."""
     rows, blocks = scales.shape
     return np.ascontiguousarray(scales.reshape(rows // 128, 4, 32, blocks // 4, 4).transpose(0, 3, 2, 1, 4))
 
@@ -84,7 +84,8 @@ class Case:
 
     # The methods from here on compile the kernel.
     def operation(self, ctas):
-        """Makes the operation of a pair of blocks, or that of one of these blocks with its rows of A and all of B."""
+        """Makes the DSL's MMA operation. With two thread blocks it is that of the pair, otherwise
+        that of one block, which has its rows of A and all of B."""
         import cutlass
         from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
         a, b = (getattr(cutlass, TYPES[t][0]) for t in self.types)
@@ -134,7 +135,8 @@ class Case:
         for rows, kind in zip(self.shape, self.types):
             scales = None
             if self.scale:
-                # The scales of a row are alike, so that each of them matters for the row's results.
+                # All scales of a row are similar, so that an error in any of them changes the row's
+                # results noticeably.
                 low, high, width = (90, 150, 8) if self.scale[0] == "ue8m0" else (1, 0x67, 24)
                 scales = (rng.integers(low, high, (rows, 1)) + rng.integers(0, width, (rows, k // self.scale[1]))).astype(np.uint8)
             out.append((random_codes(rng, (rows, k), kind), scales))
@@ -150,8 +152,9 @@ class Case:
         return out
 
     def faults(self, operands):
-        """Yields operands with the lowest bit of one scale, or of the largest code of a row, inverted. The difference
-        of the results must exceed the bound."""
+        """Yields changed operands, to show that the comparison can fail. The lowest bit of one
+        scale, or of the largest code of a row, is inverted. The results must then differ by more
+        than the error bound."""
         rng = np.random.default_rng(7)
         for which in range(2):
             for part in range(1 if self.scale is None else 2):
@@ -164,8 +167,8 @@ class Case:
                 yield ("A", "B")[which] + ("", "'s scales")[part], changed
 
     def difference(self, result, operands):
-        """Returns None if the result is that of the operands. Each of the K sums in fp32 may cut the sum of the absolute
-        products at its 24th bit. Sums of integers are exact."""
+        """Returns None if the result is within the error bound. Each of the K additions in fp32 may
+        lose 2^-23 of the sum of the products' magnitudes. Sums of integers are exact."""
         a, b = self.values(operands)
         bound = 0 if self.out == np.int32 else self.shape[2] * 2.0 ** -23 * (np.abs(a) @ np.abs(b).T)
         return first_wrong(result, a @ b.T, bound)
@@ -184,7 +187,7 @@ class Case:
         return packed + scales + [np.full(self.shape[:2], -1, np.int32).view(self.out)]
 
     def tensor_map(self, device, which, at):
-        """Returns the CUtensorMap by which a block loads its rows of A or B."""
+        """Returns the CUtensorMap by which a thread block loads its rows of A or B."""
         _, bits, plain, spread = TYPES[self.types[which]]
         held = max(bits, 8) if self.spread else bits
         extents, tile = (self.shape[2], self.shape[which]), (self.step, self.shape[which] // self.ctas)
@@ -195,14 +198,15 @@ class Case:
                                  (row // held, tile[1]), SWIZZLES[row // 8])
 
     def arguments(self, device, at):
-        # The first argument is the state of the MMA operation. Its bytes 1 and 2 tell whether A and B are negated.
-        # Without scales, a mask follows of the lanes of tensor memory that the operation does not write. It is 0 here.
+        # The kernel's first argument is the state of the MMA operation. Its bytes 1 and 2 say
+        # whether A and B are negated. Without scales, a mask follows of the lanes of tensor memory
+        # that the operation must not write, which is 0 here.
         state = (ctypes.c_uint8 * (12 if self.scale else 32 * self.ctas))(0, "A" in self.negated, "B" in self.negated)
         return [state, *(self.tensor_map(device, k, at[k]) for k in range(2)), *at[2:]]
 
 
 class CopyCase:
-    """Represents a copy by tcgen05.cp. kernels_cute.Copy defines `rows` and `lanes`."""
+    """Represents a copy by tcgen05.cp. See kernels_cute.Copy for `rows` and `lanes`."""
     ctas = 1
 
     def __init__(self, name, op, atom, rows, lanes, columns):
@@ -284,20 +288,20 @@ class GroupCase(Case):
         return cute.compile(product, *[make_ptr(t, 0, cute.AddressSpace.gmem, assumed_align=32) for t in (*kinds, out)]).__ptx__
 
     def difference(self, result, operands):
-        """Returns None if the result is right. The tensor cores keep 14 bits of FP8 sums, and the simulator must
-        give the same bits as the hardware."""
+        """Returns None if the result is right. For FP8, the tensor cores keep 14 bits of sums, and
+        the simulator must give bitwise identical results."""
         if self.types[0] not in ("e4m3", "e5m2"):
             return super().difference(result, operands)
         return first_wrong(result, F.tensor_core_dot(*self.values(operands), self.types[0]), 0)
 
     def arguments(self, device, at):
-        # The first argument is the state of the MMA operation, which each product sets anew.
+        # The kernel's first argument is the state of the MMA operation. Its value does not matter,
+        # because each product sets it.
         return [ctypes.c_uint8(), *super().arguments(device, at)[1:]]
 
 
 def mx(name, a, b, shape=(128, 128, 256), **more):
-    """Returns a block-scaled product of 8-bit elements, or of elements that TMA spreads over 8
-    bits."""
+    """Returns a block-scaled product. Its elements have 8 bits, or TMA spreads them over 8 bits."""
     return Case(name, "MmaMXF8F6F4Op", a, b, shape, 128, scale=("ue8m0", 32), spread=True, **more)
 
 

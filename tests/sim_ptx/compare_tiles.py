@@ -47,8 +47,9 @@ def sample(products, only):
 
 
 def model(bsmm, formats, shape, tile):
-    """Returns the way in which bsmm divides the product with this tile, and the modelled microseconds. With one
-    thread, the simulator's thread blocks load a flag equally often in each run."""
+    """Runs a product with this tile. Returns how bsmm divides it, and the modelled time in
+    microseconds. The simulator runs with one thread, because waiting thread blocks otherwise
+    load a flag a different number of times in each run."""
     command = [bsmm, "bench", "--device", "sim:sm_90a", "--sampled", "--repeats", "1", "--json", "--format", ":".join(formats)]
     command += [word for name, n in zip("MNK", shape) for word in (f"-{name}", str(n))]
     settings = {"BSMM_TEST_TILE": tile, "BSMM_TEST_SHOW_DEAL": "1", "BSMM_SIM_THREADS": "1"}
@@ -67,8 +68,9 @@ def roofline(formats, shape):
 
 
 def tau(x, y):
-    """Returns Kendall's tau-b: of all pairs, the share with the same order in x and y less the share with
-    opposite orders, corrected for ties. 0 if all of x or all of y are equal."""
+    """Returns Kendall's tau-b. It is the fraction of pairs with the same order in x and y, minus
+    the fraction with opposite orders, corrected for ties. It is 0 if all of x or all of y are
+    equal."""
     pairs = [(i, j) for i in range(len(x)) for j in range(i)]
     sign = [[(v[i] > v[j]) - (v[i] < v[j]) for i, j in pairs] for v in (x, y)]
     differ = math.prod(sum(map(abs, s)) for s in sign)

@@ -20,7 +20,8 @@ def key_of(arch):
 def work(job):
     """Compiles each case of a list to FOLDER/NAME.ptx and returns one line for each failure."""
     arch, names, folder = job
-    # The DSL writes the PTX of all kernels of a class to one file, which processes must not share.
+    # The DSL writes the PTX of all kernels of a class to the same file name, so each process has
+    # its own folder.
     dump = tempfile.TemporaryDirectory()
     os.environ |= {"CUTE_DSL_ARCH": arch, "CUTE_DSL_KEEP_PTX": "1", "CUTE_DSL_DUMP_DIR": dump.name}
     warnings.simplefilter("ignore")
@@ -37,7 +38,8 @@ def work(job):
 
 
 def compile_all(arch, names, folder, processes=2):
-    """Compiles the cases. Their PTX is kept while the sources and the version of the DSL stay the same."""
+    """Compiles the cases. Existing PTX is used again if the sources and the version of the DSL are
+    the same."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     mark = folder / "key"

@@ -27,19 +27,18 @@ def key_of(arch, case):
     return hashlib.sha256(repr((arch, triton.__version__, case.fn.cache_key, types, constants, attrs, sorted(options(case).items()))).encode()).hexdigest()
 
 
-# Maps an architecture to the beginning of the names of the cases that it runs. Other architectures
-# run all cases. The PTX for sm_120a differs from that for sm_100a only in the instructions of
-# block-scaled products.
+# ONLY maps an architecture to the beginning of the names of its cases. Other architectures run all
+# cases. The PTX for sm_120a differs from that for sm_100a only in block-scaled products.
 ONLY = {"sm_120a": "dot_scaled_e"}
 
 
 def cases_for(arch):
-    """Returns the cases of kernels to compile for an architecture. Some cases differ only in options
-    for AMD GPUs, so only one of them is returned. Cases with e4m3 need compute capability 8.9."""
+    """Returns the cases to compile for an architecture. Of cases that differ only in options for
+    AMD GPUs, only one is returned. Cases with e4m3 need compute capability 8.9."""
     import cases
     import cases_arithmetic
     seen = set()
-    # One architecture is enough for arithmetic, whose PTX is the same on all.
+    # The PTX of arithmetic is the same for all architectures, so one of them is enough.
     arithmetic = cases_arithmetic.all_cases() if arch == "sm_80" else ()
     for case in itertools.chain(cases.all_cases("gfx950"), arithmetic):
         if not case.name.startswith(ONLY.get(arch, "")):
@@ -55,7 +54,7 @@ def cases_for(arch):
 
 def compile_case(arch, case, folder):
     """Compiles one case to FOLDER/NAME.ptx and writes its launch parameters to FOLDER/NAME.json.
-    Both files are kept while the kernel and the version of Triton stay the same."""
+    Existing files are used again if the kernel and the version of Triton are the same."""
     key = key_of(arch, case)
     info = folder / f"{case.name}.json"
     if info.exists() and json.loads(info.read_text())["key"] == key:

@@ -18,7 +18,8 @@ except ImportError:
 
 
 def call(name, *args):
-    """Calls a function of the driver, and returns its results without the status. Ends the program if it fails."""
+    """Calls a function of the driver, and returns its results without the status. If the call
+    fails, the program ends with a message."""
     status, *results = getattr(cuda, name)(*args)
     if status != cuda.CUresult.CUDA_SUCCESS:
         sys.exit(f"{name}{args}: {status}, {cuda.cuGetErrorString(status)[1]}")

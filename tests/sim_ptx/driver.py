@@ -45,8 +45,8 @@ class Device(sim_device.Device):
         return function
 
     def launch(self, function, grid, block, shared, args, cluster=1):
-        """Launches a kernel. args lists its arguments in order, as ctypes values. cluster is the number of
-        blocks of a cluster, along the first dimension of the grid."""
+        """Launches a kernel. `args` lists its arguments in order, as ctypes values. `cluster` is
+        the number of blocks of a cluster along the first dimension of the grid."""
         grid, block = sim_device.three(grid), sim_device.three(block)
         attribute = LaunchAttribute(4, 0, (ctypes.c_uint * 16)(cluster, 1, 1))  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
         config = LaunchConfig((ctypes.c_uint * 7)(*grid, *block, shared), None, ctypes.pointer(attribute), int(cluster > 1))
@@ -54,8 +54,8 @@ class Device(sim_device.Device):
 
 
 def tensor_map(device, number, at, extents, strides, box, swizzle):
-    """Returns the CUtensorMap of a tensor. `number` is its CUtensorMapDataType. The first extent is that of the
-    contiguous dimension, which has no stride."""
+    """Returns the CUtensorMap of a tensor. `number` is the element type (CUtensorMapDataType). The
+    first extent is that of the contiguous dimension. `strides` has no entry for this dimension."""
     rank = len(extents)
     out = (ctypes.c_uint64 * 32)()
     start = (ctypes.addressof(out) + 127) // 128 * 128

@@ -74,8 +74,8 @@ class Product:
             cute.arch.alloc_tmem(COLUMNS, held, is_two_cta=self.ctas == 2)
         self.meet()
 
-        # These tensors are the parts of the operands that this block loads, and the parts that the
-        # tensor cores read.
+        # These tensors are the parts of the operands that this thread block loads, followed by the
+        # parts that the tensor cores read.
         part = mma.get_slice(rank)
         whole = cute.make_layout(1)
         sa_, ga_ = cpasync.tma_partition(tma_a, 0, whole, cute.group_modes(sa, 0, 3),
@@ -85,7 +85,7 @@ class Product:
         fa, fb = mma.make_fragment_A(sa), mma.make_fragment_B(sb)
         at = cute.arch.retrieve_tmem_ptr(mma.op.acc_dtype, 16, held)
         acc = cute.make_tensor(at, mma.make_fragment_C(mma.partition_shape_C((m, n))).layout)
-        # An mbarrier counts the bytes of global memory.
+        # The mbarrier counts the bytes of global memory that TMA loads.
         bytes_ = self.ctas * (cute.size_in_bytes(self.types[0], cute.slice_(la, (None, None, None, 0))) +
                               cute.size_in_bytes(self.types[1], cute.slice_(lb, (None, None, None, 0))))
         if cutlass.const_expr(self.scales is not None):
@@ -104,7 +104,7 @@ class Product:
         mma.set(tcgen05.Field.ACCUMULATE, False)
         for step in cutlass.range_constexpr(k // self.step):
             if cutlass.const_expr(self.scales is not None):
-                # A block has the scales of its own rows of A, and those of all rows of B.
+                # Each thread block has the scales of its own rows of A and of all rows of B.
                 self.move(thread, part.partition_A(cute.local_tile(gsa, (m, self.step, 1), (0, step, 0))[None, None, 0]), ssa)
                 self.move(thread, one.get_slice(0).partition_B(cute.local_tile(gsb, (n, self.step, 1), (0, step, 0))[None, None, 0]), ssb)
                 cute.arch.fence_proxy("async.shared", space="cta")
@@ -138,7 +138,7 @@ class Product:
 
     @cute.jit
     def meet(self):
-        """Waits for all threads of the blocks that multiply together."""
+        """Waits for all threads of the thread blocks that compute this product together."""
         if cutlass.const_expr(self.ctas == 2):
             cute.arch.cluster_arrive()
             cute.arch.cluster_wait()
@@ -147,14 +147,15 @@ class Product:
 
     @cute.jit
     def move(self, thread, source, target):
-        """Copies scales to shared memory, a byte at a time."""
+        """Copies scales to shared memory, one byte at a time."""
         s, t = cute.filter_zeros(source), cute.filter_zeros(cute.slice_(target, (None, None, None, 0)))
         for i in cutlass.range(thread, cute.size(t), THREADS):
             t[i] = s[i]
 
     @cute.jit
     def scale_copy(self, shared, tensor):
-        """Returns the copy of scales from shared to tensor memory, its source and its target."""
+        """Returns the operation that copies scales from shared to tensor memory, with its source
+        and its target."""
         copy = tcgen05.make_s2t_copy(cute.make_copy_atom(self.copy(self.group), self.scales[0]), cute.filter_zeros(tensor))
         part = copy.get_slice(0)
         source = tcgen05.get_s2t_smem_desc_tensor(copy, part.partition_S(cute.filter_zeros(shared)))
@@ -162,7 +163,7 @@ class Product:
 
     @cute.jit
     def store(self, thread, mma, part, acc, gd):
-        """Stores the accumulators."""
+        """Stores the accumulators to D."""
         m, n, k = self.shape
         out = part.partition_C(gd)
         load = tcgen05.make_tmem_copy(cute.make_copy_atom(self.load(), mma.op.acc_dtype), acc)
@@ -175,9 +176,10 @@ class Product:
 
 
 class Copy:
-    """Copies a matrix of 32-bit words by tcgen05.cp from shared to tensor memory, and from there to D with its 128
-    lanes. `rows` and `lanes` are (shape, stride) of the matrix's rows in shared memory, in rows, and in tensor memory,
-    in lanes. A stride of 0 among the rows means that a row goes to several lanes."""
+    """Copies a matrix of 32-bit words from shared to tensor memory by tcgen05.cp, and then the 128
+    lanes of tensor memory to D. `rows` is the (shape, stride) of the matrix's rows in shared
+    memory, counted in rows. `lanes` is the same in tensor memory, counted in lanes. A stride of
+    0 in `rows` means that a row goes to several lanes."""
 
     def __init__(self, op, atom, rows, lanes, columns):
         self.op, self.atom, self.rows, self.lanes, self.columns = op, atom, rows, lanes, columns
@@ -231,8 +233,8 @@ class Copy:
 
 
 class WarpProduct:
-    """Computes the block-scaled D = A x B^T for one warp's tile by mma.sync. In memory, elements of 4 bits take a
-    byte each if A and B have different types."""
+    """Computes the block-scaled D = A x B^T for the tile of one warp by mma.sync. If A and B have
+    different types, each 4-bit element occupies a byte of memory."""
 
     def __init__(self, op, types, scales, shape):
         self.op, self.types, self.scales, self.shape = op, types, scales, shape
@@ -266,7 +268,8 @@ class WarpProduct:
 
     @cute.jit
     def fragment(self, kind, source, make):
-        """Returns the elements of a thread in registers. An e2m1 element of a byte takes bits 2 to 5."""
+        """Returns the elements of a thread in registers. An e2m1 element that occupies a byte is in
+        bits 2 to 5."""
         registers = make(source)
         cute.autovec_copy(source, registers)
         if cutlass.const_expr(kind.width == 8 and kind.is_integer):

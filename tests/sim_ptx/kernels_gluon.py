@@ -22,8 +22,8 @@ def store_tile(at, x, ROWS: gl.constexpr, COLS: gl.constexpr, layout: gl.constex
 
 @gluon.jit
 def pair_dot(a, b, d, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr, STEPS: gl.constexpr):
-    """Computes D = A B by one pair of thread blocks. A is M x K, and B is K x N. With STEPS of 2,
-    a second product adds to the accumulator."""
+    """Computes D = A B by a pair of thread blocks. A is M x K, and B is K x N. If STEPS is 2, a
+    second product adds to the accumulators of the first one."""
     rows: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0], cga_layout=[[1, 0]])
     cols: gl.constexpr = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0], cga_layout=[[0, 1]])
     left: gl.constexpr = gl.NVMMASharedLayout.get_default_for([M, K], a.dtype.element_ty, cga_layout=[[1, 0]])
@@ -46,7 +46,7 @@ def pair_dot(a, b, d, M: gl.constexpr, N: gl.constexpr, K: gl.constexpr, STEPS: 
 
 @gluon.jit
 def move_tile(a, d, N: gl.constexpr, STORE: gl.constexpr, LOAD: gl.constexpr):
-    """Copies a tile of 128 x N through tensor memory, which it writes in one shape and reads in another."""
+    """Copies a tile of 128 x N to tensor memory in one shape and back in another."""
     tile: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [4, 1], [1, 0])
     memory = allocate_tensor_memory(gl.float32, [128, N], TensorMemoryLayout([128, N], 1))
     x = load_tile(a, 128, N, tile)
@@ -56,8 +56,8 @@ def move_tile(a, d, N: gl.constexpr, STORE: gl.constexpr, LOAD: gl.constexpr):
 
 @gluon.jit
 def persistent(d, ROUNDS: gl.constexpr):
-    """Each program takes over the work of programs that have not begun (cluster launch control), and adds
-    1 to the word of each program whose work it does."""
+    """Tests cluster launch control. Each running program takes over the work of programs that have
+    not begun, and adds 1 to the word of each program whose work it does."""
     response = gl.allocate_shared_memory(gl.int64, [2], gl.SwizzledSharedLayout(1, 1, 1, [0]))
     bar = mbarrier.allocate_mbarrier()
     mbarrier.init(bar, count=1)

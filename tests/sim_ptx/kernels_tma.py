@@ -6,7 +6,7 @@ import triton.language as tl
 
 @triton.jit
 def dot(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """Computes the GEMM C (M, N) = A (M, K) x B (N, K)^T. a, b and c are tensor maps."""
+    """Computes the GEMM C (M, N) = A (M, K) x B (N, K)^T, where a, b and c are tensor maps."""
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     acc = tl.zeros((BM, BN), dtype=tl.float32)
     for k in tl.range(0, K, BK, num_stages=3):
@@ -17,8 +17,8 @@ def dot(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
 @triton.jit
 def dot_scaled(a, sa, b, sb, c, K, FA: tl.constexpr, FB: tl.constexpr, PA: tl.constexpr, PB: tl.constexpr,
                BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, V: tl.constexpr):
-    """Computes the block-scaled GEMM C = (A . sa) x (B . sb)^T. Each scale covers V elements along
-    K. The scales have the layout nv_128x4, seen as an array of shape (1, rows/128, K/V/4, 2,
+    """Computes the block-scaled GEMM C = (A * sa) x (B * sb)^T. Each scale belongs to V elements
+    along K. The scales have the layout nv_128x4, as an array of shape (1, rows/128, K/V/4, 2,
     256)."""
     pm, pn = tl.program_id(0), tl.program_id(1)
     acc = tl.zeros((BM, BN), dtype=tl.float32)
@@ -35,7 +35,8 @@ def dot_scaled(a, sa, b, sb, c, K, FA: tl.constexpr, FB: tl.constexpr, PA: tl.co
 
 @triton.jit
 def combine(a, c, OP: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """Combines each element of C with that of A by a reduction of TMA. The last tiles reach beyond C."""
+    """Combines each element of C with the element of A by a reduction of TMA, such as an addition.
+    The last tiles extend past the end of C."""
     at = [tl.program_id(0) * BM, tl.program_id(1) * BN]
     x = a.load(at)
     if OP == "add":

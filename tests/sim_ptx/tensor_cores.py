@@ -16,14 +16,13 @@ NARROW, WIDE, ANY, TINY, SPECIAL = range(5)  # kinds of elements
 ELEMENTS = ("narrow", "wide", "any", "tiny", "special")
 SUMS = ("zero", "near", "wide", "large", "huge", "subnormal")  # kinds of accumulators
 
-# Each format has its number of exponent bits, its number of mantissa bits, and whether the largest
-# exponent means Inf or NaN.
+# Maps a format to (exponent bits, mantissa bits, whether the largest exponent means Inf or NaN).
 FORMATS = {"f16": (5, 10, True), "bf16": (8, 7, True), "tf32": (8, 23, True), "e4m3": (4, 3, False), "e5m2": (5, 2, True)}
 
 
 class Instruction:
-    """Represents one instruction: the registers of A, B and the accumulators in each lane, and
-    the PTX."""
+    """Represents one instruction. It has the number of registers of A, B and the accumulators in
+    each lane, and makes the PTX."""
 
     def __init__(self, kind, k, a, b, sum_type="f32"):
         self.kind, self.k, self.types, self.sum_type = kind, k, (a, b), sum_type
@@ -90,8 +89,8 @@ def all_instructions():
 
 
 def random_elements(rng, name, kind, shape):
-    """Returns random codes of a format. In tf32, the 13 lowest bits are random too, because the
-    hardware ignores them."""
+    """Returns random codes of a format. The 13 lowest bits of tf32 are random too, because hardware
+    ignores them."""
     exponents, mantissas, special = FORMATS[name]
     bias, top = 2 ** (exponents - 1) - 1, 2 ** exponents - 1
     reach = {NARROW: 2, WIDE: 7, ANY: bias, TINY: bias, SPECIAL: 3}[kind]
@@ -135,7 +134,8 @@ def random_sums(rng, kind, sum_type, count):
 
 
 def results(device, instruction):
-    """Yields (kind of elements, kind of accumulators, bits of D in each lane)."""
+    """Yields (kind of elements, kind of accumulators, bits of D in each lane) for random operands
+    of every kind."""
     module = device.load(instruction.ptx())
     function = device.function(module, "run")
     warps = 4 if instruction.kind == "wgmma" else 1

@@ -10,17 +10,17 @@ import numpy as np
 TILE, ONES = 32768, 32768  # The operand that is tested has 32768 bytes; behind it is a matrix that selects elements.
 BYTES = TILE + 4096
 N = 32
-# Maps a swizzle to (16-byte units in a row of the pattern, layout type of wgmma, of tcgen05):
-# arch/mma_sm90_desc.hpp:124, arch/mma_sm100_desc.hpp:83-87.
+# SWIZZLES maps a swizzle to (16-byte units in a row of the pattern, layout type of wgmma, of
+# tcgen05): arch/mma_sm90_desc.hpp:124, arch/mma_sm100_desc.hpp:83-87.
 SWIZZLES = {"none": (1, 0, 0), "32": (2, 3, 6), "64": (4, 2, 4), "128": (8, 1, 2)}
-# These are the bits of a field of a descriptor of shared memory: arch/mma_sm90_desc.hpp:108-126,
-# arch/mma_sm100_desc.hpp:105-115.
+# FIELDS maps a field of a shared memory descriptor to (first bit, number of bits):
+# arch/mma_sm90_desc.hpp:108-126, arch/mma_sm100_desc.hpp:105-115.
 FIELDS = {"leading": (16, 14), "stride": (32, 14), "version": (46, 2)}
 LAYOUT_TYPE = {"wgmma": (62, 2), "tcgen05": (61, 3)}
 
-# Each entry has who returns the descriptor, the instruction, the bytes of an element, the first
-# byte, whether M or N is contiguous, the swizzle, the leading offset, the stride offset, and the
-# descriptor without its address.
+# Each entry lists the function that returns the descriptor, the instruction, the bytes of an
+# element, the first byte of the operand, whether M or N is contiguous, the swizzle, the leading
+# offset, the stride offset, and the descriptor without its address.
 DESCRIPTORS = [
     ("DeepGEMM mma/sm90.cuh:199, the default", "wgmma", 2, 0, False, "128", 0, 1024, 0x4000004000000000),
     ("DeepGEMM mma/sm90.cuh:256-259, K-major, second K", "wgmma", 2, 32, False, "128", 0, 1024, 0x4000004000000000),
@@ -41,8 +41,9 @@ DESCRIPTORS = [
     ("DeepGEMM mma/sm100.cuh:125-131, MN-major, interleaved, BLOCK_K 64", "tcgen05", 2, 0, True, "none", 128, 1024, 0x0000404000080000),
     ("CUTLASS arch/mma_sm100_desc.hpp:737, K-major", "tcgen05", 1, 1024, False, "none", 2048, 128, 0x0000400800800000),
 ]
-# (bits by arch/mma_sm100_desc.hpp:422-437, type of the elements, whether A and B are negated, descriptor) of
-# make_instr_desc, arch/mma_sm100_desc.hpp:482-503, with fp32 accumulators, M = 128 and N = 32.
+# FORMS lists descriptors that make_instr_desc returns (arch/mma_sm100_desc.hpp:482-503), with fp32
+# accumulators, M = 128 and N = 32. Each entry is (bits of the types by
+# arch/mma_sm100_desc.hpp:422-437, type of the elements, whether A and B are negated, descriptor).
 FORMS = [
     ({"a_format": 0, "b_format": 0}, "f16", 1, 0x08080010),
     ({"a_format": 1, "b_format": 1}, "bf16", 1, 0x08080490),
@@ -54,8 +55,8 @@ FORM_FIELDS = {"c_format": 4, "a_format": 7, "b_format": 10, "a_negate": 13, "b_
 
 
 def index(coordinate, modes):
-    """Returns the index to which a CuTe mode with these (extent, stride) pairs maps a
-    coordinate."""
+    """Returns the index to which a CuTe mode maps a coordinate. The mode is a list of (extent,
+    stride) pairs."""
     at = 0
     for extent, stride in modes:
         at += coordinate % extent * stride
@@ -64,8 +65,9 @@ def index(coordinate, modes):
 
 
 def modes(mn_major, swizzle, t, leading, stride):
-    """Returns the modes of M or N and of K in elements, of which T are 16 bytes. The layouts are those that
-    arch/mma_sm100_desc.hpp:701-704 and :724-727 state, and atom/mma_traits_sm90_gmma.hpp:164-167 and :186-189."""
+    """Returns the CuTe modes of M or N and of K, in elements. T elements have 16 bytes. The layouts
+    are those of arch/mma_sm100_desc.hpp:701-704 and :724-727, and of
+    atom/mma_traits_sm90_gmma.hpp:164-167 and :186-189."""
     w, many = SWIZZLES[swizzle][0], 1 << 20
     if not mn_major:
         return [(8, w * t), (many, stride)], [(t, 1), (2, leading if swizzle == "none" else t)]
@@ -75,7 +77,8 @@ def modes(mn_major, swizzle, t, leading, stride):
 
 
 def places(rows, k, size, first, mn_major, swizzle, leading, stride):
-    """Returns the byte of each element (row, k): Swizzle<B, 4, 3> of the address."""
+    """Returns the byte offset of each element (row, k). The swizzle of CuTe, Swizzle<B, 4, 3>, is
+    applied to it."""
     of_row, of_k = modes(mn_major, swizzle, 16 // size, leading // size, stride // size)
     mask = SWIZZLES[swizzle][0] - 1 << 4
     at = np.array([[first + size * (index(r, of_row) + index(c, of_k)) for c in range(k)] for r in range(rows)])
@@ -83,7 +86,8 @@ def places(rows, k, size, first, mn_major, swizzle, leading, stride):
 
 
 def selection(k, size, rows):
-    """Returns the bytes of a matrix with 1 at (i, i), K-major and without a swizzle: 128 bytes between units along K."""
+    """Returns the bytes of an identity matrix. It is K-major without a swizzle, with 128 bytes
+    between neighboring units along K."""
     one = {1: 0x38, 2: 0x3C00}[size]
     out = np.zeros((rows, k), f"u{size}")
     out[np.arange(min(rows, k)), np.arange(min(rows, k))] = one
@@ -97,8 +101,9 @@ def copy_in():
 
 
 def kernel(instruction, body, out):
-    """Returns a kernel that copies BYTES from its first argument to shared memory, executes `body`, and stores the
-    registers %f0 to %f31 or fewer of each thread to its second argument."""
+    """Returns a kernel that copies BYTES bytes from its first argument to shared memory and
+    executes `body`. It then stores the registers %f0 to %f(out - 1) of each thread to its second
+    argument."""
     store = "".join(f"st.global.f32 [%rd3+{4 * k}], %f{k}; " for k in range(out))
     alloc = "@%p2 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4+8], 32; @%p1 mbarrier.init.shared::cta.b64 [%r4], 1;"
     free = "bar.sync 0; @%p2 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r5, 32;"
@@ -126,7 +131,8 @@ def descriptor(register, first, value):
 
 
 def multiply(instruction, size, a, b, a_major, b_major, form):
-    """Returns a kernel whose product has the descriptors a and b, each (first byte, descriptor)."""
+    """Returns a kernel that multiplies the operands with the descriptors a and b. Each is (first
+    byte, descriptor)."""
     load = descriptor(4, *a) + descriptor(5, *b)
     if instruction == "wgmma":
         types, ends = ("f16.f16", f", {a_major:d}, {b_major:d}") if size == 2 else ("e4m3.e4m3", "")
@@ -143,7 +149,7 @@ def multiply(instruction, size, a, b, a_major, b_major, form):
 
 
 def run(device, text, instruction, tile, selected):
-    """Returns D, with 128 rows for tcgen05 and 64 for wgmma."""
+    """Runs a kernel and returns D. It has 128 rows for tcgen05 and 64 rows for wgmma."""
     data = np.frombuffer((tile.tobytes() + selected).ljust(BYTES, b"\0"), np.uint8)
     count = 32 if instruction == "tcgen05" else 16
     module = device.load(text)
@@ -163,9 +169,9 @@ def run(device, text, instruction, tile, selected):
 
 
 def read_places(device, case, operand):
-    """Returns for each element of A or B the offset in shared memory at which the simulator reads it. Each
-    element in memory holds its own number. e4m3 holds few integers exactly, so each launch finds only one
-    digit of these numbers."""
+    """Returns for each element of A or B the offset in shared memory from which the simulator reads
+    it. Every element in memory contains its own number. e4m3 represents few integers exactly, so
+    each launch finds only one digit of the number."""
     _, instruction, size, first, mn_major, *_, value = case
     k = 32 // size
     rows = N if operand == "b" else 128 if instruction == "tcgen05" else 64
@@ -195,7 +201,8 @@ def check_descriptor(device, case, operand):
         got = read_places(device, case, operand)
     except driver.Error as error:
         return str(error)
-    # In shared memory, the tile begins at a multiple of 1024, so that a swizzle of its offsets is one of addresses.
+    # The tile begins at a multiple of 1024 in shared memory. A swizzle of offsets in the tile is
+    # therefore equal to one of addresses.
     expected = places(*got.shape, size, first, mn_major, swizzle, leading, stride)
     wrong = np.argwhere(got != expected)
     if len(wrong):
@@ -220,7 +227,7 @@ def check_form(device, fields, kind, sign, value):
 
 
 def refused(device, value, message):
-    """Checks that the simulator refuses a descriptor with features that it lacks."""
+    """Checks that the simulator refuses descriptors with features that it does not support."""
     instruction = "tcgen05" if device.arch == "sm_100a" else "wgmma"
     try:
         read_places(device, ("", instruction, 2, 0, False, "128", 0, 1024, value), "a")

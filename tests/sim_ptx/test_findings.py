@@ -29,26 +29,26 @@ HEAD = """.version 8.7
  .loc 1 42 7
 """
 
-# These are parts of kernels whose asynchronous operations access shared memory. The mbarrier lies
-# at %r2 + 3072.
+# These are parts of kernels with asynchronous operations on shared memory. The mbarrier is at %r2 +
+# 3072.
 STORE = "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], {bytes}; @%p1 cp.async.bulk.commit_group; "
 STORED = "@%p1 cp.async.bulk.wait_group.read 0; "
 INIT = "@%p1 mbarrier.init.shared::cta.b64 [%r2+3072], 1; bar.sync 0; "
 LOAD = ("@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2+3072], 128; "
         "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd1], 128, [%r2+3072]; ")
 LOADED = "$A: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2+3072], {parity}; @!%p2 bra $A; "
-# Delays warp 0 by a loop, so that the other warps execute the code after the loop first. The loop does not
-# synchronize warps, so accesses that race without it still race.
+# SLOW delays warp 0 by a loop, so that the other warps execute the following code first. It does
+# not synchronize warps, so it does not hide a race.
 SLOW = "mov.u32 %r9, 0; setp.lt.u32 %p3, %r1, 32; @!%p3 bra $S; $R: add.u32 %r9, %r9, 1; setp.lt.u32 %p4, %r9, 9000; @%p4 bra $R; $S: "
 FILL = "mov.u32 %r5, 0; mov.u32 %r10, %ntid.x; shl.b32 %r10, %r10, 2; $F: add.u32 %r6, %r3, %r5; st.shared.u32 [%r6], %r5; add.u32 %r5, %r5, %r10; setp.lt.u32 %p3, %r5, 2048; @%p3 bra $F; "
-# This is a product of 64 x 8 x 16 elements by one warpgroup, whose operands fill the first 2048
-# bytes.
+# WGMMA is a product of 64 x 8 x 16 elements by one warpgroup. The operands fill the first 2048
+# bytes of the tile.
 WGMMA = ("shr.u32 %r7, %r2, 4; cvt.u64.u32 %rd4, %r7; or.b64 %rd4, %rd4, {descriptor}; setp.ne.u32 %p4, 0, 0; wgmma.fence.sync.aligned; "
          "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f0, %f1, %f2, %f3}}, %rd4, %rd4, %p4, 1, 1, 0, 0; wgmma.commit_group.sync.aligned; "
          ).format(descriptor=8 << 16 | 16 << 32)
 WAITED = "wgmma.wait_group.sync.aligned 0; "
-# This is a product of 128 x 16 x 16 elements, whose operands fill all of the tile but its last
-# bytes.
+# These are the parts of a product of 128 x 16 x 16 elements by tcgen05. The operands fill the tile
+# except for its last bytes.
 ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r2+4096], 32; bar.sync 0; ld.shared.u32 %r8, [%r2+4096]; "
 MMA = ("shr.u32 %r7, %r2, 4; cvt.u64.u32 %rd4, %r7; or.b64 %rd4, %rd4, {descriptor}; setp.ne.u32 %p4, 0, 0; "
        "@%p1 tcgen05.mma.cta_group::1.kind::f16 [%r8], %rd4, %rd4, {form}, %p4; "
@@ -59,7 +59,8 @@ FILL_ALL = FILL.replace("2048", "4096")
 INIT_MMA, COMMITTED = INIT.replace("3072", "4104"), LOADED.replace("3072", "4104")
 FENCE = "fence.proxy.async.shared::cta; "
 
-# Maps a name to (body of the kernel, number of threads, what the message must say).
+# FAULTS maps a name to (kernel body with a mistake, number of threads, text that the message must
+# contain).
 FAULTS = {
     "beyond an allocation": ("st.global.u32 [%rd3+4], %r1; ret; }", 32, "lane 31: 4 bytes at .* outside its allocation of 128 bytes"),
     "freed or wild": ("mov.b64 %rd4, 4096; ld.global.u32 %r4, [%rd4]; ret; }", 32, "outside every allocation"),
@@ -129,16 +130,18 @@ FAULTS = {
         "the async proxy (reads|writes) shared memory 0x4.., which an asynchronous operation has (written|read), and no barrier orders the two"),
     "a pair in a cluster of one block": (
         "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r2], 32; ret; }", 32, "cta_group::2 wants clusters of an even number of blocks"),
-    # Instructions that no kernel of the tests has, and whose meaning nobody vouches for, are refused.
+    # The simulator refuses an instruction if no kernel of the tests uses it and nobody vouches for
+    # its meaning.
     "tcgen05.shift": ("tcgen05.shift.cta_group::1.down [%r2]; ret; }", 32, "no row of the tables has tcgen05.shift"),
     "tcgen05.mma.ws": (
         "tcgen05.mma.ws.cta_group::1.kind::f16 [%r2], %rd4, %rd4, %r3, %p1; ret; }", 32, "no row of the tables has tcgen05.mma.ws"),
     "tensor memory that stays": ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 32; ret; }", 32, "are not what one tcgen05.alloc gave"),
 }
 
-# Maps a name to (body of a kernel without mistakes, number of threads).
+# RIGHT maps a name to (kernel body without mistakes, number of threads).
 RIGHT = {
-    # Lane 0 waits for a copy, and all other lanes wait for lane 0. Both loops poll an mbarrier.
+    # Lane 0 waits for a copy, and all other lanes wait for lane 0. Both wait by testing an mbarrier
+    # in a loop.
     "lanes of a warp that wait for different mbarriers": (
         "@%p1 mbarrier.init.shared::cta.b64 [%r2], 1; @%p1 mbarrier.init.shared::cta.b64 [%r2+8], 1; bar.sync 0; @!%p1 bra $B; "
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 128; "
@@ -170,7 +173,7 @@ RIGHT = {
 
 
 def is_for(body, arch):
-    """Says whether a device has the instructions of a kernel."""
+    """Says whether a device has all instructions of a kernel."""
     if ("mbarrier" in body or "bulk" in body) and int(arch[3:].rstrip("a")) < 90:
         return False
     if "wgmma" in body and arch != "sm_90a":

@@ -11,20 +11,22 @@ import numpy as np
 STORED = pathlib.Path(__file__).resolve().parents[1] / "golden/data/instruction_descriptors.txt"
 COLUMNS, POISON = 256, 0x7FFFFFFF  # The columns of tensor memory for D, and the word that fills them.
 A_FILL, B_FILL, B_FILL_I8 = 0xAA, 0x55, 0x95  # These bytes fill A and B. Each byte has another value in each type.
-# The elements of K, and the spelling of the instruction.
+# KINDS maps a kind to (elements of K of an instruction, the kind's name in PTX).
 KINDS = {"f16": (16, "kind::f16"), "tf32": (8, "kind::tf32"), "i8": (32, "kind::i8"), "f8f6f4": (32, "kind::f8f6f4"),
          "mxf8f6f4": (32, "kind::mxf8f6f4.block_scale"), "mxf4": (64, "kind::mxf4.block_scale.scale_vec::2X"),
          "mxf4nvf4_2X": (64, "kind::mxf4nvf4.block_scale.scale_vec::2X"), "mxf4nvf4_4X": (64, "kind::mxf4nvf4.block_scale.scale_vec::4X")}
 FLOATS = {"f16": (16, 5, 10), "bf16": (16, 8, 7), "tf32": (19, 8, 10), "e4m3": (8, 4, 3), "e5m2": (8, 5, 2), "e2m3": (6, 2, 3),
           "e3m2": (6, 3, 2), "e2m1": (4, 2, 1), "ue8m0": (8, 8, 0), "ue4m3": (8, 4, 3)}
-# The four scales in a word of tensor memory, for A and for B.
+# SCALES maps a type of scales to the four scales in a word of tensor memory, for A and for B.
 SCALES = {"ue8m0": ((126, 127, 128, 129), (125, 127, 130, 134)), "ue4m3": ((0x30, 0x38, 0x40, 0x48), (0x28, 0x38, 0x50, 0x58))}
-# Codes of the fields: arch/mma_sm100_desc.hpp:422-437 and 451-470 of CUTLASS.
+# CODES maps a type to its code in the descriptor (arch/mma_sm100_desc.hpp:422-437 and 451-470 of
+# CUTLASS).
 CODES = {"f16": 0, "bf16": 1, "tf32": 2, "u8": 0, "s8": 1, "e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
 D_CODES, SCALE_CODES = {"f16": 0, "f32": 1, "s32": 2}, {"ue4m3": 0, "ue8m0": 1}
 PLAIN, SCALED = ("f16", "tf32", "i8", "f8f6f4"), ("mxf8f6f4", "mxf4", "mxf4nvf4_2X", "mxf4nvf4_4X")
 FP4 = SCALED[1:]
-# (kinds, first bit, bits, value, the field's name in the message)
+# REFUSED lists values that the simulator must refuse: (kinds, first bit of the field, number of
+# bits, value, name of the field in the message).
 REFUSED = [
     (PLAIN + SCALED, 0, 2, 1, "sparsity selector"), (PLAIN + SCALED, 2, 1, 1, "sparsity"), (PLAIN + SCALED, 6, 1, 1, "reserved (bits 6"),
     (("f16", "tf32", "f8f6f4") + SCALED, 3, 1, 1, "saturation"), (("f16", "f8f6f4"), 4, 2, 2, "type of D"), (("tf32",), 4, 2, 0, "type of D"),
@@ -48,7 +50,7 @@ def cases():
 
 
 def made(c):
-    """Returns the descriptor that the documented fields make."""
+    """Returns the descriptor made from its fields as the PTX ISA documents them."""
     fp4 = c["kind"].startswith("mxf4")
     codes = [1 if fp4 else CODES[c[o]] for o in "ab"]
     value = codes[0] << 7 | codes[1] << 10 | c["a_sign"] << 13 | c["b_sign"] << 14 | c["a_order"] << 15 | c["b_order"] << 16
@@ -59,7 +61,7 @@ def made(c):
 
 
 def number(name, fill):
-    """Returns the value of an element of the type `name` whose bytes are all `fill`."""
+    """Returns the value of an element of the type `name`, all bytes of which are `fill`."""
     if name in ("u8", "s8"):
         return fill - (256 if name == "s8" and fill > 127 else 0)
     width, exponent, mantissa = FLOATS[name]
@@ -72,7 +74,7 @@ def number(name, fill):
 
 
 def expected(c, b_fill):
-    """Returns the words of 128 lanes and COLUMNS columns."""
+    """Returns the expected words of D in 128 lanes and COLUMNS columns of tensor memory."""
     k, product = KINDS[c["kind"]][0], number(c["a"], A_FILL) * number(c["b"], b_fill) * (-1) ** (c["a_sign"] + c["b_sign"])
     value, d = k * product, c["d"]
     if c["kind"] in SCALED:
@@ -87,8 +89,9 @@ def expected(c, b_fill):
 
 
 def kernel(kind):
-    """Returns a kernel whose arguments are the results' address, the descriptor, the bytes of A and of B, the words of
-    the scales of A and of B, and 1 to add to D. Tensor memory has D at column 0 and the scales at 256 and 288."""
+    """Returns a kernel. Its arguments are the address of the results, the descriptor, the bytes of
+    A and of B, the words of the scales of A and of B, and 1 if the product is added to D. In
+    tensor memory, D begins at column 0 and the scales at columns 256 and 288."""
     registers = ", ".join(f"%o{k}" for k in range(32))
     store = "".join(f"add.u32 %r8, %r7, {c}; tcgen05.st.sync.aligned.32x32b.x32.b32 [%r8], {{{', '.join([r] * 32)}}};\n"
                     for c, r in [(32 * n, "%r10") for n in range(8)] + [(256, "%r13"), (288, "%r14")])
@@ -157,7 +160,8 @@ def check_refused(device, functions, kind, descriptor, row):
 
 
 def check_saturation(device, functions, descriptor, saturates):
-    """Adds a positive product of u8 to the largest sum, with or without saturation (bit 3)."""
+    """Adds a positive product of u8 to the largest int32, with or without saturation (bit 3 of the
+    descriptor)."""
     d = run(device, functions, "i8", descriptor | saturates << 3, B_FILL_I8, ((0,) * 4,) * 2, adds=1)
     product = 32 * A_FILL * B_FILL_I8
     wanted = POISON if saturates else (POISON + product) & 0xFFFFFFFF

@@ -24,7 +24,8 @@ def build(arch, fn, types, constants, ctas=1):
 
 
 def run(device, built, arrays, blocks):
-    """Runs a kernel whose arguments are the arrays. Returns the last one, which it writes."""
+    """Runs a kernel whose arguments are the arrays. Returns the last array, which the kernel
+    writes."""
     at = [device.upload(a) for a in arrays]
     module = device.load(built.asm["ptx"])
     function = device.function(module, built.metadata.name, built.metadata.shared)

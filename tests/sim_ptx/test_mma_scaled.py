@@ -36,7 +36,7 @@ KERNEL = """.version 8.8
 
 
 def cases():
-    """Yields (opcode, elements of A and of B, scales per row, type of scales)."""
+    """Yields (opcode, type of A, type of B, scales per row, type of scales) for each instruction."""
     for a, b in itertools.product(SMALL, SMALL):
         yield f"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.{a}.{b}.f32.ue8m0", a, b, 1, "ue8m0"
     yield "m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "e2m1", "e2m1", 2, "ue8m0"
@@ -45,8 +45,9 @@ def cases():
 
 
 def fragment(codes, kind, dense):
-    """Packs rows of codes (rows, k) into registers (32 lanes, registers). Lane 4 g + t holds, of each
-    group of 8 rows, row g and neighbouring columns that begin at column t of a register's columns."""
+    """Packs rows of codes (rows, k) into registers (32 lanes, registers). Lane 4 g + t holds row g
+    of each group of 8 rows, and in each register the neighboring columns that begin with column
+    t of the register."""
     rows, k = codes.shape
     bits = 4 if dense else 8
     each = 32 // bits

@@ -24,7 +24,8 @@ Attribute, Status = cuda.CUmemPool_attribute, cuda.CUresult
 
 
 def refuses(status, message, name, *args):
-    """Checks that a call fails with this status, and that the simulator's message contains `message`."""
+    """Checks that a call returns this status, and that the simulator's error message contains
+    `message`."""
     got = getattr(cuda, name)(*args)[0]
     text = messages.bsmm_sim_message().decode()
     checks[f"{name} refuses: {message}; got {got}, {text}"] = got == getattr(Status, f"CUDA_ERROR_{status}") and message in text
@@ -156,7 +157,7 @@ def test_queries(device, other, context, stream):
 
 
 def test_core():
-    """Runs a kernel through cuda.core, which allocates from memory pools."""
+    """Runs a kernel through cuda.core, which allocates its memory from memory pools."""
     try:
         from cuda.core import Device, LaunchConfig, LegacyPinnedMemoryResource, ObjectCode, launch
     except ImportError:

@@ -31,7 +31,7 @@ TAIL = """
  ret;
 }
 """
-# Waits until the tensor cores have done what thread 0 issued.
+# WAIT waits until the tensor cores have completed the operations that thread 0 issued.
 WAIT = """
  @%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r3];
 $W: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r3], 0; @!%p3 bra $W;
@@ -44,13 +44,15 @@ def registers(first, count):
 
 
 def words(pointer, count, load):
-    """Returns instructions that move %o0 to %o(count - 1) of each thread from or to its row at `pointer`."""
+    """Returns instructions that load the registers %o0 to %o(count - 1) of each thread from its row
+    at `pointer`, or store them there."""
     move = "ld.global.u32 %o{0}, [%rd3+{1}];" if load else "st.global.u32 [%rd3+{1}], %o{0};"
     return f" mul.wide.u32 %rd3, %r1, {4 * count}; add.s64 %rd3, %rd3, {pointer};" + " ".join(move.format(k, 4 * k) for k in range(count))
 
 
 def run(device, body, threads, given, out, target="sm_100a"):
-    """Runs a kernel with the bytes `given` as its first argument, and returns its second one."""
+    """Runs a kernel with the bytes `given` as its first argument. Returns the contents of its
+    second argument."""
     module = device.load(HEAD.replace("sm_100a", target) + body + TAIL)
     at = [device.upload(given), device.upload(out)]
     try:
@@ -67,8 +69,9 @@ SHAPES = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
 
 
 def place(shape, thread, register):
-    """Returns the lane and the number of the 32-bit element of its lane that a register of a thread holds,
-    where elements are counted after packing. 16x32bx2 has a second group of columns for threads 16 to 31."""
+    """Returns for a register of a thread the lane of tensor memory and the number of the 32-bit
+    element in that lane, counted after packing. In 16x32bx2, threads 16 to 31 access a second
+    group of columns."""
     if shape == "32x32b":
         return thread, register
     if shape == "16x32bx2":
@@ -82,7 +85,7 @@ def place(shape, thread, register):
 
 
 def columns(shape, thread, element, split):
-    """Returns the two columns whose low halves a packed element consists of."""
+    """Returns the two columns whose low 16 bits form a packed element."""
     first = 2 * element + (split if shape == "16x32bx2" and thread >= 16 else 0)
     return first, first + 1
 
@@ -114,7 +117,8 @@ M, N, K = 128, 16, 16
 
 
 def matrices(x):
-    """Returns the bytes of x in matrices of 8 rows of 16 bytes, those along K one after the other."""
+    """Returns the bytes of x as matrices of 8 rows of 16 bytes. Neighbors along K follow each
+    other."""
     rows = x.view(np.uint8).reshape(len(x) // 8, 8, -1, 16)
     return rows.transpose(0, 2, 1, 3).tobytes()
 

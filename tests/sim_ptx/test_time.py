@@ -34,7 +34,7 @@ def shared_loads(stride, count):
 
 
 def chased(count):
-    """Returns `count` dependent loads: each load reads the address of the next one, which lies in
+    """Returns `count` dependent loads. Each load reads the address for the next one, which is in
     another cache line."""
     return "ld.global.u64 %d0, [%d0];\n" * count + "st.global.u64 [%d1], %d0;\n"
 
@@ -53,19 +53,20 @@ def bulk(count):
 
 
 def apart(barrier, count):
-    """Returns the PTX of a warp whose halves reach the same barrier at two places. The upper half first executes
-    `count` dependent additions, for which the lower half waits."""
+    """Returns the PTX of a warp whose two halves reach the same barrier by different instructions.
+    The upper half first executes `count` dependent additions, so the lower half waits for it."""
     return f"setp.ge.u32 %p0, %r0, 16; @%p0 bra UPPER;\n{barrier}\nbra END;\nUPPER:\n" + "add.f32 %f0, %f0, %f0;\n" * count + f"{barrier}\nEND:\n"
 
 
-# The first cluster cancels the second one, so that the model has no records of the second one.
+# CANCEL is a kernel whose first cluster cancels the second one. The time model then has no records
+# of the second cluster.
 CANCEL = INIT + "mbarrier.arrive.expect_tx.shared.b64 _, [%r3], 16;\nclusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r2], [%r3];\n"
 CANCEL = ONE + CANCEL + WAIT.format(n=0, parity=0) + "END:\n"
 BARRIERS = {"bar": "barrier.sync 0;", "cluster": "barrier.cluster.arrive; barrier.cluster.wait;"}
 
 
 def products(n, count):
-    """Returns the PTX of `count` f16 products of 128 x n x 16. Both operands are the same shared
+    """Returns the PTX of `count` f16 products of 128 x n x 16. A and B are the same bytes of shared
     memory."""
     form = 1 << 4 | n // 8 << 17 | 8 << 24
     text = "mov.u32 %r4, slot; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r4], 512; bar.sync 0; ld.shared.u32 %r7, [%r4];\n"
@@ -115,8 +116,8 @@ class Model:
         return dict(zip(NAMES, values))
 
     def more(self, many, few, what="cycles", buffers=None):
-        """Returns how much more of the quantity `what` the kernel `many` takes than the kernel
-        `few`."""
+        """Runs the kernels `many` and `few`. Returns the difference of their times of the kind
+        `what`."""
         return self.time(many, 1, buffers)[what] - self.time(few, 1, buffers)[what]
 
     def expect(self, name, value, least, most=None):
@@ -130,17 +131,17 @@ class Model:
         for warps, cycles in (1, 1), (4, 1), (8, 2):
             self.expect(f"additions of {warps} warps", self.more(f"free_{warps}_110", f"free_{warps}_10"), 100 * cycles)
         self.expect("additions of integers", self.more("integer_110", "integer_10"), 200)
-        # Warp 0 executes 100 additions, while warp 1 branches to the barrier and waits there. For both
-        # warps, the last arrival takes effect after the latency of shared memory.
+        # Warp 0 executes 100 additions before the barrier. Warp 1 branches to the barrier and
+        # waits. After the last arrival, both warps continue after the latency of shared memory.
         self.expect("waits at a barrier", self.time("barrier")["barrier"], 100 * ALU_LATENCY - 4 + 2 * SHARED_LATENCY)
 
     def test_apart(self):
-        """Checks warps whose lanes arrive at a barrier one after the other."""
+        """Checks warps of which some lanes arrive at a barrier earlier than others."""
         for kind in BARRIERS:
             self.expect(f"additions before half of a warp is at {kind}", self.more(f"apart_{kind}_110", f"apart_{kind}_10"), 100 * ALU_LATENCY)
 
     def lines(self, module, name):
-        """Launches a kernel and returns the cycles of its waits by place and cause."""
+        """Launches a kernel. Returns the cycles in which warps wait, by place and cause."""
         self.device.launch(self.device.function(module, name), (1,), (self.threads[name],), 0, self.buffers)
         place, cycles, found = ctypes.create_string_buffer(64), (ctypes.c_double * 5)(), {}
         while self.device.lib.bsmm_sim_stalls(ctypes.c_uint(0), ctypes.c_uint(len(found)), place, ctypes.c_size_t(64), cycles, ctypes.c_size_t(5)):
@@ -148,7 +149,8 @@ class Model:
         return found
 
     def test_lines(self):
-        """Checks that the model attributes waits to the lines of the instructions that wait."""
+        """Checks that the time model assigns waits to the source lines of the instructions that
+        wait."""
         with_lines = self.device.load(self.text.replace("END: bar.sync 0;", ".loc 1 77 0\nEND: bar.sync 0;") + '.file 1 "folder/source.cu"\n')
         for name in ("barrier", "chain_10", "bulk_5", "shared_128_1"):
             times, lines = self.time(name), self.lines(self.module, name)
@@ -169,7 +171,8 @@ class Model:
             self.expect(f"loads at stride {stride}, cycles", self.more(many, few), 10 * (cycles + SHARED_LATENCY), 10 * (cycles + SHARED_LATENCY + 6))
 
     def chain(self, step):
-        """Returns a buffer in which each `step` bytes begin with the address of the next ones."""
+        """Returns a buffer for dependent loads: at each multiple of `step` bytes it contains the
+        address of the next multiple."""
         at = self.device.upload(np.zeros(1 << 14, np.uint64))
         self.device.call("cuMemcpyHtoD_v2", at, (at.value + step + np.arange(0, 1 << 17, 8, dtype=np.uint64)).ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(1 << 17))
         return at
@@ -177,10 +180,11 @@ class Model:
     def test_latency(self):
         far, near = self.chain(256), self.chain(8)
         self.expect("a load from HBM", self.more("chased_11", "chased_1", buffers=[far, self.buffers[1]]) / 10, self.hbm_latency, self.hbm_latency + 12)
-        # The additions wait for the loads before them, and the loads do not wait for the additions. A fence keeps the order.
+        # Each addition waits for the load before it, but no load waits for an addition. With a
+        # fence between them, the loads come one after another.
         self.expect("independent loads from HBM that are summed", self.more("summed_11", "summed_1") / 10, 1, ALU_LATENCY + 4)
         self.expect("loads from HBM with fences between them", self.more("fenced_11", "fenced_1") / 10, self.hbm_latency, self.hbm_latency + 12)
-        # The chain stays in one line of 128 bytes, which L1 has after the first load.
+        # All these loads read one line of 128 bytes, which is in L1 after the first load.
         self.expect("a load from L1", self.more("chased_11", "chased_1", buffers=[near, self.buffers[1]]) / 10, 41, 48)
         one = TMA_LATENCY + self.hbm_latency + SHARED_LATENCY
         self.expect("a copy by TMA", self.more("bulk_5", "bulk_1") / 4, one, one + 12)
@@ -190,15 +194,17 @@ class Model:
         size = blocks << 14
         source, target = self.device.upload(np.arange(size // 4, dtype=np.uint32)), self.device.upload(np.zeros(size // 4, np.uint32))
         times = self.time("copy", blocks, [source, target])
-        # Between rounds of blocks, the model lets memory rest for the latency of the first load.
+        # Thread blocks run in rounds. The model leaves memory idle for the latency of the first
+        # load of a round, so the rate of the copy is lower than that of HBM.
         self.expect("rate of a copy / rate of HBM", 2 * size / (times["seconds"] - LAUNCH) / self.hbm, 0.8, 1.0)
         self.expect("bytes of a copy", times["hbm"], 2 * 16384 * times["groups"])
         copied = self.device.download(target, np.zeros(size // 4, np.uint32))
         self.expect("wrong words of the copy", np.count_nonzero(copied != np.arange(size // 4, dtype=np.uint32)), 0)
 
     def test_tensor(self):
-        # 128 x 256 x 16 products take 128 cycles, in which shared memory delivers the operands. With 64
-        # columns they take 32 cycles, but shared memory takes 48 for 6144 bytes.
+        # A product of 128 x 256 x 16 takes 128 cycles of the tensor core, and shared memory
+        # delivers its operands meanwhile. A product with 64 columns takes 32 cycles, but shared
+        # memory takes 48 cycles for its 6144 bytes.
         for n, busy, cycles in (256, 128, 128), (64, 32, 48):
             many, few = f"products_{n}_9", f"products_{n}_1"
             self.expect(f"products with {n} columns, busy", self.more(many, few, "matrix_busy"), 8 * busy)
@@ -206,7 +212,8 @@ class Model:
             self.expect(f"products with {n} columns, cycles", self.more(many, few), 8 * cycles - 1, 8 * cycles + 1)
 
     def test_canceled(self):
-        """Checks that a launch fails if the model cannot time it, and that the message names the reason."""
+        """Checks that a launch fails if the time model cannot time it, and that the message
+        contains the reason."""
         os.environ["BSMM_SIM_THREADS"] = "1"
         try:
             self.time("cancel", 2)
@@ -218,8 +225,8 @@ class Model:
             self.failed.append(f"a canceled cluster: {message}")
 
     def test_repeats(self):
-        """Checks that the times are equal in each run and for any number of host threads, and
-        that events return them."""
+        """Checks that the times are the same in each run and for any number of host threads, and
+        that events report them."""
         first = self.time("copy", 8)
         for threads in "1", "3":
             os.environ["BSMM_SIM_THREADS"] = threads

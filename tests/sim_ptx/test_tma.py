@@ -26,8 +26,9 @@ def compile_kernel(arch, fn, types, constants, warps=4):
 
 
 def tensor_map(device, kind, at, shape, box, swizzle, fp4_padded=False):
-    """Returns the CUtensorMap of a dense array whose last dimension is contiguous. If fp4_padded
-    is set, each byte has two 4-bit elements, and the copy spreads them over units of 16 bytes."""
+    """Returns the CUtensorMap of an array without gaps whose last dimension is contiguous. If
+    fp4_padded is set, the array has two 4-bit elements in a byte, and the copy spreads them over
+    units of 16 bytes."""
     number, size = (14, 1) if fp4_padded else TYPES[kind]
     rank = len(shape)
     extents = list(shape[::-1])
@@ -42,8 +43,8 @@ def tensor_map(device, kind, at, shape, box, swizzle, fp4_padded=False):
 
 
 def launch(device, built, grid, tensors, scalars):
-    """Runs a kernel. `tensors` lists (array, kind) in the order of the kernel's tensor maps. Each
-    tensor map is followed by its shape and its strides as arguments."""
+    """Runs a kernel. `tensors` lists (array, kind) in the order of the kernel's tensor maps. The
+    kernel's arguments are each tensor map, followed by its shape and its strides."""
     shapes = built.metadata.tensordesc_meta
     args, buffers = [], []
     for (array, kind), meta in zip(tensors, shapes):
@@ -87,8 +88,8 @@ def run_dot(device, arch, kind, warps):
     built = compile_kernel(arch, K.dot, types, dict(BM=BM, BN=BN, BK=BK), warps)
     got = launch(device, built, (M // BM, N // BN), [(a, kind), (b, kind), (np.zeros((M, N), np.float32), "fp32")], [KK])
     if kind != "fp16" and "wgmma.mma_async" in built.asm["ptx"]:
-        # The tensor cores keep 14 bits of FP8 sums, and the simulator must give the same bits as
-        # the hardware.
+        # The tensor cores keep 14 bits of FP8 sums, and the simulator must give bitwise identical
+        # results, so no error is allowed.
         return compare(f"dot {kind}, {warps} warps", got, F.tensor_core_dot(av, bv, "e4m3"), 0)
     return compare(f"dot {kind}, {warps} warps", got, av @ bv.T, KK * 2.0 ** -23 * (np.abs(av) @ np.abs(bv).T))
 
@@ -129,8 +130,8 @@ def run_scaled(device, arch, name, fa, fb, block, scale):
     return compare(f"dot_scaled {name}", got, av @ bv.T, KK * 2.0 ** -23 * (np.abs(av) @ np.abs(bv).T))
 
 
-# Lists reductions of TMA: the operation, the type of elements, and NumPy's function. Triton compiles
-# min and max only on a machine with a GPU.
+# COMBINED lists reductions of TMA: (operation, element type, NumPy's function). min and max are
+# missing, because Triton compiles them only on a machine with a GPU.
 COMBINED = [("add", "fp32", np.add), ("add", "fp16", np.add), ("add", "i32", np.add), ("add", "u32", np.add),
             ("and", "i32", np.bitwise_and), ("or", "i32", np.bitwise_or), ("xor", "i32", np.bitwise_xor)]
 

@@ -7,7 +7,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import sim_vouched
 
-# These are the tests of kernels that Triton, Gluon and CuTe DSL compile, and their architectures.
+# OUTSIDE maps each test of kernels that Triton, Gluon or CuTe DSL compiles to its architectures.
 OUTSIDE = {"test_triton": ["sm_80", "sm_90a", "sm_100a", "sm_120a"], "test_tma": ["sm_90a", "sm_100a"], "test_gluon": ["sm_100a"],
            "test_cute": ["sm_90a", "sm_100a", "sm_120a"]}
 HOW = "`tests/sim_ptx/test_vouched.py --write all .cache/sim/kernels/all`"
@@ -25,7 +25,8 @@ makes this list. [SIMULATOR](../SIMULATOR.md) describes the tests.
 
 
 def matches(pattern, tokens):
-    """Returns true if an opcode's tokens match those of a row. A token in braces is optional."""
+    """Returns true if the tokens of an opcode match those of a table row. A token in braces is
+    optional."""
     if not pattern:
         return not tokens
     names = pattern[0].strip("{}").split("|")
@@ -34,7 +35,8 @@ def matches(pattern, tokens):
 
 
 def rows_without(opcodes):
-    """Returns the rows that no opcode has, and the number of all rows. Rows of the same pattern count once."""
+    """Returns the table rows that no executed opcode matches, and the number of all rows. Rows with
+    the same pattern count once."""
     all_rows, seen = sim_vouched.rows(), set()
     by_base = {}
     for row in all_rows:
@@ -47,7 +49,7 @@ def rows_without(opcodes):
 
 
 def shortened(row):
-    """Returns a row's pattern with at most four alternatives of each token."""
+    """Returns the pattern of a table row, cut to four alternatives of each token."""
     tokens = [token.rstrip("|").split("|") for token in row.split(".")]
     return ".".join("|".join(t if len(t) < 9 else [*t[:2], "...", *t[-1:]]) for t in tokens)
 

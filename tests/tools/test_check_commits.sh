@@ -48,7 +48,7 @@ git clone -q "file://$folder/full" "$folder/fresh"
 cd "$folder/fresh"
 expect 1 "3 passed, 1 failed"
 
-# A repository with an unrelated history passes, because it has no commit to check.
+# A repository with an unrelated history passes the check, because it has no commit to check.
 git init -q "$folder/other"
 cd "$folder/other"
 commit "$(words 90)"

@@ -49,8 +49,8 @@ refuse tests/a.c gfx9/sim.h
 refuse src/other/a.c bsmm.h
 refuse src/ref/a.c missing.h
 
-# tools/check-rooms.py finds calls in the object files of a build. The test compiles such objects
-# from sources without includes.
+# tools/check-rooms.py finds calls in the object files of a build. The test compiles such object
+# files from sources without includes.
 objects=$tree/build/CMakeFiles/bsmm_objects.dir
 compile() { # usage: compile FILE CODE
     mkdir -p "$(dirname "$objects/$1")"

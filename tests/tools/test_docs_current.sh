@@ -16,7 +16,7 @@ for document in "${documents[@]}" "$root"/CONTRIBUTING.md; do
     done < <(grep -oE '\]\([^):#]+\)' "$document" | tr -d '()]')
 done
 
-# The check must fail if one number of a drawing is changed.
+# The check must fail after one number of a drawing is changed.
 copy=$(mktemp)
 trap 'rm -f "$copy"' EXIT
 sed 's/^  0 |  0 /  0 |  7 /' "$root/docs/LAYOUTS.md" >"$copy"

@@ -5,7 +5,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# This file gets the declarations without comments, one line for each line of a struct.
+# $header gets the declarations of bsmm.h without comments, one line for each line of a struct.
 header=$work/bsmm.h
 ${CC:-cc} -fpreprocessed -dD -E -P "$root/include/bsmm.h" 2>/dev/null >"$header"
 

@@ -35,7 +35,7 @@ int f(int a) {
 lines = [line for _, line in mutations.code_lines(text) if mutations.changes(line)]
 assert lines == ["    return a + 1;"], lines
 
-# With --quick, long tests do not run, except those that a file has as its own.
+# With --quick, long tests do not run, except the tests that belong to the changed file.
 from mutate_tests import order_tests
 
 times = {"test_sol": 0.1, "sim_ptx_test_cuda_scaled_sm_100": 26, "emulated_test_matmul": 395, "test_bench": 31}

@@ -1,6 +1,6 @@
-/* Each thread block stores its rank in the cluster at the end of its dynamic shared memory and
- * reads it back. Tests see from the ranks whether a launch has set up clusters and dynamic shared
- * memory correctly. */
+/* Each thread block stores its rank in the cluster at the end of its dynamic shared memory, reads
+ * it back and reports it. Tests thus see whether a launch has set up the clusters and the dynamic
+ * shared memory. */
 #include "cuda/ptx/cluster.h"
 
 extern __shared__ uint32_t memory[];

@@ -31,7 +31,7 @@ def make_tokenizer(text):
 
 def make_model():
     torch.manual_seed(7)
-    # Two tokens of the vocabulary have no text.
+    # vocab_size exceeds the tokenizer's vocabulary by two tokens, which have no text.
     config = LlamaConfig(hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
                          num_key_value_heads=2, head_dim=16, vocab_size=303, max_position_embeddings=256,
                          tie_word_embeddings=True, attention_bias=True, rms_norm_eps=1e-5,
@@ -48,7 +48,8 @@ def make_model():
 def convert(llama_cpp, folder, out):
     sys.path[:0] = [str(llama_cpp), str(llama_cpp / "gguf-py")]
     base = importlib.import_module("conversion.base")
-    # llama.cpp recognizes the rule of a tokenizer by the tokens of a text, which depend on the vocabulary.
+    # llama.cpp recognizes a tokenizer's rule by the tokens of a fixed text. They depend on the
+    # vocabulary, so this small vocabulary would not be recognized.
     base.TextModel.get_vocab_base_pre = lambda self, tokenizer: "smollm"
     program = importlib.import_module("convert_hf_to_gguf")
     sys.argv = ["convert_hf_to_gguf.py", str(folder), "--outfile", str(out), "--outtype", "bf16"]

@@ -1,7 +1,6 @@
-/* This test program uses only functions of HIP, so that it does not depend on the simulator. It
- * reads the properties of the devices, makes a graph by adding nodes, and runs the graph.
- *
- * usage: client CODE_OBJECT ARCH */
+/* This test program uses only functions of HIP, like any other HIP program. It reads the
+ * properties of the devices, makes a graph by adding nodes, and runs the graph. usage: client
+ * CODE_OBJECT ARCH */
 #ifdef AMD_HEADERS
 #    include <hip/hip_runtime_api.h>
 #else
@@ -55,8 +54,8 @@ static void check_properties(const char *arch) {
     REQUIRE(hipGetDeviceProperties(NULL, 0) == hipErrorInvalidValue);
 }
 
-/* Programs that were compiled for HIP 5 or older call hipGetDeviceProperties without a suffix and
- * expect an older layout of the properties, which has 792 bytes. The offsets below are from AMD's
+/* Programs compiled for HIP 5 or older call hipGetDeviceProperties without a suffix. They expect an
+ * older struct of properties, which has 792 bytes. The offsets below are from AMD's
  * hip_deprecated.h. */
 #undef hipGetDeviceProperties
 hipError_t hipGetDeviceProperties(void *prop, int device);
@@ -79,8 +78,9 @@ typedef struct {
 } buffers;
 
 /* Adds four nodes that run one after another. Node 0 copies the first WIDTH columns of `from` to
- * `in`, node 1 does nothing, node 2 runs the kernel, which reads `in` and writes `out`, and node 3
- * copies `out` to `to`. The function adds the nodes in another order, which must not matter. */
+ * `in`. Node 1 does nothing. Node 2 runs the kernel, which reads `in` and writes `out`. Node 3
+ * copies `out` to `to`. The nodes are added in another order, because only their dependencies may
+ * matter. */
 static void add_kernel_chain(hipGraph_t graph, hipFunction_t scale, buffers *b) {
     hipGraphNode_t nodes[4];
     unsigned factor = 3;
@@ -101,7 +101,9 @@ static void add_kernel_chain(hipGraph_t graph, hipFunction_t scale, buffers *b) 
     CALL(hipGraphAddMemcpyNode(&nodes[0], graph, NULL, 0, &rows));
     const hipGraphNode_t from[] = {nodes[0], nodes[2]}, to[] = {nodes[1], nodes[3]};
     CALL(hipGraphAddDependencies(graph, from, to, 2));
-    factor = 0; /* The node keeps the values that the arguments had when it was added. */
+    /* This change must have no effect: the node keeps the values that the arguments had when it
+     * was added. */
+    factor = 0;
 }
 
 /* Adds three nodes that run one after another. The first fills all of `pitched`, the second fills
