@@ -1,9 +1,9 @@
-/* Declares the ceilings of a run of bench, and the repetition of disturbed measurements. A row is
- * one product or conversion. A probe is a loop that measures the peak rate of an arithmetic unit
- * or of memory beside the row. The ceiling is the best rate that any probe of the run reached,
- * because a probe reaches less on a busy machine. A row is disturbed if its own probes fell short
- * of the ceiling, or if the product was faster than the ceiling. A disturbed row is measured
- * again. */
+/* Declares the ceilings of a run of bench, and the repetition of disturbed measurements. A row of
+ * the output is one product or conversion. A probe is a loop that measures the peak rate of an
+ * arithmetic unit or of memory at the same time. The ceiling is the best rate of all probes of the
+ * run, because a single probe may be slowed by other work. A row is disturbed if its own probes
+ * were slower than the ceiling by more than a tolerance, or if the product was faster than the
+ * ceiling. A disturbed row is measured again. */
 #ifndef BENCH_CEILING_H
 #define BENCH_CEILING_H
 
@@ -25,12 +25,11 @@ enum {
 /* Holds the rates of one measurement of a row, for the arithmetic unit and for memory. The three
  * rates of a resource are 0 if no probe (peak-rate loop) measured it. */
 typedef struct bench_probed {
-    /* `best` holds the best rates of the probes, i.e. of the loops that measured the peak rates
-     * beside the row of the output. */
+    /* `best` holds the best rates of the probes, i.e. of the loops that measured the peak rates at
+     * the same time as the product. */
     double best[BENCH_CEILINGS];
     /* `typical` holds the median rates of the probes, i.e. of the loops that measured the peak
-     * rates beside the row of the output. bench compares them with the time of the row, which is a
-     * median too. */
+     * rates at the same time as the product. bench compares them with the product's median time. */
     double typical[BENCH_CEILINGS];
     /* `reached` holds the rates that the row's product or conversion reached, in the units of
      * `best`. */

@@ -130,8 +130,8 @@ bool bench_device_new(bench_device *device, const void *from, uint64_t bytes, vo
     return from ? bench_device_write(device, *memory, from, bytes) : poison(device, *memory, bytes);
 }
 
-/* Copies the first `bytes` bytes of a buffer to the places of the other sets of operands, which
- * follow at a distance of `stride` bytes each. */
+/* Copies the first `bytes` bytes of a buffer to the places of the further copies of the operand,
+ * each of which begins `stride` bytes after the one before. */
 static bool spread(bench_device *device, void *memory, uint64_t bytes, uint64_t stride,
                    size_t sets) {
     bool done = true;

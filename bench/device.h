@@ -38,8 +38,8 @@ typedef struct bench_device_kind {
      * these models' names, separated by '|'. NULL means that there are no models. If several kinds
      * match a device's name, the last one counts. */
     const char *models;
-    /* Names the kind of device whose kernels run on this device. NULL means that this kind has its
-       own kernels. */
+    /* `kernels` names the kind of device whose kernels run on this device. NULL means that this
+     * kind has its own kernels. */
     const char *kernels;
     /* `is_simulated` is true if the device is simulated. bench then times a single run, because
      * simulating takes far longer than the real device would. */
@@ -53,15 +53,16 @@ typedef struct bench_device_kind {
     /* `peer` points to the library with which bench compares GEMMs on this kind of device (the
      * peer), or NULL if there is none. */
     const bench_queued_peer *peer;
-    /* Lists the measured typical errors of this device's kernels. An entry without a name ends the
-     * list. NULL means that none were measured. */
+    /* `levels` lists the measured typical errors of this device's kernels. An entry without a name
+     * ends the list. NULL means that none were measured. */
     const bench_family_level *levels;
 
-    /* Opens the device `name` (NULL for the host) and makes it the current device of this thread.
-     * Returns NULL on failure. */
+    /* `open` opens the device `name` (NULL for the host) and makes it the current device of this
+     * thread. It returns NULL on failure. */
     void *(*open)(const char *name);
     void (*close)(void *state);
-    void *(*stream)(const void *state); /* Returns the stream for bsmm_buffers. */
+    /* `stream` returns the stream that bench passes to the library in bsmm_buffers. */
+    void *(*stream)(const void *state);
 
     /* These functions manage device memory. Allocations are aligned to at least 64 bytes. `copy`
      * and `fill_words` queue their work in the stream and return. */
@@ -87,9 +88,9 @@ typedef struct bench_device_kind {
     bool (*launch)(void *state, const bench_graph *graph);
     void (*forget)(void *state, bench_graph *graph);
 
-    /* Returns the counters of launch number `launch` of the work that was timed last. The numbers
-     * begin with 0 and exclude copies. Returns false after the last launch. The pointer is NULL if
-     * the device has no counters. */
+    /* `count` returns the counters of launch number `launch` of the work that was timed last. The
+     * numbers begin with 0 and exclude copies. It returns false after the last launch. The pointer
+     * is NULL if the device has no counters. */
     bool (*count)(void *state, size_t launch, bench_counters *counters);
 
     /* count_opcodes makes simulated devices count the opcodes that they execute. bench calls it

@@ -6,13 +6,14 @@
 
 #include "device.h"
 
-/* Points to functions of the simulator. */
+/* This struct points to functions of the simulator. */
 typedef struct bench_sim_model {
-    void (*set_mode)(int mode); /* Switches the time model of all devices of the process. */
-    /* Returns the times of a launch. */
+    /* `set_mode` switches the time model of all devices of the process. */
+    void (*set_mode)(int mode);
+    /* `get_times` returns the times of a launch. */
     int (*get_times)(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
-    /* Gives the source line number `number` at which waves of a launch wait. It is NULL if the
-     * simulator does not record waits. */
+    /* `get_stalls` gives the source line number `number` at which waves of a launch wait. The
+     * pointer is NULL if the simulator does not record waits. */
     int (*get_stalls)(unsigned back, unsigned number, char *place, size_t place_bytes,
                       double *cycles, size_t count);
 } bench_sim_model;

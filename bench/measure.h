@@ -39,8 +39,8 @@ typedef struct bench_job {
     /* If `fast` is true, the library may use kernels with a larger error bound
      * (BSMM_COMPUTE_FAST). */
     bool fast;
-    /* Holds one entry for each of the BENCH_PEERS libraries with which bench can compare. A library
-     * may be absent. */
+    /* `peers` has one entry for each of the BENCH_PEERS libraries with which bench can compare. A
+     * library may be absent. */
     const bench_found *peers;
     void (*tick)(void *context); /* `tick` is called after each timing round. It may be NULL. */
     void *tick_context;
@@ -87,9 +87,9 @@ typedef struct bench_result {
      * largest typical error that is expected of it (cli/level.h). It is NAN if the level is not
      * known. */
     double error_level;
-    /* Holds the result of the validation. bench compared `checked` outputs with dot products in
-     * double, and `failed` of them exceeded the tolerance. max_error is the largest |d - exact| /
-     * max(1, |exact|). The remaining fields describe the output with that error. */
+    /* These fields hold the result of the validation. bench compared `checked` outputs with dot
+     * products in double, and `failed` of them exceeded the tolerance. max_error is the largest |d
+     * - exact| / max(1, |exact|). The remaining fields describe the output with that error. */
     int64_t checked, failed;
     double max_error, worst, worst_exact;
     int64_t worst_row, worst_col;

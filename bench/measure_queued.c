@@ -21,7 +21,7 @@ typedef struct rotating {
 typedef struct bench {
     const bench_queued_job *on;
     const bench_job *job;
-    /* Holds the matrices in host memory. The operands in device memory are copies of them. */
+    /* `m` holds the matrices in host memory. The operands in device memory are copies of them. */
     bench_matrices m;
     /* `data`, `scales`, `packed` and `result` are buffers in device memory. `data` and `scales`
      * have an entry for A and one for B. */
@@ -30,7 +30,8 @@ typedef struct bench {
     bsmm_plan *plan;
     bsmm_buffers buffers;
     bench_graph graph, pack_graph;
-    /* `peers` holds the prepared GEMMs of the other library with which bench compares. */
+    /* `peers` holds the prepared GEMMs of the library with which bench compares, such as
+     * cuBLASLt. */
     void *peers[BENCH_WAYS];
     bench_graph peer_graphs[BENCH_WAYS];
     bench_samples ours, packing, theirs[BENCH_WAYS], copies;
@@ -255,9 +256,9 @@ static const char *estimate(const bench *b, bench_queued_result *all) {
     return NULL;
 }
 
-/* Returns the GEMM of the other library whose rate serves as our ceiling. It is the first one whose
- * elements have at least as many bits as the elements of A and B, else the one with the widest
- * elements. Returns NULL if none is suitable. */
+/* Returns the GEMM of the compared library (such as cuBLASLt) whose rate serves as the ceiling. It
+ * is the first one whose elements have at least as many bits as the elements of A and B. If there
+ * is none, it is the one with the widest elements. Returns NULL if none is suitable. */
 static const bench_queued_way *ceiling_way(const bench *b) {
     const bench_queued_peer *peer = peer_of(b);
     uint32_t bits = bench_elem_bits(b->job->a.elem), of_b = bench_elem_bits(b->job->b.elem);
@@ -291,17 +292,18 @@ static void summarize(bench *b, bench_queued_result *result) {
     ours->unit_rate = seconds > 0 ? ours->operations / seconds : result->sheet_rate;
 }
 
-/* Sets the ceiling of a GEMM to the lower of two rates. One is the measured rate of the other
- * library's GEMM of the same shape, or the data sheet's peak if there is none. The other is the
- * rate of a GEMM whose time is that of copying the bytes of A, B and D. */
+/* Sets the ceiling of a GEMM to the lower of two rates. The first is the measured rate of the
+ * compared library (such as cuBLASLt) for the same shape, or the data sheet's peak if it was not
+ * measured. The second is the rate at which the bytes of A, B and D could be copied. */
 void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result) {
     bench_result *ours = &result->ours;
     result->copy_rate = run->best[BENCH_MEMORY];
     ours->ceiling = ours->unit = result->way ? result->way->name : result->sheet;
     ours->ceiling_rate = ours->unit_rate;
     double copy = result->copy_rate * ours->intensity;
-    /* With few rows of A, memory limits the GEMM, so the rate of copying is the ceiling. The other
-     * library's GEMM has wider elements and reads more bytes, so it is not used as the ceiling. */
+    /* With few rows of A, memory limits the GEMM, so the rate of copying is the ceiling. The rate
+     * of the compared library is no ceiling here, because it reads wider elements and thus more
+     * bytes. */
     if (copy >= ours->ceiling_rate && !result->few_rows) return;
     ours->ceiling = "copy";
     ours->ceiling_rate = copy;

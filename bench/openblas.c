@@ -13,7 +13,7 @@ static void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, f
                      const float *a, int lda, const float *b, int ldb, float beta, float *c,
                      int ldc);
 
-/* Holds the sizes and operands of the GEMM for which `prepare` was called last. */
+/* This struct holds the sizes and operands of the GEMM for which `prepare` was called last. */
 static struct {
     int m, n, k;
     const float *a;

@@ -30,9 +30,10 @@ typedef struct bench_peer {
      * list. */
     const char *files[2];
     bool (*load)(void *library, int threads, char *version, size_t size);
-    void (*unload)(void); /* Unloads the library. It is NULL if there is nothing to unload. */
-    /* Prepares a GEMM. Returns false if the library cannot compute it. The caller must call
-     * `release` in either case. */
+    /* `unload` unloads the library. It is NULL if there is nothing to unload. */
+    void (*unload)(void);
+    /* `prepare` prepares a GEMM. It returns false if the library cannot compute the GEMM. The
+     * caller must call `release` in either case. */
     bool (*prepare)(const bench_shape *shape);
     void (*run)(size_t turn);
     void (*release)(void);

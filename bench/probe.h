@@ -11,9 +11,10 @@ typedef struct bench_probe {
     const char *name; /* `name` is the name of the probe, such as "f32_fma". */
     /* `unit` is the name that bsmm_estimate_sol gives to the arithmetic unit, such as "f32". */
     const char *unit;
-    bool (*available)(void); /* Returns true if this processor has the arithmetic unit. */
-    /* Runs the measured loop for a number of rounds. The return value has no meaning; it keeps the
-     * compiler from removing the loop. */
+    /* `available` returns true if this processor has the arithmetic unit. */
+    bool (*available)(void);
+    /* `work` runs the measured loop for a number of rounds. Its return value has no meaning; it
+     * keeps the compiler from removing the loop. */
     double (*work)(uint32_t);
     /* `per_round` is the number of operations in one round of the measured loop. */
     double per_round;

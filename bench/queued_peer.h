@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BENCH_WAYS = 3 }; /* BENCH_WAYS is the largest number of GEMM variants of a peer. */
+/* BENCH_WAYS is the largest number of kinds of GEMM that bench measures of one other library. */
+enum { BENCH_WAYS = 3 };
 
 typedef struct bench_queued_way {
     const char *name;  /* `name` is the variant's key in JSON output. NULL ends the list. */
@@ -29,17 +30,15 @@ typedef struct bench_queued_shape {
 struct bench_device;
 
 typedef struct bench_queued_peer {
-    const char *option; /* `option` is the value of the option --peer that selects this peer. */
-    const char *absent; /* `absent` is the message if the peer cannot be opened. */
+    const char *option; /* `option` is the value of the option --peer that selects this library. */
+    const char *absent; /* `absent` is the message if the library cannot be opened. */
     bench_queued_way ways[BENCH_WAYS];
 
-    /* Opens the library for the current device of this thread. Returns NULL if the library is not
-     * installed. */
+    /* `open` opens the library for the current device of this thread. It returns NULL if the
+     * library is not installed. */
     void *(*open)(void);
     void (*close)(void *library);
-    /* Prepares a GEMM with the fastest algorithm of the library. Returns NULL if there is no
-     * algorithm or not enough memory. bench_device_reset frees the operands, and `destroy` frees
-     * everything else. */
+    /* `version` returns the name and version of the loaded library. */
     const char *(*version)(void *library);
 
     /* Prepares a GEMM with the fastest algorithm of the library. Returns NULL if there is no
@@ -47,8 +46,8 @@ typedef struct bench_queued_peer {
      * else lives until `destroy`. */
     void *(*create)(void *library, struct bench_device *device, size_t way,
                     const bench_queued_shape *shape);
-    void (*destroy)(void *product); /* Frees a prepared GEMM. NULL is allowed. */
-    /* Queues the prepared GEMM on the device. It uses copy number `turn` of the operands, modulo
+    void (*destroy)(void *product); /* `destroy` frees a prepared GEMM. Its argument may be NULL. */
+    /* `run` queues the prepared GEMM on the device, with copy number `turn` of the operands, modulo
      * the number of copies. */
     bool (*run)(void *product, size_t turn);
 } bench_queued_peer;

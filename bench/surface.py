@@ -138,8 +138,8 @@ def command_cells(options):
         cells = [(pair, m, n, k) for pair in PAIRS for m in ROWS if low <= m <= high for n, k in known]
     else:
         cells = sample(options.sample, options.seed, options.date, (low, high), options.host)
-    # The cells are sorted by shape, because the time of the other library's GEMM is then measured
-    # once for all cells of a shape.
+    # The cells are sorted by shape. The time of the compared library's GEMM, e.g. cuBLASLt's, is
+    # then measured only once for each shape.
     for pair, m, n, k in sorted(set(cells), key=lambda c: (c[1:], c[0])):
         print(*pair, m, n, k)
 
@@ -213,16 +213,17 @@ def read(paths):
 
 
 def set_floor(row, speed, rate, call, peer):
-    """Sets the floor of a cell (the least time of its product), the ratio of its time to the floor,
-    and the ratio to the time of the other library."""
+    """Sets three fields of a cell (a product): the floor, which is the least time that its GEMM can
+    take; the ratio of its time to the floor; and the ratio of its time to that of the compared
+    library."""
     row["floor"] = max(row["bytes"] / speed, 2.0 * row["m"] * row["n"] * row["k"] / rate) + call
     row["ratio"] = row["burst"] / row["floor"] if row["burst"] else None
     row["over_peer"] = row["burst"] / row[peer] if row["burst"] and row[peer] else None
 
 
 def set_host_floors(rows):
-    """Sets the floors of all cells. The peak rates in a floor are the best rates that were measured
-    on the same machine beside any cell."""
+    """Sets the floors of all cells, i.e. the least times of their products. The peak rates in a
+    floor are the best ones that were measured on the same machine during the run."""
     best = defaultdict(float)
     for row in rows:
         for key, rate in ((row["unit"], row["unit_rate"]), ("read", row["read"])):

@@ -56,9 +56,9 @@ typedef struct cli_bench_trust {
     /* `disturbed` is true if other work kept the machine busy in every attempt to measure the
      * row. */
     bool disturbed;
-    /* `probe_share` is the peak rate that the probe reached beside this row, as a fraction of its
-     * best rate beside any row. The probe is a loop that measures the arithmetic unit or the
-     * memory. */
+    /* `probe_share` is the peak rate that a loop measured while this row was measured, as a
+     * fraction of the best rate of the same loop in the whole run. The loop keeps the arithmetic
+     * unit or the memory busy. */
     double probe_share;
     int attempts; /* `attempts` counts the attempts to measure the row. */
 } cli_bench_trust;
@@ -105,8 +105,8 @@ void cli_bench_explain_mark(void);
 /* Prints which result of a product was wrong, and returns an exit status. */
 int cli_bench_report_failure(const bench_job *job, const bench_result *result);
 
-/* These functions measure all shapes of validated options, print the results and return an exit
- * status. */
+/* Each of these functions measures all shapes that the options give, prints the results, and
+ * returns an exit status. The options must have been checked. */
 int cli_bench_products(const cli_bench_values *values);
 int cli_bench_recode(const cli_bench_values *values);
 /* Measures products on a GPU, whose work is queued. Returns an exit status. */

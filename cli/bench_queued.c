@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Defines two output columns for one GEMM variant of the peer, i.e. of the library with which
- * bench compares. The first column has the peer's GFLOP/s, and its title is filled in later. The
- * second column has our GFLOP/s divided by the peer's. */
+/* Defines two output columns for one kind of GEMM of the library with which bench compares, such as
+ * FP8. The first column has that library's GFLOP/s, and its title is filled in later. The second
+ * column has bsmm's GFLOP/s divided by these. */
 #define WAY                                                                                        \
     {NULL, "", true, NULL}, {                                                                      \
         NULL, "ratio", true, NULL                                                                  \
@@ -61,8 +61,8 @@ static const bench_queued_peer *peer_of(const cli_bench_session *s) {
     return bench_device_kind_of(s->values->device)->peer;
 }
 
-/* Returns the output columns. Their titles contain the names of the other library's GEMM
- * variants. */
+/* Returns the output columns. Their titles name the GEMMs of the library with which bench
+ * compares. */
 static const cli_column *columns_of(session *s) {
     const bench_queued_peer *peer = peer_of(&s->base);
     size_t way = 0;

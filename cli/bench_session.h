@@ -32,7 +32,7 @@ struct cli_bench_session {
     void *now, *results;
     bench_probed *probed;
     int *attempts;
-    size_t kept; /* Counts the shapes that have a result. */
+    size_t kept; /* `kept` is the number of shapes that have a result. */
     bench_ceilings ceilings;
     bench_point *points;
     cli_progress progress;

@@ -259,7 +259,7 @@ typedef struct fused_context {
     const bsmm_file *file;
 } fused_context;
 
-/* Tells whether one scale serves all elements of a weight in this format. */
+/* Tells whether a weight in this format has a single scale for all its elements. */
 static bool has_common_scale(bsmm_format format) {
     return format.scale == BSMM_SCALE_E4M3 ||
            (format.scale == BSMM_SCALE_F32 && !format.block_rows && !format.block_cols);

@@ -112,7 +112,8 @@ typedef struct cli_command {
         .kind = CLI_THREADS, .offset = offsetof(type, threads)                                     \
     }
 
-/* Holds the words of the command line as the user wrote them. NULL ends the list. */
+/* `cli_command_line` holds the words of the command line as the user wrote them. NULL ends the
+ * list. */
 extern char **cli_command_line;
 
 /* `cli_commands` has all commands, in the order of the help. NULL ends the list. */

@@ -15,8 +15,8 @@ typedef struct pairing {
     const bsmm_file *const *models;
     const char *const *paths;
     cli_model_tensors tensors[2];
-    /* Points for each difference to the compared tensors of the two models. An entry is NULL if its
-     * model has no tensor of this name. */
+    /* `pairs` has two pointers for each difference, to the compared tensors of the two models. A
+     * pointer is NULL if its model has no tensor of this name. */
     const cli_model_tensor *(*pairs)[2];
 } pairing;
 

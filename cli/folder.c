@@ -15,7 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Names the plan, a file in the unfinished folder. It says which command makes the folder. */
+/* `plan_name` is the name of the plan, a file in the unfinished folder. The plan says which command
+ * makes the folder. */
 static const char plan_name[] = CLI_PLAN_NAME;
 
 bool cli_folder_wanted(const char *in, const char *out) {

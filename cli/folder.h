@@ -7,7 +7,8 @@
 
 #include "command.h"
 
-/* Names the plan, a file in the unfinished folder. It says which command makes the folder. */
+/* CLI_PLAN_NAME is the name of the plan, a file in the unfinished folder. The plan says which
+ * command makes the folder. */
 #define CLI_PLAN_NAME ".bsmm-plan"
 
 typedef struct cli_folder {

@@ -272,9 +272,9 @@ static json_t *quark(const cli_layers *layers) {
 static const struct {
     const char *family;
     json_t *(*make)(const cli_layers *layers);
-    /* The pointer is NULL if the family has no second file. */
+    /* `make_second` makes the family's second file. It is NULL if the family has none. */
     json_t *(*make_second)(const cli_layers *layers);
-    /* Tells whether the configuration can describe a layer. The pointer is NULL if the
+    /* `describes` tells whether the configuration can describe a layer. It is NULL if the
      * configuration describes all layers. */
     bool (*describes)(const cli_layer *layer);
 } makers[] = {

@@ -17,8 +17,8 @@
 
 static const char index_name[] = "model.safetensors.index.json";
 
-/* Lists the files of the input's folder that the command does not copy, because it writes new ones
- * or because they hold weights. */
+/* `made_anew` lists the files of the input's folder that the command does not copy. It writes new
+ * ones, or they hold weights. */
 static const char *const made_anew[] = {"*.safetensors",
                                         "*.safetensors.index.json",
                                         "*.bin",

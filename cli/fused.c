@@ -9,7 +9,7 @@
 
 enum { MOST_FUSED = 3 };
 
-/* Lists the endings of the names of weights that engines fuse. The sources are vLLM's
+/* `fused` lists the endings of the names of weights that engines fuse. The sources are vLLM's
  * packed_modules_mapping (qkv_proj and gate_up_proj), the experts of Mixtral, and llama.cpp. */
 static const char *const fused[][MOST_FUSED] = {
     {".q_proj.weight", ".k_proj.weight", ".v_proj.weight"},

@@ -129,8 +129,8 @@ static const naming outside[] = {
     {"lm_head.weight", "output.weight"},
 };
 
-/* Lists the names of the modules of a layer. A tensor's name consists of such a name and ".weight"
- * or ".bias". */
+/* `inside` lists the names of the modules of a layer. A tensor's name consists of such a name and
+ * ".weight" or ".bias". */
 static const naming inside[] = {
     {"input_layernorm", "attn_norm"},    {"post_attention_layernorm", "ffn_norm"},
     {"self_attn.q_proj", "attn_q"},      {"self_attn.k_proj", "attn_k"},

@@ -22,7 +22,7 @@ typedef struct cli_gguf_model {
     float *factors;
 } cli_gguf_model;
 
-/* Holds the name of the tensor with the factors of RoPE. */
+/* This is the name of the tensor with the factors of RoPE. */
 extern const char cli_gguf_factors_name[];
 
 /* Reads config.json of the folder of the model `in`. On failure, for example for an architecture

@@ -13,7 +13,8 @@ const cli_column cli_grid_columns[] = {
 };
 
 typedef struct grid {
-    /* Describes a matrix of the padded size, so that padding cells have offsets too. */
+    /* `matrix` has the size of the scale matrix with its padding, so that the padding has offsets
+     * too. */
     bsmm_matrix matrix;
     bsmm_layout_info info;
     /* `tile_rows` is the number of rows of a tile. `step` is the number of consecutive rows after

@@ -28,13 +28,12 @@ cli_sums cli_level_sum(const bench_family_level *family, const bsmm_format forma
  * failure, the function prints the error and returns false. */
 typedef bool cli_multiply(const bsmm_matmul_desc *desc, void *context);
 
-/* Measures the error level of a kernel. The function multiplies desc->a by desc->b again with the
- * kernel, into fp32 and without an epilogue. For each output, the function divides the error by the
- * sum of |a||b|. The typical error is the root mean square of these quotients. The level is the
- * kernel's typical error divided by the typical error of fp32 sums in the order of the kernel's
- * family, and then divided by the largest such ratio that was measured for the family. *level is
- * NAN if the family was not measured or too few outputs have an error. Returns false after
- * reporting an error. */
+/* Measures the error level of a kernel. The function multiplies desc->a by desc->b with the kernel,
+ * into fp32 and without an epilogue. The relative error of an output is its error divided by sum
+ * |a||b|, and the typical error is the root mean square of these. The ratio is the kernel's typical
+ * error divided by that of fp32 sums in the same order. *level becomes this ratio divided by the
+ * largest ratio that was measured for the kernel's family. It is NAN if the family was not measured
+ * or too few outputs have an error. Returns false after printing an error message. */
 bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multiply *multiply,
                    void *context, double *level);
 
@@ -42,7 +41,7 @@ bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multipl
  * function prints a message. */
 bool cli_level_passes(const char *kernel, double level);
 
-/* Computes the error level of cli_level_run from fp32 results d that exist already. a_values and
+/* Computes *level as cli_level_run does, but from fp32 results d that exist already. a_values and
  * b_values are the decoded elements of a and b. */
 double cli_level_compare(const bench_family_level *family, const bsmm_matrix *a,
                          const bsmm_matrix *b, const float *a_values, const float *b_values,

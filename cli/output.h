@@ -8,7 +8,7 @@
 
 typedef struct cli_output {
     const char *path;
-    bsmm_matrix matrix; /* Describes the matrix in memory. The caller fills it. */
+    bsmm_matrix matrix; /* `matrix` describes the matrix in memory. The caller fills it. */
     void *memory;
 } cli_output;
 

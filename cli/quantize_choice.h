@@ -22,7 +22,7 @@ typedef struct quantize_choice {
 typedef struct quantize_values {
     cli_transfer_values transfer;
     bsmm_format format;
-    cli_list tensors; /* Holds the options --tensor, each of which is "PATTERN=FORMAT". */
+    cli_list tensors; /* `tensors` holds the options --tensor, each of which is "PATTERN=FORMAT". */
     /* The list begins with the option --format, and the options --tensor follow. For each weight,
        the last choice with a matching pattern applies. */
     quantize_choice *choices;

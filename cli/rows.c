@@ -12,7 +12,7 @@ struct cli_rows {
     size_t column; /* `column` is the index of the next cell's column. */
     bool json, headed;
     json_t *object; /* `object` points to the JSON object of the row that is being built. */
-    /* Holds the cells of all table rows so far, including the row that is being built. */
+    /* `cells` holds the cells of all table rows so far, including the row that is being built. */
     char **cells;
     size_t cell_count, cell_capacity;
     size_t *widths;

@@ -32,7 +32,8 @@ typedef struct cli_target {
     /* If `preferred` is true, the command may use another family when `family` cannot store the
      * weight. */
     bool preferred;
-    /* Describes the tensor of the input scale that the command adds, or NULL. */
+    /* `input` describes the tensor of the input scale that the command adds. It is NULL if there is
+     * none. */
     const cli_input_rule *input;
     float input_scale;
 } cli_target;
@@ -42,7 +43,7 @@ typedef struct cli_transfer {
     const char *verb, *participle;
     const cli_transfer_values *values;
     const void *options; /* `options` holds the values of the options of the running command. */
-    /* Tells whether the command changes a weight by default, i.e. if the user did not give
+    /* `wants` tells whether the command changes a weight by default, i.e. if the user did not give
      * --include. */
     bool (*wants)(const void *options, const bsmm_file *file, const bsmm_weight *weight);
     /* `wants_quantized` is true if the command changes quantized weights. A broken weight counts as

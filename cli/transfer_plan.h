@@ -14,7 +14,7 @@ typedef enum cli_action {
     CLI_KEEP_WEIGHT,
     CLI_CHANGE_WEIGHT,
     CLI_ADD_SCALE,
-    CLI_ADD_FACTORS /* Adds the factors of RoPE to a GGUF file. */
+    CLI_ADD_FACTORS /* CLI_ADD_FACTORS: the step adds the factors of RoPE to a GGUF file. */
 } cli_action;
 
 /* Describes one step of copying a file. It changes or copies one weight, copies one tensor, or adds
@@ -59,7 +59,7 @@ typedef struct cli_job {
     bool *claimed;
     cli_step *steps;
     uint64_t step_count, changed, added, left_out;
-    uint64_t bytes; /* Counts the bytes that all steps together read. */
+    uint64_t bytes; /* `bytes` is the number of bytes that all steps together read. */
     /* `output_bytes` is the size of the output in bytes, as in cli_transfer_result. */
     uint64_t output_bytes;
     cli_progress progress;

@@ -103,8 +103,8 @@ static const char *kernel_at(uint32_t index) {
     return explain(index, &explanation) ? explanation.kernel : NULL;
 }
 
-/* Returns the name of device kind number `index` in the form for messages, for example with its
- * models. */
+/* Returns a text for messages that names device kind number `index`, with its models if it has
+ * any. */
 static const char *device_form_at(uint32_t index) {
     static char form[40];
     const bench_device_kind *kind = bench_device_kind_at(index);
@@ -113,7 +113,7 @@ static const char *device_form_at(uint32_t index) {
     return form;
 }
 
-/* Returns name number `index` of the kinds of devices in the form for messages. Each name occurs
+/* Returns number `index` of the texts that name kinds of devices in messages. Each text occurs
  * once. */
 static const char *device_kind_at(uint32_t index) {
     const char *form, *previous = "";
@@ -183,7 +183,8 @@ typedef struct vocabulary {
     /* Accepts words that the list `words` does not contain. `words` then serves only for
      * suggestions. */
     bool (*allows)(const char *word);
-    cli_words *forms; /* Lists the words that messages show if `allows` is not NULL. */
+    /* `forms` gives the words that messages list. It is used only if `allows` is not NULL. */
+    cli_words *forms;
 } vocabulary;
 
 /* clang-format off */

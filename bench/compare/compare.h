@@ -21,8 +21,8 @@ typedef struct library {
 
 typedef struct options {
     const char *paths[BUILDS], *device;
-    /* Holds pairs of kernels that the user matched by OLD=NEW, because the two builds name them
-     * differently. */
+    /* `renames` holds pairs of kernels that the user matched by OLD=NEW, because the two builds
+     * name them differently. */
     const char *renames[MOST_KERNELS][BUILDS];
     size_t rename_count;
     uint64_t random, seed; /* `random` is the number of random GEMMs, and `seed` determines them. */
@@ -42,12 +42,12 @@ typedef struct options {
 typedef struct session {
     const options *options;
     library builds[BUILDS];
-    /* Holds the names that a kernel has in the two builds. A name is NULL if the build lacks the
-       kernel. */
+    /* `kernels` holds the name of each kernel in the two builds. A name is NULL if the build lacks
+     * the kernel. */
     const char *kernels[MOST_KERNELS][BUILDS];
     size_t kernel_count;
     bench_device *device;
-    size_t turn; /* Counts all GEMMs, to choose each n-th of them. */
+    size_t turn; /* `turn` counts all GEMMs. If only each n-th one is compared, it decides which. */
     /* These fields count GEMMs. `compared` is the number that was compared, `refused` the number
      * that a build refused, `choices` the number for which the builds chose different kernels, and
      * `different` the number with different results. */
@@ -66,10 +66,10 @@ void memory_read(session *s, void *to, const void *from, uint64_t bytes);
 
 typedef enum fill {
     FILL_ORDINARY,
-    FILL_WIDE, /* Fills with scales and values of very different magnitudes that do not overflow. */
-    FILL_EXTREME, /* Fills with every finite code of the element format. */
-    /* FILL_SPECIAL: fills like FILL_ORDINARY, but puts NaN and Inf into about a quarter of the
-     * rows. */
+    /* FILL_WIDE: scales and values have very different magnitudes, but do not overflow. */
+    FILL_WIDE,
+    FILL_EXTREME, /* FILL_EXTREME: every finite code of the element format occurs. */
+    /* FILL_SPECIAL: like FILL_ORDINARY, but about a quarter of the rows contain NaN and Inf. */
     FILL_SPECIAL,
     FILLS
 } fill;
@@ -108,7 +108,7 @@ typedef struct product {
      * order A, B, C, D. */
     bsmm_matrix a, b, c, d, there[4];
     void *bias;
-    bsmm_matmul_desc desc; /* Describes the GEMM. Its matrices are the copies in `there`. */
+    bsmm_matmul_desc desc; /* `desc` describes the GEMM. Its matrices are the copies in `there`. */
 } product;
 
 /* Makes a filled matrix in host memory and its copy on the device. Returns false if the description

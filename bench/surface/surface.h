@@ -30,8 +30,8 @@ typedef struct surface_result {
     /* `packed_bytes` is the number of bytes of packed B, or 0 if the kernel reads B as it is
      * stored. */
     uint64_t packed_bytes;
-    /* `ours` has the times of bsmm's GEMM. `bf16` has the times of the other library's unscaled
-     * bf16 GEMM of the same shape. */
+    /* `ours` has the times of bsmm's GEMM. `bf16` has the times of the compared library's (such as
+     * cuBLASLt's) unscaled bf16 GEMM of the same shape. */
     surface_times ours, bf16;
     /* These fields are set on the host only. `sgemm` is the time of a peer's GEMM in fp32 in
      * seconds, or 0. `unit` is the name of the arithmetic unit. `unit_rate` and `read_rate` are the
@@ -44,7 +44,7 @@ typedef struct surface_result {
 typedef struct surface {
     const char *name; /* `device` is the name of the device, as bsmm_local_device_at returns it. */
     bench_device *device;
-    /* `peer` points to the other library with which bench compares, or NULL if there is none. */
+    /* `peer` points to the library with which bench compares, or NULL if there is none. */
     void *peer;
     /* `host_peers` holds the libraries with which bench compares on the host. */
     bench_found host_peers[BENCH_PEERS];
@@ -58,7 +58,7 @@ typedef struct surface {
     struct {
         int64_t m, n, k;
         surface_times times;
-        /* `last` holds the times of the other library's last bf16 GEMM. Later cells of the same
+        /* `last` holds the times of the compared library's last bf16 GEMM. Later cells of the same
          * shape reuse them. */
     } last;
 } surface;
@@ -82,8 +82,8 @@ void surface_run_host(const surface *s, const surface_cell *cell, surface_result
 /* Returns the number of threads that GEMMs on the host use. */
 int surface_threads(void);
 
-/* Times the other library's unscaled GEMM of M x N x K with elements of `bits` bits (8 or 16). The
- * times are 0 if it has no such GEMM. */
+/* Times the unscaled GEMM of M x N x K of the library with which bench compares, with elements of
+ * `bits` bits (8 or 16). The times are 0 if it has no such GEMM. */
 surface_times surface_run_peer(surface *s, uint32_t bits, int64_t m, int64_t n, int64_t k);
 
 #endif

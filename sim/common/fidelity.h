@@ -1,6 +1,6 @@
-/* Declares the counters of executed instructions by opcode, which both simulators use. Each counter
- * also tells whether the opcode is vouched for, i.e. whether a test with code or documents of
- * another project executes it. A simulator's file vouched.def lists these opcodes. */
+/* Declares counters of executed instructions by opcode, which both simulators use. Each counter
+ * also says whether a test with code or documents of another project executes the opcode (it is
+ * then "vouched for"). A simulator's file vouched.def lists these opcodes. */
 #ifndef SIM_COMMON_FIDELITY_H
 #define SIM_COMMON_FIDELITY_H
 #include <stdbool.h>
@@ -11,11 +11,13 @@
 typedef struct sim_record {
     struct sim_record *next;
     uint64_t count;
-    bool vouched; /* `vouched` is true if the opcode is in vouched.def. */
+    /* `vouched` is true if tests with code of other projects execute the opcode (vouched.def). */
+    bool vouched;
     char name[];
 } sim_record;
 
-/* Lists the opcodes of vouched.def, sorted by name. Each simulator defines it. */
+/* Lists the opcodes that tests with code of other projects execute (vouched.def), sorted by name.
+ * Each simulator defines its list. */
 extern const char *const sim_vouched[];
 extern const size_t sim_vouched_count;
 
@@ -28,9 +30,9 @@ static inline void sim_record_step(sim_record *record) {
 }
 
 /* Gives opcode number `number` of those that this process has executed, and how often its warps or
- * waves executed it. Returns 1 if the opcode is vouched for, 0 if only tests of bsmm execute it,
- * and -1 after the last opcode. The environment variable BSMM_SIM_FIDELITY must be set before
- * modules are loaded. */
+ * waves executed it. Returns 1 if tests with code of other projects execute the opcode too, 0 if
+ * only tests of bsmm do, and -1 after the last opcode. The environment variable BSMM_SIM_FIDELITY
+ * must be set before modules are loaded. */
 __attribute__((visibility("default"))) int bsmm_sim_fidelity(unsigned number, const char **opcode,
                                                              uint64_t *count);
 #endif

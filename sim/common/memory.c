@@ -18,7 +18,8 @@ typedef struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *arena;
-/* Holds for each page of the address range the index of the page's allocation, or 0. */
+/* `page_block` has an entry for each page of the address range: the index of the allocation that
+ * owns the page, or 0. */
 static uint32_t *page_block;
 /* This array has room for all possible allocations, so it never moves. */
 static block *blocks;

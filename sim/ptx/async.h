@@ -22,8 +22,8 @@ struct ptx_async {
     /* For a copy, `at` holds the coordinates in the tensor. For tcgen05.mma, it holds
      * parameters. */
     int32_t at[5];
-    /* Holds one bit for each lane of tensor memory that tcgen05.mma leaves unchanged. The lanes of
-     * the second thread block of a pair begin at disabled[4]. */
+    /* `disabled` has one bit for each lane of tensor memory. The bit is set if tcgen05.mma leaves
+     * the lane unchanged. The lanes of the second thread block of a pair begin at disabled[4]. */
     uint32_t disabled[8];
     /* `timed` is 1 plus the index of the time model's record of this job (time.h), or 0 if there is
      * no record. */

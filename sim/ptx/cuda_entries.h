@@ -1,4 +1,4 @@
-/* Declares those entries of the driver that other files of the simulator call. */
+/* Declares the driver functions that other files of the simulator call. */
 #ifndef SIM_PTX_CUDA_ENTRIES_H
 #define SIM_PTX_CUDA_ENTRIES_H
 #include "cuda.h"

@@ -48,7 +48,7 @@ struct ptx_races {
      * visible to the async proxy. Devices without an async proxy have no engines, and their clocks
      * lack the second half. */
     uint32_t all, width;
-    uint32_t *counts; /* Holds the clocks of the warps as [warp][width]. */
+    uint32_t *counts; /* `counts` holds the clocks of the warps as [warp][width]. */
     /* `jobs` holds the clocks of asynchronous operations that are not complete. The number of the
      * operation's engine is stored after each clock. `free_jobs` lists the unused entries of
      * `jobs`. */

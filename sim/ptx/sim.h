@@ -151,8 +151,8 @@ typedef struct {
      * bytes. */
     uint32_t local_base, local;
     uint32_t param_bytes, param_align, parameter_count, result_count;
-    /* Lists the parameters. For a function (.func), the list begins with its results, and the
-     * offsets are in local memory. */
+    /* `parameters` lists the parameters. For a function (.func), the list begins with its results,
+     * and the offsets are in local memory. */
     ptx_parameter *parameters;
     uint32_t slot_count;
     ptx_slot *slots;

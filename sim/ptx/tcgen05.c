@@ -353,7 +353,7 @@ static void execute_commit(ptx_warp *w, const ptx_inst *i) {
  * of these groups. */
 typedef struct {
     uint32_t rows, copies, apart;
-    /* Lists the groups of 32 lanes that receive rows 0 to 31 (groups[0]) and rows 32 to 63
+    /* `groups` lists the groups of 32 lanes that receive rows 0 to 31 (groups[0]) and rows 32 to 63
      * (groups[1]). */
     uint32_t groups[2][4];
 } spread;

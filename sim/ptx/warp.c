@@ -170,8 +170,8 @@ void ptx_retire(ptx_warp *w, uint32_t lanes) {
     ptx_schedule(w, false);
 }
 
-/* `traced` is a constant in each call. The compiler thus makes a version without the tests for a
- * record. */
+/* `traced` is a constant in each call. The compiler therefore makes one version of this function
+ * that records what the warp does, and one that does not. */
 static inline __attribute__((always_inline)) void run(ptx_warp *w, uint64_t budget, bool traced) {
     const ptx_module *m = w->block->launch->module;
     w->stop = STOP_NO;
