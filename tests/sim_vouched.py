@@ -14,8 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def executed(folder, tests):
-    """Returns the opcodes for which the tests vouch, and the names of the tests that have not
-    written a list of opcodes."""
+    """Returns the opcodes that the tests with code or documents of other projects execute, and the
+    names of the tests that have not written a list of opcodes."""
     found, missing = set(), []
     for test, archs in tests.items():
         for arch in archs:
@@ -38,10 +38,10 @@ def rows():
 
 
 def main(tests, vouched, head, ours, note):
-    """Compares the two lists with the results of the tests, or writes them. `tests` maps each
-    vouching test to its architectures. `vouched` and `ours` are the paths of the lists below the
-    root. `head` is the first comment of `vouched`. note(opcodes) returns the text of `ours` for
-    a list of vouched opcodes."""
+    """Compares the two lists with the results of the tests, or writes them. `tests` maps each test
+    with code or documents of other projects to its architectures. `vouched` and `ours` are the
+    paths of the lists below the root. `head` is the first comment of `vouched`. note(opcodes)
+    returns the text of `ours` for the opcodes in `vouched`."""
     vouched, ours = ROOT / vouched, ROOT / ours
     found, missing = executed(pathlib.Path(sys.argv[-1]).parent, tests)
     if missing:

@@ -59,9 +59,9 @@ def test_cells_on_host():
 
 
 def test_report_on_host(folder):
-    """Tests the floors. The peak rates in them are the best of all cells. Memory limits the first
-    cell, and the arithmetic unit limits the second one. The other library is bf16 for few rows
-    and sgemm for more."""
+    """Tests the floors, i.e. the least times of products. The peak rates in them are the best of
+    all cells. Memory limits the first cell, and the arithmetic unit limits the second one. The
+    compared library is bf16 for few rows and sgemm for more."""
     row = {"kernel": "k", "why": "", "steady": 1, "unit": "u", "packed_bytes": 0}
     rows = (
         {"cell": "bf16 mxfp4 bf16 1 512 512", "bytes": 95000, "burst": 15e-6, "bf16_burst": 30e-6, "sgemm": 5e-6,

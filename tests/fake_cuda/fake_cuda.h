@@ -10,8 +10,8 @@ typedef struct fake_cuda {
     /* `capability` is the compute capability times 10. It begins as 90, i.e. 9.0. */
     int capability;
     int depth; /* `depth` counts the contexts that were pushed and not yet popped. */
-    /* Holds the configuration of the last launch. `attributes` is a copy of the attributes to which
-     * it points. */
+    /* `config` is the configuration of the last launch. `attributes` holds a copy of the attributes
+     * to which it points. */
     CUlaunchConfig config;
     CUlaunchAttribute attributes[4];
 } fake_cuda;

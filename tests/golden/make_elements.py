@@ -233,8 +233,8 @@ def boundary_inputs(f, values):
 
 
 def neighbour_inputs(boundaries):
-    """Returns the doubles just below and just above each boundary. A codec that first rounds a
-    double to f32 would get the boundary itself, and could return a wrong code."""
+    """Returns the doubles just below and just above each boundary between two codes. A codec that
+    first rounds a double to f32 would get the boundary itself, and could return a wrong code."""
     x = boundaries.astype(np.float64)
     return np.stack([np.nextafter(x, -np.inf), np.nextafter(x, np.inf)], axis=1).reshape(-1)
 

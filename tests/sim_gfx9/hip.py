@@ -66,7 +66,8 @@ def executed():
 
 
 def vouch(opcodes):
-    """Restricts the opcodes for which this test vouches to a list, which test_vouched.py reads."""
+    """Writes a list of opcodes for test_vouched.py. Of the opcodes that this test executes, only
+    these count as compared with other projects' results."""
     path = os.environ.get("BSMM_SIM_FIDELITY")
     if path:
         pathlib.Path(path).with_suffix(".agreed").write_text("".join(f"{opcode}\n" for opcode in sorted(opcodes)))

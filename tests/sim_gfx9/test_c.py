@@ -157,8 +157,8 @@ BOTH = {"calls": calls, "scratch": scratch, "flat": flat, "atomics64": atomics64
 GFX950 = {"transpose4": lambda: transpose(4), "transpose8": lambda: transpose(8), "six_bits": six_bits}
 
 
-# These kernels use compiler builtins for single instructions. Their expected results are known only
-# from this test, so the test does not vouch for these instructions.
+# These kernels use compiler builtins for single instructions. This test alone states their expected
+# results, so it is no evidence by another project for these instructions.
 BUILTINS = ["lanes", "transpose4", "transpose8", "six_bits"]
 
 

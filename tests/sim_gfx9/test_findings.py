@@ -1,5 +1,5 @@
-"""Tests that the simulator names the mistake in a kernel with exactly one, and that the corrected
-kernel runs. usage: test_findings.py ARCH"""
+"""Tests kernels with exactly one mistake. The simulator must name the mistake, and the corrected
+kernel must run. usage: test_findings.py ARCH"""
 import ctypes
 import os
 import re

@@ -130,8 +130,8 @@ FAULTS = {
         "the async proxy (reads|writes) shared memory 0x4.., which an asynchronous operation has (written|read), and no barrier orders the two"),
     "a pair in a cluster of one block": (
         "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r2], 32; ret; }", 32, "cta_group::2 wants clusters of an even number of blocks"),
-    # The simulator refuses an instruction if no kernel of the tests uses it and nobody vouches for
-    # its meaning.
+    # The simulator refuses an instruction if neither a kernel of another project nor a document
+    # shows its meaning.
     "tcgen05.shift": ("tcgen05.shift.cta_group::1.down [%r2]; ret; }", 32, "no row of the tables has tcgen05.shift"),
     "tcgen05.mma.ws": (
         "tcgen05.mma.ws.cta_group::1.kind::f16 [%r2], %rd4, %rd4, %r3, %p1; ret; }", 32, "no row of the tables has tcgen05.mma.ws"),

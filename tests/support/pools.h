@@ -1,5 +1,5 @@
-/* Declares thread pools for tests. They run tasks in different ways and count the calls of the
- * library. */
+/* Declares thread pools for tests. They run tasks in different orders and count how often the
+ * library calls them. */
 #ifndef BSMM_TEST_POOLS_H
 #define BSMM_TEST_POOLS_H
 

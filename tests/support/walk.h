@@ -10,8 +10,8 @@
  * Simulated GPUs compute only small products, because they are slow. The environment variable
  * BSMM_TEST_SAMPLE=n makes them compute only every n-th small product. */
 typedef struct test_walk {
-    /* Describes the product. The loop sets its fields `device` and `kernel` to the current device
-     * and kernel, and to NULL at the end. */
+    /* `desc` describes the product. The loop sets its fields `device` and `kernel` to the current
+     * device and kernel, and to NULL at the end. */
     bsmm_matmul_desc *desc;
     uint32_t device, kernel;
     bsmm_explanation e; /* `e` is the library's explanation of the current kernel. */

@@ -177,8 +177,8 @@ static void expect_product(const float *got, uint32_t elem, double tolerance) {
 }
 
 /* Lists the tolerance of each cuBLASLt product as a multiple of sum |a||b|. FP8 tensor cores
- * truncate the accumulator after every 32 elements of K, so this tolerance is larger than the
- * others and grows with K. */
+ * truncate the accumulator after every 32 elements of K, so the tolerance of FP8 is larger than
+ * that of bf16 and grows with K. */
 static const double tolerances[BENCH_WAYS] = {
     [FP8] = DEPTH * 0x1p-17,
     [VEC128] = 128 * 0x1p-17,

@@ -78,7 +78,7 @@ static void test_nan_and_inf_fail(void **state) {
     (void)state;
     bench_result r = validate(BSMM_ELEM_F16, (double)NAN);
     assert_int_equal(r.failed, 1);
-    assert_true(isnan(r.max_error)); /* The maximum stays NaN, whatever errors follow. */
+    assert_true(isnan(r.max_error)); /* max_error stays NaN, although errors after it are finite. */
     assert_int_equal(validate(BSMM_ELEM_F16, (double)INFINITY).failed, 1);
 }
 

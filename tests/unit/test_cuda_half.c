@@ -144,7 +144,7 @@ static void check_path(const char *b_format, scales from, const char *same, rng 
     free_operands(&o);
 }
 
-/* Tests that the scales of B choose the path. */
+/* Tests that the scales of B decide which tensor cores (f16 or bf16) the kernel uses. */
 static void test_paths(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

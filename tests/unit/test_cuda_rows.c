@@ -54,7 +54,7 @@ static const int64_t rows[] = {1, 2, 3, 8, 9, 16, 17, 24, 31, 32, 33, 48, 63};
 
 typedef struct fixture {
     test_matrix a, b, d;
-    float whole[MOST * N]; /* Holds D of the product with all rows of A. */
+    float whole[MOST * N]; /* `whole` holds D of the product with all rows of A. */
 } fixture;
 
 static bsmm_status multiply(fixture *f, const char *kernel, uint32_t compute, int64_t m) {

@@ -197,7 +197,8 @@ static void check_packed(fused *x, test_matrix *d, const test_matrix *want) {
 }
 
 enum { MOST_KERNELS = 32 };
-/* Tells for each kernel, in the order of bsmm_explain, whether it has computed a product. */
+/* `has_run` says for each kernel, in the order of bsmm_explain, whether it has computed a
+ * product. */
 static bool has_run[MOST_KERNELS];
 
 /* Checks the product with each kernel that accepts it. Returns the number of these kernels. */

@@ -30,8 +30,9 @@ static void compare_run(const checked *k, const float *values, int64_t n) {
     }
 }
 
-/* Compares the codes of every bf16 value. Also compares those of f32 values whose high 16 bits are
- * the same and whose low bits vary. */
+/* Compares the encoder's codes with those of bsmm_elem_encode for many f32 values. Their high 16
+ * bits take all values, and their low 16 bits take a few values. Low bits of 0 give every bf16
+ * value. */
 static void compare_bf16_grid(const checked *k) {
     static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
     for (uint32_t high = 0; high < 1u << 16; high++) {
@@ -42,8 +43,8 @@ static void compare_bf16_grid(const checked *k) {
     }
 }
 
-/* Compares the codes at every code's value, at every midpoint between two codes, and at their
- * neighboring floats. */
+/* Compares the encoder's codes with those of bsmm_elem_encode at the value of every code, at every
+ * midpoint between two codes, and at the floats next to these. */
 static void compare_boundaries(const checked *k) {
     uint32_t codes = 1u << (bsmm_elem_row(k->elem)->bits - 1);
     for (uint32_t code = 0; code + 1 < codes; code++) {
@@ -158,7 +159,8 @@ static void test_zero_signs(void **state) {
         }
 }
 
-/* Compares every code of a 16-bit format in a row-major or column-major matrix. */
+/* Loads every code of a 16-bit format from a row-major or column-major matrix, and compares the
+ * floats with the scalar codec. */
 static void load_all(uint32_t elem, uint32_t order) {
     static uint16_t codes[1 << 16];
     static float values[1 << 16];
