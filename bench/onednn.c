@@ -114,8 +114,7 @@ static bool load_functions(void *library, int of_major) {
     return true;
 }
 
-/* Loads oneDNN. oneDNN takes its number of threads from OpenMP, and bench has set OpenMP's number.
- */
+/* Loads oneDNN. It takes the number of threads from OpenMP, where bench has set this number. */
 static bool load(void *library, int threads, char *version, size_t size) {
     (void)threads;
     if (!load_functions(library, 0)) return false;

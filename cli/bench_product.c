@@ -110,8 +110,8 @@ static void print_heading(const bench_job *job, first_rates *first) {
     print_ceilings(job->threads, first);
     bsmm_packed_form_info form = BSMM_INIT(bsmm_packed_form_info);
     if (job->form)
-        /* The library's table of packed formats has the order of the enum, so the form minus 1 is
-         * an index. */
+        /* The values of the enum bsmm_packed_form begin with 1 and have the order of the library's
+         * table, so the form minus 1 is an index into the table. */
         bsmm_packed_form_at(job->form - 1, &form);
     printf("B: %s%s, %s\n",
            job->form     ? "packed ahead as "
@@ -149,9 +149,9 @@ static void count_first(session *s) {
     bench_ceilings_raise(&s->base.ceilings, &known);
 }
 
-/* Measures one shape. The first shape also decides with which arithmetic unit's peak bench
- * compares all shapes. All shapes have the same formats, so the fastest unit is the same for all.
- */
+/* Measures one shape. For the first shape, bench also finds the fastest arithmetic unit, and
+ * compares all shapes with the peak rate of this unit. It is the same for all shapes, because they
+ * have the same formats. */
 static int measure_one(cli_bench_session *base, void *now, bench_probed *probed) {
     bench_job *job = &base->job;
     const bench_result *result = now;

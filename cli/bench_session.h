@@ -9,8 +9,8 @@
 
 typedef struct cli_bench_session cli_bench_session;
 
-/* Holds the functions that differ between sessions on the cpu and on a GPU. The struct of either
- * session begins with a cli_bench_session. */
+/* Holds the functions that differ between the two kinds of sessions, i.e. measurements on the cpu
+ * and on a GPU. The struct of each kind begins with a cli_bench_session. */
 typedef struct cli_bench_parts {
     size_t result_bytes; /* `result_bytes` is the size in bytes of the result of one shape. */
     /* Measures the shape in job.sizes and stores its result in *now. Returns an exit status. */
@@ -73,8 +73,8 @@ void cli_bench_print_challenge_means(cli_bench_session *session);
  * were measured for the kernel's family. */
 int cli_bench_check_level(const bench_job *job, bench_result *result);
 
-/* Returns the plot point of a result without other libraries. `unit` is the peak rate in
- * operations per second. */
+/* Returns the point that stands for a result in the plot. Its fields for other libraries are 0.
+ * `unit` is the peak rate of the arithmetic unit in operations per second. */
 bench_point cli_bench_point_of(const bench_job *job, const bench_result *result, double unit);
 
 #endif

@@ -12,7 +12,8 @@ typedef struct cli_check {
     double share;
     /* `row` and `col` are the position of the element of D with the largest `share`. */
     int64_t row, col;
-    /* `got` is the computed value of this element of D, and `expected` is the expected one. */
+    /* `got` is the computed value of the element (row, col) of D, and `expected` is the value that
+     * it should have. */
     double got, expected;
 } cli_check;
 

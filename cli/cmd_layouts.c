@@ -34,9 +34,9 @@ static json_t *digit_array(const bsmm_layout_info *info, char *text, size_t size
     return array;
 }
 
-/* Returns the size of a layout's tile. Returns null for layouts without a fixed tile, because
- * row-major and column-major layouts have no tiles, and the user chooses the tile of
- * tile_contiguous. */
+/* Returns the number of rows or columns of a layout's tile. Returns null for row-major and
+ * column-major layouts, which have no tiles, and for tile_contiguous, whose tile the user
+ * chooses. */
 static json_t *tile_size(const bsmm_layout_info *info, uint32_t size) {
     return info->digit_count ? json_integer(size) : NULL;
 }

@@ -50,7 +50,8 @@ typedef struct product {
     float alpha, beta;
     cli_ran ran;
     cli_check check;
-    /* `level` is the level of the kernel's errors (level.h), or NAN if it is not known. */
+    /* `level` is the kernel's error level, i.e. its typical error divided by the largest that is
+     * expected of it (level.h). It is NAN if this is not known. */
     double level;
 } product;
 

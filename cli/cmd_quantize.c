@@ -76,7 +76,8 @@ static bool wants(const void *arguments, const bsmm_file *file, const bsmm_weigh
            is_layer(file, weight) && !is_excluded(options, weight->name);
 }
 
-/* Describes the input scale of a weight, if its scheme has one and the user gave --input-scales. */
+/* Sets in *target the input scale that the command adds to a weight. It sets none if the user gave
+ * no --input-scales, or if the checkpoint family cannot store an input scale with this format. */
 static bool describe_input(const quantize_values *options, const char *weight, const char *format,
                            cli_target *target) {
     double amax;
@@ -126,7 +127,8 @@ static bool describe(const void *arguments, const bsmm_file *file, const bsmm_we
     return describe_input(options, weight->name, quantize_format_name(to), target);
 }
 
-/* Returns the recipe for a format. All choices of one format have the same recipe. */
+/* Returns the recipe by which the command quantizes to the format of `target`. All weights of this
+ * format have the same recipe. */
 static const char *recipe_of(const quantize_values *options, const bsmm_matrix *target) {
     for (size_t i = 0; i < options->choice_count; i++) {
         const quantize_choice *to = &options->choices[i];

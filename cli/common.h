@@ -24,9 +24,9 @@ const char *cli_reason(bsmm_status status);
 const char *cli_reason_without(const char *field);
 
 /* Replaces invalid UTF-8 and dangerous characters in a text by '?'. Names in files come from
- * unknown sources. Such names may contain control characters, marks of direction or zero-width
- * characters, which control the terminal or hide text. Returns `text`, which may have become
- * shorter (printable.c). */
+ * unknown sources. They may contain control characters, direction marks or zero-width characters,
+ * which control the terminal or hide text. Returns `text`, which may have become shorter
+ * (printable.c). */
 char *cli_printable(char *text);
 /* Tells whether cli_printable would leave the text unchanged. */
 bool cli_is_printable(const char *text);
@@ -37,7 +37,7 @@ bool cli_ends_with(const char *text, const char *end);
  * ".weight". */
 size_t cli_module_length(const char *weight);
 
-/* These functions allocate memory. If there is no memory, the program ends with a message. The
+/* These functions allocate memory. If there is not enough, the program ends with a message. The
  * product of the two sizes must not overflow. */
 void *cli_alloc(size_t count, size_t size);
 void *cli_realloc(void *memory, size_t count, size_t size);

@@ -9,8 +9,9 @@
 typedef struct cli_model_tensor {
     const char *name;
     bool is_weight;
-    uint64_t index;  /* `index` is the index among the weights or among the tensors of the file. */
-    cli_text format; /* `format` is the name of the format, or of the type as the file spells it. */
+    uint64_t index; /* `index` is the index of the weight or of the tensor in the file. */
+    /* `format` is the name of the weight's format, or the tensor's type as the file names it. */
+    cli_text format;
     uint32_t ndim;
     int64_t shape[BSMM_MAX_DIMS];
 } cli_model_tensor;

@@ -79,8 +79,8 @@ char *cli_config_replace(const char *text, const char *key, const char *value) {
     size_t size;
     FILE *stream = remove_members(rest, key) ? open_memstream(&out, &size) : NULL;
     if (stream) {
-        /* The new member becomes the first one of the object, because a comma can then only follow
-           it. */
+        /* The new member becomes the first member of the object, so that only a comma after it may
+         * be needed. */
         const char *first = skip_blanks(rest) + 1;
         fprintf(stream, "%.*s", (int)(first - rest), rest);
         if (value) fprintf(stream, "\n  \"%s\": ", key);

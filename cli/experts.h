@@ -6,8 +6,9 @@
 #include "command.h"
 
 typedef enum cli_experts {
-    CLI_EXPERTS_NONE, /* The weight is no fused tensor, or has no second tensor of matching shape.
-                       */
+    /* CLI_EXPERTS_NONE: the weight is no fused tensor, or the file has no second tensor of
+     * matching shape. */
+    CLI_EXPERTS_NONE,
     /* CLI_EXPERTS_ROWS: the rows of a matrix are outputs, as in Mixtral and Qwen3-MoE. */
     CLI_EXPERTS_ROWS,
     /* CLI_EXPERTS_COLUMNS: the rows of a matrix are inputs, as in gpt-oss and Llama 4. */

@@ -16,8 +16,8 @@ const cli_column cli_fidelity_columns[] = {
     {0},
 };
 
-/* Returns the field of the option `name` of the command, or NULL if the command has no such option.
- */
+/* Returns the field that receives the option `name` of the command, or NULL if the command has no
+ * such option. */
 static const void *field(const cli_command *command, const void *values, const char *name) {
     const cli_option *option = cli_option_find(command, name);
     return option ? (const char *)values + option->offset : NULL;

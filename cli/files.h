@@ -44,8 +44,8 @@ typedef struct cli_operand {
 bool cli_operand_open(const char *text, cli_operand *operand);
 void cli_operand_close(cli_operand *operand);
 
-/* Returns the kind of file for the ending of a path, i.e. "npy", "gguf" or otherwise
- * "safetensors". */
+/* Returns the kind of file that the ending of a path means: "npy", "gguf", or "safetensors" for
+ * every other ending. */
 const char *cli_kind_of(const char *path);
 
 #endif

@@ -12,8 +12,8 @@
 #define CLI_PLAN_NAME ".bsmm-plan"
 
 typedef struct cli_folder {
-    /* `out` is the output folder, and `work` is the folder OUT.part in which the command makes it.
-     */
+    /* `out` is the output folder, and `work` is the folder OUT.part in which the command makes
+     * it. */
     char *out, *work;
     /* `lock` is the descriptor of the locked file in `work`, or -1. The lock makes sure that only
      * one run works there. */
@@ -30,7 +30,7 @@ bool cli_folder_wanted(const char *in, const char *out);
 
 /* Makes the unfinished folder, or finds it if an earlier run of the same command was interrupted.
  * Returns false after printing a message. */
-/* `also_read` is the path of another file that decides the output, or NULL. */
+/* `also_read` is the path of another file on which the output depends, or NULL. */
 bool cli_folder_begin(cli_folder *folder, const char *in, const bsmm_file *file, const char *out,
                       const char *also_read);
 /* Reads config.json of the input's folder. *text is NULL if there is no such file. If config.json

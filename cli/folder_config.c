@@ -25,9 +25,9 @@ static json_t *names_of(const cli_layers *layers, const char *format, bool has_i
     return names;
 }
 
-/* Returns the names of the layers that are not quantized. The list leaves out the embedding table
- * of tokens, because engines do not look for a quantized one. The list always contains lm_head,
- * because engines would otherwise look for its scales in models that store no lm_head. */
+/* Returns the names of the layers that are not quantized. The list leaves out the token embedding,
+ * because engines never look for its scales. It always contains lm_head, because engines look for
+ * its scales even if the model stores no lm_head. */
 static json_t *plain_names_of(const cli_layers *layers) {
     json_t *names = json_array();
     bool has_head = false;
@@ -300,8 +300,8 @@ static const char *family_of(const cli_layers *layers, const char **why) {
     return *why ? NULL : family;
 }
 
-/* Tells whether the maker's configuration can describe all quantized layers. If not, *why names a
- * format for which the configuration has no scheme. */
+/* Tells whether the configuration of entry `maker` of `makers` can describe all quantized layers.
+ * If it cannot, *why names a format for which it has no scheme. */
 static bool describes_all(size_t maker, const cli_layers *layers, const char **why) {
     static char reason[200];
     for (size_t i = 0; i < layers->count && makers[maker].describes; i++) {

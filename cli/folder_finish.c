@@ -133,8 +133,8 @@ static bool copy_others(const cli_folder *folder) {
     return copied;
 }
 
-/* Renames a shard from its name in the unfinished folder to its name in the finished folder.
- * `back` reverses the renaming. */
+/* Renames a shard from its name in the unfinished folder to its name in the finished folder, or
+ * back if `back` is true. */
 static int rename_shard(const cli_folder *folder, size_t shard, size_t shards, bool back) {
     char name[64];
     name_shard(name, shard, shards);

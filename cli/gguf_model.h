@@ -1,5 +1,5 @@
-/* Describes a model of transformers as llama.cpp stores it in a GGUF file: the metadata, the names
- * of tensors, and the order of their rows. Source of the rules: llama.cpp's conversion/base.py,
+/* Describes a Hugging Face model as llama.cpp stores it in a GGUF file: the metadata, the names of
+ * tensors, and the order of their rows. The rules are those of llama.cpp's conversion/base.py,
  * conversion/llama.py and gguf-py/gguf/tensor_mapping.py. */
 #ifndef CLI_GGUF_MODEL_H
 #define CLI_GGUF_MODEL_H

@@ -1,4 +1,4 @@
-/* Describes the tokenizer of a model of transformers in the metadata of GGUF. */
+/* Describes the tokenizer of a Hugging Face model in the metadata of GGUF. */
 #ifndef CLI_GGUF_VOCAB_H
 #define CLI_GGUF_VOCAB_H
 

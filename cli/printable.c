@@ -10,11 +10,11 @@ static const struct {
     {0x7F, 0x9F},     /* These are DEL and the C1 control characters. */
     {0xAD, 0xAD},     /* U+00AD is the soft hyphen. */
     {0x61C, 0x61C},   /* U+061C is the Arabic letter mark. */
-    {0x200B, 0x200F}, /* These are zero-width characters and marks of direction. */
+    {0x200B, 0x200F}, /* These are zero-width characters and direction marks. */
     {0x2028,
-     /* These are separators of lines and paragraphs, and embeddings and overrides of direction. */
+     /* These are line and paragraph separators, and bidirectional embeddings and overrides. */
      0x202E},
-    {0x2060, 0x206F},   /* These are the word joiner and isolates of direction. */
+    {0x2060, 0x206F},   /* These are the word joiner and bidirectional isolates. */
     {0xFEFF, 0xFEFF},   /* U+FEFF is the byte order mark. */
     {0xFFF9, 0xFFFB},   /* These are interlinear annotation characters. */
     {0xE0000, 0xE007F}, /* U+E0000 to U+E007F are tag characters. */

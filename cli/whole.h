@@ -16,8 +16,8 @@ bool cli_parse_weight_format(const char *text, bsmm_format *format);
 bool cli_is_whole(bsmm_format format);
 /* Returns `format` after filling in the block sizes that depend on the size of the weight. */
 bsmm_format cli_whole_format(bsmm_format format, int64_t rows, int64_t cols);
-/* Returns the name of a format for a weight of this size. The format may have one scale for a row
- * or for the whole weight. The result is "custom" if the format has no name. */
+/* Returns the name of a format, which may have one scale for a row or for a weight of this size.
+ * Returns "custom" if the format has no name. */
 const char *cli_whole_name(bsmm_format format, int64_t rows, int64_t cols);
 /* Returns the name of the format in which a file stores a weight. Two formats may have the same
  * blocks for a weight of this size. In that case the shape of the scale tensor decides which name

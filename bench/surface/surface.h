@@ -33,16 +33,16 @@ typedef struct surface_result {
     /* `ours` has the times of bsmm's GEMM. `bf16` has the times of the compared library's (such as
      * cuBLASLt's) unscaled bf16 GEMM of the same shape. */
     surface_times ours, bf16;
-    /* These fields are set on the host only. `sgemm` is the time of a peer's GEMM in fp32 in
-     * seconds, or 0. `unit` is the name of the arithmetic unit. `unit_rate` and `read_rate` are the
-     * operations per second of this unit and the bytes per second of reading memory, measured
-     * beside the GEMM. */
+    /* These fields are set on the host only. `sgemm` is the time in seconds of another library's
+     * GEMM in fp32, or 0. `unit` is the name of the arithmetic unit. `unit_rate` (operations per
+     * second) and `read_rate` (bytes per second) are its peak rate and the read bandwidth, measured
+     * at the same time as the GEMM. */
     double sgemm, unit_rate, read_rate;
     const char *unit;
 } surface_result;
 
 typedef struct surface {
-    const char *name; /* `device` is the name of the device, as bsmm_local_device_at returns it. */
+    const char *name; /* `name` is the name of the device, as bsmm_local_device_at returns it. */
     bench_device *device;
     /* `peer` points to the library with which bench compares, or NULL if there is none. */
     void *peer;

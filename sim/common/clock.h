@@ -1,5 +1,6 @@
-/* Declares what the time models of both simulators share: the simulated clock that launches, copies
- * and fills advance and that events record, and the times of the last launches. */
+/* Declares what the time models of both simulators share. One part is the simulated clock, which
+ * launches, copies and fills advance and which events record. The other part is the times of the
+ * last launches. */
 #ifndef SIM_COMMON_CLOCK_H
 #define SIM_COMMON_CLOCK_H
 #include <stddef.h>

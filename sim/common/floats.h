@@ -1,5 +1,5 @@
-/* Defines functions on floats that both simulators need. They convert floats from and to their
- * bits, and return the minimum and maximum of two floats. */
+/* Defines functions on floats for both simulators. They convert floats from and to their bits, and
+ * return the minimum and maximum of two floats. */
 #ifndef SIM_COMMON_FLOATS_H
 #define SIM_COMMON_FLOATS_H
 #include <stdint.h>

@@ -11,9 +11,9 @@ struct ptx_async {
     /* `warp` points to the warp that issued the job. Error messages name it. */
     ptx_warp *warp;
     const ptx_inst *inst;
-    /* If `ordered` is true, the job runs after all ordered jobs that its thread block issued
-     * before. If `commits` is true, the job also signals that the earlier tcgen05 operations of its
-     * warp are complete. */
+    /* If `ordered` is true, the job runs after the earlier ordered jobs of its thread block. If
+     * `commits` is true, the job also signals that the earlier tcgen05 operations of its warp are
+     * complete. */
     bool ordered, commits;
     /* `multicast` is a mask of the thread blocks in the cluster that receive the copied bytes. If
      * it is 0, only the block that owns the address `to` receives them. */

@@ -161,9 +161,9 @@ static uint32_t code_bits(ptx_type packed) {
     return ptx_types[packed].bits / 2u;
 }
 
-/* Executes a cvt whose result is a pair of small floats, such as f16x2 or e4m3x2. The source is
- * two f32 registers, or one register that holds a pair of floats. The first of two registers
- * becomes the high half of the result. */
+/* Executes a cvt whose result is a pair of small floats, such as f16x2 or e4m3x2. The source is two
+ * f32 registers, or one register with a pair of floats. If there are two source registers, the
+ * first becomes the high half of the result. */
 static void execute_pair(ptx_warp *w, const ptx_inst *i) {
     const ptx_type to = ptx_element_type((ptx_type)i->opcode->types[0]),
                    from = ptx_element_type((ptx_type)i->opcode->types[1]);

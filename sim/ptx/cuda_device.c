@@ -260,9 +260,9 @@ CU CUresult cuCtxGetDevice(CUdevice *device) {
 CU CUresult cuCtxSynchronize(void) {
     return CUDA_SUCCESS;
 }
-/* `limits` holds the limits by their CUlimit number: the stack of a thread, the buffer of printf
- * and the heap of device code, in bytes, then limits that no kernel here can reach. The simulator
- * keeps what a program sets and does not need it. */
+/* `limits` is indexed by the number of a limit (CUlimit). The first three are the bytes of a
+ * thread's stack, of printf's buffer and of the heap of device code. Kernels here never reach the
+ * others. The simulator stores what a program sets, but does not use it. */
 static _Atomic size_t limits[8] = {1 << 10, 1 << 20, 8 << 20, 2, 2048, 128, 0, 128};
 CU CUresult cuCtxSetLimit(int limit, size_t value) {
     if (limit < 0 || limit >= (int)(sizeof limits / sizeof *limits))

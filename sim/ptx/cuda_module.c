@@ -108,8 +108,9 @@ CU CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     return status ? status : load(module, image, strlen(image));
 }
 
-/* Copies the error message to the caller's buffer, as the driver's JIT compiler does. Among the
- * CUjit_option numbers, 5 is the buffer's address and 6 is its size. */
+/* Copies the error message to the caller's buffer, as the driver's JIT compiler does. The option
+ * with the number 5 (CUjit_option) is the buffer's address, and the option with the number 6 is its
+ * size. */
 static void put_log(unsigned count, const int *options, void **values) {
     char *log = NULL;
     size_t size = 0;

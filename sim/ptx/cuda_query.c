@@ -73,8 +73,8 @@ CU CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *count, CUf
                                                                  unsigned flags) {
     return (void)flags, cuOccupancyMaxActiveBlocksPerMultiprocessor(count, f, threads, shared);
 }
-/* Finds the size of a thread block with which the most threads run on an SM at once. Among equal
- * sizes it takes the largest. */
+/* Finds the size of a thread block with which the most threads run on an SM at once. If several
+ * sizes are equal in this, it is the largest of them. */
 /* NOLINTNEXTLINE(readability-function-size): CUDA's signature */
 CU CUresult cuOccupancyMaxPotentialBlockSize(int *blocks, int *threads, CUfunction f,
                                              size_t (*shared_of)(int), size_t shared, int limit) {
@@ -94,8 +94,8 @@ CU CUresult cuOccupancyMaxPotentialBlockSize(int *blocks, int *threads, CUfuncti
                 : sim_fail(CUDA_ERROR_INVALID_VALUE, "limit is %d; must be at least 32", limit);
 }
 
-/* Calls a function of the program in the order of the stream. The simulator has done all earlier
- * work of the stream already. */
+/* Calls a function of the program in the order of the stream. It can call it at once, because the
+ * simulator has already done all earlier work of the stream. */
 CU CUresult cuLaunchHostFunc(CUstream s, void (*call)(void *), void *user) {
     int capturing;
     const CUresult status = cuStreamIsCapturing(s, &capturing);

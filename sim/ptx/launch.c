@@ -1,5 +1,5 @@
-/* Runs the launches of kernels. The clusters of a grid run independently. All thread blocks of a
- * cluster run together, and their warps take turns. */
+/* Runs the launches of kernels. The clusters of a grid run independently. The warps of all thread
+ * blocks of a cluster run in turn. */
 #include "access.h"
 #include "async.h"
 #include "races.h"
@@ -120,7 +120,7 @@ static void start_block(ptx_block *b, uint32_t number) {
 }
 
 /* Allocates the registers of a warp. A module may have far more registers than a kernel uses.
- * calloc takes memory only for the pages that are used. */
+ * calloc is used because it takes memory only for the pages that are used. */
 static bool make_warp(ptx_warp *w, const ptx_launch *l) {
     w->memory = calloc(file_bytes(l) + 64u, 1);
     w->regs = w->memory + (64 - (uintptr_t)w->memory % 64);

@@ -53,8 +53,8 @@ struct ptx_races {
      * operation's engine is stored after each clock. `free_jobs` lists the unused entries of
      * `jobs`. */
     uint32_t *jobs, *free_jobs, job_room, free_count;
-    /* `issued` counts all asynchronous operations except wgmma products. `issues` counts the
-     * operations of each engine, i.e. of each group of operations that share a counter. */
+    /* `issued` counts all asynchronous operations except wgmma. issues[e] counts those of engine e,
+     * i.e. of the group of operations whose common counter is e's. */
     uint32_t issued, *issues;
     /* `done` holds counters as [warp][ENGINES]. They belong to the last tcgen05 operations of each
      * warp that are complete. */
@@ -86,8 +86,8 @@ void ptx_races_free(ptx_cluster *c) {
     c->races = NULL;
 }
 
-/* Returns the number of the engine that stands for the wgmma products of a warp's warpgroup. An
- * engine is a counter that several asynchronous operations share. */
+/* Returns the number of the engine for the wgmma operations of a warp's warpgroup. An engine is a
+ * counter that several asynchronous operations share. */
 static uint32_t products_engine(const struct ptx_races *r, uint32_t warp) {
     return r->warps + ENGINES + warp / 4;
 }

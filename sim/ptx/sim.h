@@ -66,8 +66,8 @@ struct ptx_row {
     const char *operands;
     ptx_execute execute;
     ptx_lanes lanes;
-    /* `d` is the type of the result of the function `lanes`, and `a`, `b` and `c` are the types of
-     * its sources. */
+    /* `d` is the type of the result of the table entry's function `lanes`. `a`, `b` and `c` are the
+     * types of its sources. */
     uint8_t d, a, b, c;
     int32_t what;
 };
@@ -112,7 +112,8 @@ struct ptx_operand {
 struct ptx_inst {
     ptx_execute execute;
     const ptx_opcode *opcode;
-    /* The operands are in the order of the table entry. An absent operand has the place NOWHERE. */
+    /* `op` holds the operands in the order of the table entry. An absent operand has the place
+     * NOWHERE. */
     ptx_operand *op;
     int32_t guard; /* `guard` is the number of the guard predicate, or -1 if there is none. */
     bool guard_not;
@@ -327,9 +328,9 @@ typedef struct {
     /* `shared_busy` counts the cycles in which shared memory is busy. `shared_conflicts` counts the
      * cycles of `shared_busy` that bank conflicts cause. */
     double shared_busy, shared_conflicts;
-    /* `l1_bytes` counts the bytes that instructions and TMA move, and `l2_bytes` those between SMs
-     * and L2. `l3_bytes` would count the bytes of a cache behind L2, which these devices lack.
-     * `hbm_bytes` counts the bytes of HBM. */
+    /* `l1_bytes` counts the bytes that instructions and TMA move. `l2_bytes` counts the bytes
+     * between SMs and L2, and `hbm_bytes` those of HBM. `l3_bytes` is 0, because these devices have
+     * no cache after L2. */
     double l1_bytes, l2_bytes, l3_bytes, hbm_bytes;
     double stalls[STALLS]; /* `stalls` counts the cycles in which warps wait, for each cause. */
     /* `matrix_loop` is the sum over all tensor pipes of the cycles from the pipe's first operation

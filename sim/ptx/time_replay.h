@@ -40,7 +40,7 @@ enum ptx_queue { QUEUE_COPIES, QUEUE_BULK, QUEUE_PRODUCTS, QUEUES };
 /* Names the kinds of instructions to which the time model applies rules of their own. */
 enum ptx_special {
     ORDINARY,
-    RENAMED, /* The assembler removes the instruction, by giving a register another name. */
+    RENAMED, /* RENAMED: the assembler removes the instruction by giving a register another name. */
     /* ACCESS: the instruction accesses memory. A recorded event (time.h) describes the access and
      * decides when it is complete. */
     ACCESS,
@@ -94,8 +94,9 @@ struct ptx_timing {
     /* `all` is the number of clusters of the launch, and `taken` is the number of clusters in the
      * sample. */
     uint32_t all, taken;
-    uint32_t sms, resident; /* `sms` counts the SMs that run the sampled clusters. `resident` counts
-                               the thread blocks that run on one SM at the same time. */
+    /* `sms` is the number of SMs that run the sample of clusters. `resident` is the number of
+     * thread blocks that run on one SM at the same time. */
+    uint32_t sms, resident;
     ptx_timeline *timelines;
 };
 
