@@ -53,5 +53,6 @@ def pointers_to(args):
 
 
 def three(sizes):
-    """Returns a grid or block size of up to three numbers as three numbers. The missing ones are 1."""
+    """Returns a grid or block size of up to three numbers as three numbers. The missing ones are
+    1."""
     return tuple(sizes) + (1,) * (3 - len(sizes))

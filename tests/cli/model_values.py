@@ -55,7 +55,8 @@ def scaled(shape, elements, most, scales):
 
 
 def stored(path):
-    """Reads a safetensors file. Returns a map of names to (dtype, shape, bytes), and the metadata."""
+    """Reads a safetensors file. Returns a map of names to (dtype, shape, bytes), and the
+    metadata."""
     data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8 : 8 + size])

@@ -41,7 +41,8 @@ def check_titles(root, where):
 
 
 def check_ceiling(curves):
-    """Checks that a ceiling of all shapes is drawn as one horizontal line across the whole panel."""
+    """Checks that a ceiling of all shapes is drawn as one horizontal line across the whole
+    panel."""
     names = [name for name in curves if name.startswith("ceiling: ")]
     assert len(names) == 1, list(curves)
     line = points(" ".join(curves[names[0]][0]))[2:]  # without the sample in the legend

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Tests GGUF files that the command makes of folders of transformers. The oracle is the file that
-# llama.cpp's converter made of the same folder (tests/golden/gguf_model/make.py). $BSMM is the command.
+# Tests GGUF files that the command makes of folders of Hugging Face models. The expected file is
+# the one that llama.cpp's converter made of the same folder (tests/golden/gguf_model/make.py).
+# $BSMM is the command.
 tests=$(cd "$(dirname "$0")" && pwd)
 source "$tests/scratch.sh"
 export PYTHONDONTWRITEBYTECODE=1

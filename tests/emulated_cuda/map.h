@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Has the 128 bytes of a two-dimensional tensor map. The first dimension is contiguous in memory.
- */
+/* Holds a two-dimensional tensor map in 128 bytes, like a CUtensorMap. The first dimension is
+ * contiguous in memory. */
 typedef struct emulated_map {
     uint8_t *address;
     /* `extents` counts elements, and `stride` is the distance of rows in bytes. */

@@ -4,8 +4,8 @@ values are held in float64 where the order of float32 operations does not matter
 import ml_dtypes
 import numpy as np
 
-# Maps an element format to (exponent bits, mantissa bits, exponent bias, code of the largest
-# magnitude, exponent of the largest value).
+# ELEMENTS maps an element format to (exponent bits, mantissa bits, exponent bias, code of the
+# largest magnitude, exponent of the largest value).
 ELEMENTS = {
     "e4m3": (4, 3, 7, 0x7E, 8),
     "e5m2": (5, 2, 15, 0x7B, 15),

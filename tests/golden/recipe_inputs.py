@@ -129,8 +129,8 @@ def inf(rng, block=32):
 
 
 def nan(rng, block=32):
-    """Returns blocks with one NaN among other values, only NaN, or one NaN among zeros, beside
-    blocks without NaN."""
+    """Returns blocks with one NaN among other values, blocks of NaN, blocks with one NaN among
+    zeros, and blocks without NaN."""
     blocks = [block_with_amax(rng, 3.0, block) for _ in range(6)]
     blocks[1][6] = NAN
     blocks[2][:] = NAN
@@ -175,7 +175,7 @@ def nvfp4_gap(rng, amax_t, amax):
 
 
 def nvfp4_scales(rng, low, high):
-    """Returns 1024 blocks whose maxima cover the range of e4m3 and go beyond both of its ends."""
+    """Returns 1024 blocks whose maxima cover the range of e4m3 and exceed it at both ends."""
     amax = 2.0 ** rng.uniform(low, high, 1024)
     return rows_of([block_with_amax(rng, a, 16) for a in amax], 32)
 

@@ -226,7 +226,8 @@ def nvfp4_torchao_one_level(x, elem="e2m1", block=16):
 @np.errstate(all="ignore")
 def nvfp4_te(x, elem="e2m1", block=16):
     """Quantizes as TransformerEngine's compute_global_encode_scaling_factor_FP4 and
-    NVFP4QuantizerRef. The tensor's decode scale is 1 / S_enc."""
+    NVFP4QuantizerRef. S_enc is the factor by which the tensor is multiplied, so the stored scale
+    of the tensor is 1 / S_enc."""
     amax_t = np.abs(x).max()
     s_enc = min(F32(2688) / amax_t, FLT_MAX) if amax_t != 0 and not np.isinf(amax_t) else F32(1)
     s_dec = F32(1) / s_enc

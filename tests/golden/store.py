@@ -17,7 +17,8 @@ class Manifest:
         self.packs = {}
 
     def put(self, pack, array):
-        """Appends a little-endian array to a pack and returns its reference, FILE@BYTE."""
+        """Appends a little-endian array to one of the files of arrays. Returns its reference,
+        FILE@BYTE."""
         content = self.packs.setdefault(f"{self.name}_{pack}.gz", bytearray())
         reference = f"{self.name}_{pack}.gz@{len(content)}"
         content += array.astype(array.dtype.newbyteorder("<")).tobytes()

@@ -46,7 +46,7 @@ def check_tokens(program, rows):
 
 
 def read_logits(program, prompt, *options):
-    """Returns the shape and the values of the logits that the program writes."""
+    """Runs the program and returns the shape and the values of the logits that it writes."""
     with tempfile.TemporaryDirectory() as folder:
         done = run(program, f"--logits={folder}/logits.npy", "--raw", *options, MODEL, prompt)
         expect(done.returncode == 0, f"--logits {options}: {done.stderr.decode()}")

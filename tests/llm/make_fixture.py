@@ -84,7 +84,8 @@ def write_model(path):
 
 
 def perplexity(tokenizer, model, text):
-    """Returns the perplexity in f64, in windows of 512 tokens as in bench/llm."""
+    """Returns the perplexity of the model on the text in f64, in windows of 512 tokens as in
+    bench/llm."""
     ids = oracle.encode(tokenizer, text)
     losses = []
     for start in range(0, len(ids) // 512 * 512, 512):

@@ -1,9 +1,10 @@
 """Small float formats in NumPy: a table of every format's values, and rounding to a format."""
 import numpy as np
 
-# Maps a format's name to (exponent bits, mantissa bits, exponent bias, kind). The kind says which
-# codes are special. fnuz: there is no -0, and code 0x80 is NaN. ieee: the largest exponent means
-# infinity or NaN. fn: only the code of all ones is NaN. plain: there is neither infinity nor NaN.
+# FORMATS maps a format's name to (exponent bits, mantissa bits, exponent bias, kind). The kind says
+# which codes are special. fnuz: there is no -0, and code 0x80 is NaN. ieee: the largest exponent
+# means infinity or NaN. fn: only the code of all ones is NaN. plain: there is neither infinity nor
+# NaN.
 FORMATS = {
     "e4m3": (4, 3, 7, "fn"), "e5m2": (5, 2, 15, "ieee"), "e4m3fnuz": (4, 3, 8, "fnuz"),
     "e5m2fnuz": (5, 2, 16, "fnuz"), "e2m1": (2, 1, 1, "plain"), "e2m3": (2, 3, 1, "plain"), "e3m2": (3, 2, 3, "plain"),

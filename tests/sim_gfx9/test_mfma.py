@@ -146,7 +146,7 @@ def check(device, function, arch, name, fmt, select, rng):
     if scaled:
         for which in range(2):
             # An instruction selects one byte of a scale register. The other bytes are random, so
-            # that a read of a wrong byte is found.
+            # that reading a wrong byte gives a wrong result.
             for lane in range(64):
                 words[lane, SCALE_AT + which] = int(rng.integers(0, 1 << 32)) & ~(255 << 8 * select[which]) & 0xFFFFFFFF
                 words[lane, SCALE_AT + which] |= int(scales[which, lane % m, lane // m]) << 8 * select[which]

@@ -11,15 +11,15 @@ import hip
 
 NAMES = "seconds cycles replayed rounds groups launched cus waves instructions matrix_busy lds_busy lds_conflicts l1 l2 mall hbm vmem lgkm barrier matrix issue".split()
 POINTERS = "s_load_dwordx4 s[4:7], s[0:1], 0\ns_waitcnt lgkmcnt(0)\n"
-# These constants of devices.def determine the expected values: the clock in MHz, the bytes per
-# second of HBM, the cost of a launch in seconds, the number of compute units, and the cycles of a
-# 128-bit LDS read of 64 lanes.
+# DEVICES has the constants of devices.def that determine the expected values: the clock in MHz, the
+# bytes per second of HBM, the cost of a launch in seconds, the number of compute units, and the
+# cycles of a 128-bit LDS read by 64 lanes.
 DEVICES = {"gfx942": (2100, 4.177285e12, 3.74e-6, 304, 8), "gfx950": (2400, 6.305336e12, 3.74e-6, 256, 4)}
 L2_NS, HBM_NS = 85.3, 352.7
-# Maps matrix instructions to the number of registers of A and of B, the number of registers of D,
-# and the execution cycles by AMD's documents.
+# MATRIX maps a matrix instruction to the number of registers of A and of B, the number of registers
+# of D, and the cycles of its execution in AMD's documents.
 MATRIX = {"v_mfma_f32_16x16x16_f16": (2, 4, 16), "v_mfma_f32_32x32x8_f16": (2, 16, 32), "v_mfma_f32_16x16x32_fp8_fp8": (2, 4, 16), "v_mfma_f32_16x16x4_f32": (1, 4, 32)}
-# Each thread copies 8 times 16 bytes; a workgroup's threads copy neighbouring addresses.
+# Each thread copies 16 bytes 8 times. The threads of a workgroup copy neighboring addresses.
 COPY = POINTERS + """s_lshl_b32 s8, s2, 15
 v_lshlrev_b32 v1, 4, v0
 v_add_u32 v1, s8, v1

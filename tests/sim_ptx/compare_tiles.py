@@ -20,13 +20,14 @@ MEASURED = pathlib.Path(__file__).resolve().parents[1] / "golden/data/h200_tiles
 LEAST_TILES, MOST_MULTIPLIES = 5, 1.5e9
 LEAST_PRODUCTS, LEAST_TAU, MOST_ERROR = 6, 0.6, 0.25
 BANDWIDTH = 4.8e12  # bytes per second
-# Maps a format to the peak in operations per second, and to the bytes of an element of A and B as the kernel
-# reads it from memory.
+# ROOFS maps a format to its peak in operations per second, and to the bytes of an element of A and
+# B in memory.
 ROOFS = {"bf16": (989.4e12, 2), "fp8_group128": (1978.9e12, 1)}
 
 
 def read_products():
-    """Returns a list of (formats, (M, N, K), {(tile, parts of K, whole tiles): microseconds})."""
+    """Reads the file of measured times. Returns a list of (formats, (M, N, K), {(tile, parts of K,
+    whole tiles): microseconds})."""
     products = []
     for line in MEASURED.read_text().splitlines():
         words = line.split()

@@ -10,8 +10,8 @@ import driver
 
 NAMES = "seconds cycles replayed rounds groups launched sms warps instructions matrix_busy shared_busy shared_conflicts l1 l2 l3 hbm memory shared barrier matrix issue matrix_loop".split()
 CAUSES = NAMES[-6:-1]
-# These constants of time_devices.def determine the expected values: the clock in MHz, the bytes per
-# second of HBM, the number of SMs, and the latencies of L2 and HBM in cycles.
+# DEVICES has the constants of time_devices.def that determine the expected values: the clock in
+# MHz, the bytes per second of HBM, the number of SMs, and the latencies of L2 and HBM in cycles.
 DEVICES = {"sm_100a": (1850, 7.2e12, 148, 277, 479), "sm_90a": (1755, 4.5e12, 132, 263, 479)}
 LAUNCH, SHARED_LATENCY, TMA_LATENCY, ALU_LATENCY = 0.7e-6, 29, 170, 4
 HEAD = """.visible .entry {name}(.param .u64 from, .param .u64 to) .reqntid {threads}
@@ -77,7 +77,7 @@ def products(n, count):
     return text
 
 
-# Each thread copies 8 times 16 bytes; a block's threads copy neighboring addresses.
+# Each thread copies 16 bytes 8 times. The threads of a block copy neighboring addresses.
 COPY = "shl.b32 %r4, %r1, 14; shl.b32 %r5, %r0, 4; add.u32 %r4, %r4, %r5; cvt.u64.u32 %d2, %r4; add.u64 %d3, %d0, %d2; add.u64 %d4, %d1, %d2;\n"
 COPY += "".join(f"ld.global.v4.f32 {{%f{4 * k}, %f{4 * k + 1}, %f{4 * k + 2}, %f{4 * k + 3}}}, [%d3+{2048 * k}];\n" for k in range(8))
 COPY += "".join(f"st.global.v4.f32 [%d4+{2048 * k}], {{%f{4 * k}, %f{4 * k + 1}, %f{4 * k + 2}, %f{4 * k + 3}}};\n" for k in range(8))

@@ -4,7 +4,8 @@
 
 #include "operand.h"
 
-/* These are the sizes of the product. With a gated activation, D has HALF columns. */
+/* M, N and K are the sizes of the product. With a gated activation, D has HALF columns, i.e. half
+ * of N. */
 enum { M = 9, HALF = 70, N = 2 * HALF, K = 160 };
 
 typedef struct activated {

@@ -4,7 +4,7 @@
 
 #include "operand.h"
 
-/* These are the sizes of the product. */
+/* M, N and K are the sizes of the product. */
 enum { M = 8, N = 16, K = 64 };
 
 typedef struct described {

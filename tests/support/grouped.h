@@ -20,7 +20,8 @@ typedef struct grouped_case {
     const char *name, *a, *b, *d;
     bsmm_group group;
     uint32_t a_layout, b_layout, d_layout;
-    uint32_t orders; /* Bit 0 is set if A is in column order, bit 1 if B is, and bit 2 if D is. */
+    /* Bit 0 of `orders` is set if A is column-major, bit 1 if B is, and bit 2 if D is. */
+    uint32_t orders;
     int64_t d_ld;
     /* `a_scale_ld`, `b_scale_ld` and `d_scale_ld` are the strides of scales in the matrices of the
      * grouped call. They count scales between neighboring rows, or columns. */

@@ -48,7 +48,7 @@ bsmm_matrix describe(bsmm_format format, int64_t rows, int64_t cols);
  * must be row-major, and row `first` must be the first row of a block. */
 bsmm_matrix rows_of(const bsmm_matrix *m, int64_t first, int64_t count);
 
-/* Lists the names of all formats: first the element formats, then the presets. */
+/* Holds the names of formats: first the element formats, then the presets. */
 typedef struct format_list {
     const char *names[64];
     size_t count;

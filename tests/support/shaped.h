@@ -7,8 +7,8 @@
 
 typedef enum test_shape {
     SHAPE_MIXED, /* SHAPE_MIXED makes random elements of both signs. */
-    /* SHAPE_POSITIVE makes random elements without signs, so that the errors of truncated sums add
-     * up. */
+    /* SHAPE_POSITIVE makes random positive elements, so that the errors of truncated sums all have
+     * the same sign. */
     SHAPE_POSITIVE,
     /* SHAPE_GROWING makes elements without signs and e8m0 block scales that grow along K from 2^-7
      * to 1. Scales of other formats do not grow. */

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-/* Tests that each function of the allocator is counted. It calls them through a volatile pointer,
- * because compilers may remove an allocation that is never used. */
+/* Tests that each function of the replaced allocator counts its calls. The test calls them through
+ * a volatile pointer, because a compiler may remove an allocation that is never used. */
 static void test_every_allocator_counts(void **state) {
     (void)state;
     if (!can_count()) {

@@ -125,7 +125,8 @@ static void test_rises_late(void **state) {
     assert_true(m.kept[0] == 75 && m.kept[1] == 74 && m.kept[2] == 70);
 }
 
-/* Tests that the ceiling includes the probes that bench runs for the heading, before the rows. */
+/* Tests that the ceiling includes the rates that bench measures for the heading, before the rows of
+ * the output. */
 static void test_known_before(void **state) {
     (void)state;
     static const moment moments[] = {{0, 50, 60}, {0, 95, 65}};

@@ -72,8 +72,8 @@ static const row rows[] = {
 };
 /* clang-format on */
 
-/* Returns the documented bound of a kernel. The CPU's kernels for few rows have the bounds of the
- * kernels that pack B. */
+/* Returns the documented bound of a kernel. A CPU kernel for few rows has the bound of the kernel
+ * that packs B. */
 static double documented(const char *kernel, size_t pair) {
     const char *few = strstr(kernel, "_small_m");
     const size_t length =

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-/* Lists which subnormal numbers the processor flushes to 0 in this test: none, those in operands
- * and results, or those in operands only. */
+/* Lists which subnormal numbers the processor flushes to 0 in a test: none, those in operands and
+ * results, or only those in operands. */
 typedef enum flushed { FLUSH_NONE, FLUSH_ALL, FLUSH_OPERANDS, FLUSHES } flushed;
 
 #if defined(__x86_64__)

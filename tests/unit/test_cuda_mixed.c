@@ -147,8 +147,8 @@ static void test_zeros(void **state) {
     }
 }
 
-/* Tests that the kernel refuses an A of e4m3 without scales, for which the FP8 kernels are
- * better. */
+/* Tests that the kernel refuses an A of e4m3 without scales, which the FP8 kernels multiply
+ * instead. */
 static void test_plain_fp8_is_refused(void **state) {
     (void)state;
     need_hopper();

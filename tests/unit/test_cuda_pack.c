@@ -1,7 +1,7 @@
 /* Tests the per-thread functions of the GPU's packing kernels by running them on the CPU. The test
  * covers every format, both orders, every scale layout, and odd sizes. A packed element times its
  * packed scale must be the operand's value, unless the header of the packed operand has the flag
- * WIDE (not representable). */
+ * WIDE (cannot be packed). */
 #include "gpu/pack_lane.h"
 #include "operand.h"
 #include "pack_model.h"
@@ -219,7 +219,7 @@ static void even_rows_are_told(void **state) {
 }
 
 /* Tests packing with rounding (BSMM_PACK_FAST). An operand that contains Inf must get the flag WIDE
- * (not representable), because a packed value cannot be Inf. NaN must not set the flag. */
+ * (cannot be packed), because a packed value cannot be Inf. NaN must not set the flag. */
 static void infinities_are_told(void **state) {
     (void)state;
     static const struct {

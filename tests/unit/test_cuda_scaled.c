@@ -23,7 +23,7 @@ static const struct {
     int major;
 } kernels[] = {{"cuda_sm100f_scaled", "sim:sm_100", 10}, {"cuda_sm120f_scaled", "sim:sm_120", 12}};
 
-/* The tests run on the device `device`, and `kernel` is the kernel for it. */
+/* The tests run the kernel `kernel` on the device `device`. */
 static const char *device, *kernel;
 
 static bool runs_on(size_t i, const char *name) {
@@ -118,7 +118,7 @@ static bsmm_explanation explain(const operands *o) {
     return e;
 }
 
-/* Returns the kernel's documented error bound as a multiple of sum |a||b|. */
+/* Returns the documented error bound of the kernel under test, as a multiple of sum |a||b|. */
 static double bound_of(const operands *o) {
     const bsmm_explanation e = explain(o);
     if (!e.accepts) fail_msg("%s refuses: %s", kernel, e.reason);

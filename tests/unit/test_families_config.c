@@ -26,8 +26,8 @@ static char *fixture_text(const char *fixture, const char *name, size_t *bytes) 
     return text;
 }
 
-/* Opens a fixture's model in a folder with the given config.json. If `config` is NULL, the folder
- * has no config.json. Returns the model's first weight. */
+/* Opens a fixture's model in a folder with the given config.json, or without one if `config` is
+ * NULL. Stores the model's first weight. */
 static bsmm_status first_weight(const char *folder, const char *fixture, const char *config,
                                 bsmm_weight *weight) {
     size_t bytes;

@@ -105,8 +105,8 @@ static bool *nan_codes(const golden_list *list, const golden_case *c) {
     return is_nan;
 }
 
-/* Returns true if a code is correct. If the golden code is NaN, any NaN code is correct. If the
- * format has no NaN, bsmm.h promises the code of +0. */
+/* Returns true if a code is right. If the golden code is NaN, any NaN code is right. If the format
+ * has no NaN, the code of +0 is right, as bsmm.h promises. */
 static bool agrees(const bool *is_nan, uint32_t limit, uint32_t expected, uint32_t got) {
     if (got >= limit) {
         return false;

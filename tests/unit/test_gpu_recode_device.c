@@ -137,7 +137,7 @@ static void dequantize_format(const char *device, bsmm_format format, uint32_t i
  * midpoint between two bf16 or f16 numbers. fp32 would round it to the midpoint, and a second
  * rounding would then be wrong. */
 static float near_middle(rng *r, float factor, bool divides) {
-    /* `halves` is the number of mantissa bits of bf16 or f16, including the leading one. */
+    /* `halves` is the number of significant bits of bf16 (8) or f16 (11). */
     uint32_t halves = rng_below(r, 2) ? 8 : 11;
     float middle = (float)((1u << halves) + 2 * rng_below(r, 1u << (halves - 1)) + 1);
     middle *= rng_below(r, 2) ? 0x1p-9f : 0x1p-3f;

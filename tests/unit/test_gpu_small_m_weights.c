@@ -15,7 +15,7 @@ static double bf16_value(uint32_t code) {
     return bsmm_elem_decode(BSMM_ELEM_BF16, code & 0xffff);
 }
 
-/* Tests every e2m1 code at every position of a 32-bit word, among random codes. */
+/* Tests the decoding of e2m1: every code at every position of a 32-bit word, among random codes. */
 static void e2m1_pairs_hold_elements_4_apart(void **state) {
     (void)state;
     rng r = {1};
@@ -34,15 +34,16 @@ static void e2m1_pairs_hold_elements_4_apart(void **state) {
 
 typedef void decoder(uint32_t first, uint32_t second, uint32_t pairs[4]);
 
-/* Tests every code of 6 bits at every position of a 48-bit word, among random codes. */
+/* Tests the decoding of 6-bit codes: every code at every position of a 48-bit word, among random
+ * codes. */
 static void check_sixes(uint32_t elem, decoder *decode, double unfold, rng *r) {
     for (uint32_t code = 0; code < 64; code++)
         for (uint32_t place = 0; place < 8; place++) {
             uint64_t word = rng_next(r);
             uint32_t pairs[4];
             word = (word & ~(UINT64_C(0x3f) << 6 * place)) | (uint64_t)code << 6 * place;
-            /* The kernels load bytes 0, 1, 3, 4 into the first register, and bytes 1, 2, 4, 5 into
-               the second register. */
+            /* The kernels load bytes 0, 1, 3 and 4 of the codes into a first register, and bytes 1,
+             * 2, 4 and 5 into a second one. */
             const uint32_t first = (uint32_t)((word & 0xffff) | (word >> 24 & 0xffff) << 16),
                            second = (uint32_t)((word >> 8 & 0xffff) | (word >> 32 & 0xffff) << 16);
             decode(first, second, pairs);

@@ -1,4 +1,4 @@
-/* Tests grouped products. Each kernel that takes groups must give the same results as a separate
+/* Tests grouped products. Each kernel that supports groups must give the same results as a separate
  * product for each group (grouped.h). */
 #include "grouped.h"
 

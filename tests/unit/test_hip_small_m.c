@@ -27,7 +27,7 @@ static bool is_taken(const bsmm_matmul_desc *desc, bsmm_explanation *e) {
 typedef struct product_case {
     const char *a, *b, *d;
     int64_t m, n, k;
-    /* `a_gap` and `b_gap` are the numbers of elements between two rows of A and of B. */
+    /* `a_gap` and `b_gap` are the numbers of unused elements after each row of A and of B. */
     int64_t a_gap, b_gap;
     fill how;
 } product_case;

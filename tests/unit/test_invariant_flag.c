@@ -77,7 +77,7 @@ static void test_rows(void **state) {
     }
 }
 
-/* Tests the kernels that the library chooses for few and for many rows of A. */
+/* Tests the kernels that the library itself chooses, for few and for many rows of A. */
 static void test_chosen_kernels(void **state) {
     (void)state;
     rng r = {122};

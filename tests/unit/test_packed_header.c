@@ -1,4 +1,4 @@
-/* Tests the header of packed weights. If a field of a header is damaged, the error must name this
+/* Tests the header of packed weights. If one bit of a field is changed, the error must name this
  * field. */
 #include "packed_b.h"
 

@@ -11,7 +11,8 @@
 
 static const struct {
     uint32_t layout, tile_rows, tile_cols;
-    /* `ld_more` is the number of scales by which the stride exceeds the shortest possible one. */
+    /* `ld_more` is the number of scales by which the stride is larger than the smallest possible
+     * stride. */
     int64_t ld_more;
 } layouts[] = {
     {BSMM_LAYOUT_ROW_MAJOR, 0, 0, 0},       {BSMM_LAYOUT_ROW_MAJOR, 0, 0, 3},

@@ -234,7 +234,8 @@ static void ends_of_scales(void **state) {
     }
 }
 
-/* Operands with gaps between rows need a second kernel that copies rows. */
+/* Tests block-scaled products of each operand kind. Operands with gaps between rows need another
+ * kernel, which copies the rows first. */
 static void scaled_products(void **state) {
     static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"},
                              *const devices[][2] = {{"sim:sm_100", "cuda_sm100f_scaled"},

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* These numbers are from OCP 8-bit v1.0 table 1, MX v1.0 table 2, IEEE 754, and the AMD CDNA3
+/* These numbers are from table 1 of OCP 8-bit v1.0, table 2 of MX v1.0, IEEE 754, and the AMD CDNA3
  * ISA. */
 static const struct {
     const char *name;
