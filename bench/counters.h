@@ -28,7 +28,8 @@ typedef struct bench_line_waits {
 typedef struct bench_counters {
     char kernel[128];
     double values[BENCH_COUNTERS];
-    bench_line_waits lines[BENCH_COUNTED_LINES]; /* The line with the longest waits comes first. */
+    /* `lines` holds the source lines at which waves wait longest, with the longest wait first. */
+    bench_line_waits lines[BENCH_COUNTED_LINES];
     size_t line_count;
 } bench_counters;
 
