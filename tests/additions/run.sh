@@ -39,8 +39,8 @@ cp -r "$tree" "$work/plain"
 python3 "$here/add.py" "$tree" "$here"/*.add
 python3 "$here/golden.py" "$tree"
 
-# The option -O1 is set, because the vector code is too slow without optimization. Higher levels
-# take longer to compile, and compiling takes most of the test's time.
+# The option -O1 is set, because the vector code needs some optimization. Higher levels take longer
+# to compile, and compiling takes most of the test's time.
 cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1" -DBSMM_CUDA=OFF \
     -DBSMM_CLI=OFF -DBSMM_INSTALL=OFF >"$work/output" || { cat "$work/output"; exit 1; }
 tests=(test_tables test_registry test_matmul test_recipes_golden test_golden_elements test_golden_layouts

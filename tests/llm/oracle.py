@@ -12,8 +12,8 @@ logging.disable_progress_bar()
 
 def tokenizer(path):
     """Returns the tokenizer of a GGUF file. transformers does not read tokenizer.ggml.pre and
-    always splits texts by GPT-2's rules. If it is "smollm", digits are also split, as
-    tokenizer.json of SmolLM2-135M-Instruct says."""
+    always splits texts by GPT-2's rules. These models have the rule "smollm", which also splits
+    digits (tokenizer.json of SmolLM2-135M-Instruct), so the function sets it."""
     folder, file = os.path.split(os.path.abspath(path))
     loaded = AutoTokenizer.from_pretrained(folder, gguf_file=file)
     loaded.backend_tokenizer.pre_tokenizer = Sequence(

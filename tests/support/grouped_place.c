@@ -67,9 +67,9 @@ uint64_t grouped_scale_step(const bsmm_operand *o, int64_t given) {
     return (uint64_t)(o->m.scale_ld * (by_rows ? o->map.rows : o->map.cols));
 }
 
-/* Locates a group's matrix in the matrix of the grouped call. Its first element is (row, col). If
- * own_scales is true, each group has scales of its own, and the first of them is scale number
- * scale_base of the buffer. */
+/* Locates a group's matrix in the matrix of the grouped call. The group's first element is (row,
+ * col). If own_scales is true, each group has scales of its own, and the group's first one is scale
+ * number scale_base of the buffer. */
 typedef struct placement {
     int64_t row, col;
     uint64_t element_base, scale_base;
