@@ -110,8 +110,8 @@ static void print_heading(const bench_job *job, first_rates *first) {
     print_ceilings(job->threads, first);
     bsmm_packed_form_info form = BSMM_INIT(bsmm_packed_form_info);
     if (job->form)
-        /* The values of the enum bsmm_packed_form begin with 1 and have the order of the library's
-         * table, so the form minus 1 is an index into the table. */
+        /* BSMM_PACKED_NONE is 0 and has no entry in the library's table of packed formats. The
+         * index of any other form is therefore the form minus 1. */
         bsmm_packed_form_at(job->form - 1, &form);
     printf("B: %s%s, %s\n",
            job->form     ? "packed ahead as "
