@@ -38,7 +38,7 @@ def table(name):
         lines.append([product, shape, f"{ours:g}", f"{unit} {peak:g}", cell(ratio(m, ours, peak)), other,
                       cell(ratio(m, ours, theirs))])
     text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    about = f"**{m['title']}**, bsmm's commit {m['commit']}. {m['note']}"
+    about = f"**{m['title']}.** bsmm's commit was {m['commit']}. {m['note']}"
     return f"{textwrap.fill(about, 130, break_on_hyphens=False, break_long_words=False)}\n\n{text}"
 
 
