@@ -168,7 +168,7 @@ def table(heads, rows):
 
 
 def products(bench):
-    """Products against the ceiling of their unit and against peers"""
+    """Products beside the peak of their arithmetic unit and beside other libraries"""
     heads = ["product", "shape", "kernel", "GFLOP/s", "ceiling", "share", "wanted", "over sgemm",
              "over oneDNN bf16", "packing B"]
     rows = []
@@ -202,7 +202,7 @@ def shape_cells(bench, formats, shape, wanted, bases):
 
 
 def shapes(bench):
-    """No cliff: each shape as a part of the figure at 2048^3"""
+    """Each shape relative to the throughput at 2048^3"""
     heads, columns = ["shape", "wanted"], []
     for formats in SHAPE_FORMATS:
         bases = [bench.product(formats, BASE, t, env=NO_PEERS)["gflops"] for t in THREADS]
@@ -215,7 +215,7 @@ def shapes(bench):
 
 
 def decode(bench):
-    """Few rows x 4096 x 4096, B from memory"""
+    """Few rows of A by 4096 x 4096 weights, which are read from memory"""
     heads = ["product", "rows", "kernel", "GFLOP/s", "GB/s of B", "ceiling is", "share", "wanted",
              "over sgemm", "over oneDNN bf16"]
     rows = []
