@@ -235,8 +235,9 @@ static const cli_option options[] = {
      .offset = offsetof(values, formats)},
     {.name = "out",
      .arg = "FORMAT",
-     .help = "format of D, or of what is dequantized: f32, f16 or bf16; f16, or bf16 beside fp32 "
-             "scales, unless given",
+     .help =
+         "format of D, or format into which --dequantize writes: f32, f16 or bf16; unless given, "
+         "f16, or bf16 if there are fp32 scales",
      .kind = CLI_FORMAT,
      .offset = offsetof(values, out)},
     FLAG("challenge", challenge,
@@ -254,23 +255,24 @@ static const cli_option options[] = {
     K_STEP("k-step", false),
     K_STEP("K_step", true),
     {.name = "bench",
-     .help = "accepted for the tutorial's sake; bench always measures",
+     .help = "does nothing; Triton's tutorial has this option",
      .kind = CLI_FLAG,
      .offset = offsetof(values, bench),
      .hidden = true},
     CLI_OPTION_PACKED(values),
-    FLAG("no-pack-b", no_pack_b, "time the packing of B too, as for operands that change"),
-    FLAG("cold", cold, "B from memory: copies take turns, so that no cache holds the next one"),
+    FLAG("no-pack-b", no_pack_b, "pack B in every timed run, as a B that changes needs"),
+    FLAG("cold", cold, "read B from memory: each run uses another copy of B, which no cache holds"),
     FLAG("counters", counters,
-         "tell what the time of each launch consists of, where it comes from a model"),
+         "if times come from a model of the device, tell what the time of each launch consists "
+         "of"),
     FLAG("sampled", sampled,
-         "where times come from a model: execute only the workgroups that the model needs, and "
-         "validate only their outputs"),
+         "if times come from a model of the device, execute only the workgroups that the model "
+         "needs, and validate only their results"),
     FLAG("check", check,
-         "multiply each shape once more, and fail if the typical error is more than twice what it "
-         "was when the kernel's family was measured"),
+         "also compare the typical error of each shape with the largest one that was measured for "
+         "its kernel; fail if it is more than twice as large"),
     FLAG("quantized-data", quantized,
-         "operands are normal values, quantized by the format's default recipe"),
+         "quantize normally distributed operands by the format's default recipe"),
     FLAG("quantize", quantize, "measure quantizing an M x K matrix into --format instead"),
     FLAG("dequantize", dequantize, "measure dequantizing an M x K matrix of --format instead"),
     {.name = "relayout",
@@ -287,13 +289,12 @@ static const cli_option options[] = {
     {.name = "recipe",
      .letter = 'r',
      .arg = "RECIPE",
-     .help = "of --quantize; the format's default unless given",
+     .help = "recipe of --quantize; the format's default unless given",
      .kind = CLI_TEXT,
      .offset = offsetof(values, recipe)},
-    FLAG(
-        "amax", amax,
-        "--quantize is given the largest magnitude, as where it is calibrated: a tensor scale then "
-        "needs no reading of its own"),
+    FLAG("amax", amax,
+         "pass the largest magnitude to --quantize, so that a format with a tensor scale reads the "
+         "matrix only once"),
     {.name = "repeats",
      .arg = "COUNT",
      .help = "rounds of measuring; 5 unless given",
@@ -301,7 +302,7 @@ static const cli_option options[] = {
      .offset = offsetof(values, repeats)},
     {.name = "kernel",
      .arg = "KERNEL",
-     .help = "this kernel instead of the first that accepts",
+     .help = "use this kernel instead of the first that accepts",
      .kind = CLI_TEXT,
      .offset = offsetof(values, kernel)},
     {.name = "device",
@@ -324,8 +325,8 @@ static const cli_option options[] = {
     CLI_OPTION_FAST(values),
     {.name = "plot",
      .arg = "FILE",
-     .help = "draw GFLOP/s over K or M, and shares of the unit over operations per byte, as SVG, "
-             "with gnuplot; FILE.gp is a script for gnuplot instead, which draws FILE.svg",
+     .help = "draw GFLOP/s over K or M and a roofline, as SVG, by gnuplot; for FILE.gp, write a "
+             "script with which gnuplot draws FILE.svg",
      .kind = CLI_OUTPUT,
      .offset = offsetof(values, plot)},
     CLI_OPTION_THREADS(values),
@@ -340,27 +341,35 @@ const cli_command cli_bench = {
     .name = "bench",
     .summary = "Validate a product, then measure its speed",
     .text =
-        "Every shape is multiplied once and compared with sums in double (within 1e-3 and 1e-3 "
-        "relative, on the data of Triton's block-scaled tutorial); a difference ends the "
-        "command with status 1. Then, in turns, the product, its peers and a loop that only "
-        "keeps the arithmetic units busy are timed. Times are medians, the ceiling is the best "
-        "of all rounds of all shapes. A shape whose own round of that loop fell short of the "
-        "ceiling by a tenth is measured again, up to twice, then marked with a *. Weights are "
-        "constant: B is packed ahead where the kernel packs it. Peers are "
-        "OpenBLAS's sgemm and oneDNN's bf16 matmul (B packed ahead): libopenblas.so.0 and "
-        "libdnnl.so.3 or .2, or the files that BSMM_BENCH_OPENBLAS and BSMM_BENCH_ONEDNN name "
-        "(empty: none). With --cold, which is for few rows of A, reading B as stored is a "
-        "ceiling too. On a GPU each time is that of one launch in a graph of launches over "
-        "operands "
-        "that rotate, and the ceilings are " BENCH_PEER_TITLE
-        "'s product (--peer), else the data sheet "
-        "of the device (the H200's where it is not known), "
-        "and copying device memory. With --challenge, A and B and their scales are "
-        "column-major, elements and scales are normally distributed, D is bf16, and the elements "
-        "are e4m3fnuz, or e4m3 with --format fp8_groupwise; the table ends with the geometric "
-        "mean. Where times come from a model, the six shapes are --sampled. The tutorial's "
-        "spellings --K_range, --K_step and --bench "
-        "work as well.",
+        "Each shape is multiplied once, and the result is compared with sums in double. The data "
+        "is "
+        "that of Triton's block-scaled tutorial, and an error of 1e-3 absolute plus 1e-3 relative "
+        "is "
+        "allowed. If the result is wrong, nothing is timed, and the exit status is 1.\n\n"
+        "Then three things are timed in turn, in several rounds: the product, the same product by "
+        "other libraries (peers), and a loop that measures the peak of the arithmetic unit. Times "
+        "are medians. The ceiling is the best that the loop reached in any round of any shape. If "
+        "the loop of a shape is more than 10% below the ceiling, the shape is measured again, up "
+        "to "
+        "twice; if it still is, the shape is marked with a *. B is packed before the timing if the "
+        "kernel packs it, because weights are constant.\n\n"
+        "The peers are OpenBLAS's sgemm (libopenblas.so.0) and oneDNN's bf16 matmul (libdnnl.so.3 "
+        "or "
+        ".2), whose B is packed before the timing too. The variables BSMM_BENCH_OPENBLAS and "
+        "BSMM_BENCH_ONEDNN name other files; an empty one leaves the peer out.\n\n"
+        "With --cold, the ceiling is the lower of the arithmetic peak and of reading B at the "
+        "memory "
+        "bandwidth; this suits few rows of A. On a GPU, each time is that of one launch in a graph "
+        "of launches with different operands. The ceilings there are " BENCH_PEER_TITLE
+        "'s product (with --peer) or the peak of the data sheet (that of the H200 for an unknown "
+        "device), and the bandwidth of a copy in device memory.\n\n"
+        "With --challenge, A, B and their scales are column-major, elements and scales are "
+        "normally "
+        "distributed, and D is bf16. The elements are e4m3fnuz, or e4m3 with --format "
+        "fp8_groupwise. "
+        "The table ends with the geometric mean. If the times come from a model of the device, "
+        "--sampled is the default for the six shapes.\n\n"
+        "The spellings of Triton's tutorial, --K_range, --K_step and --bench, work as well.",
     .examples =
         "  bsmm bench --format mxfp4 -M 512 -N 4096 -K 4096\n"
         "  bsmm bench --format mixed --k-range 512 8192 --k-step 512 --plot mixed.svg\n"

@@ -88,12 +88,13 @@ static const cli_option options[] = {
 const cli_command cli_compare = {
     .name = "compare",
     .args = "A B",
-    .summary = "Tell how far the tensors of model B are from those of A, the worst first",
+    .summary = "Compare the tensors of two models, the largest errors first",
     .text = "A and B are files or folders of any kind that inspect lists, in any formats and "
-            "families. The errors are those of B; A holds the values to compare with. Tensors "
-            "are matched by their names; those of one model only come last, with no errors. "
-            "Tensors that are no numbers of a format are compared byte by byte, and their error is "
-            "0 or NaN. Different shapes are an error. The largest matrix must fit into memory.",
+            "families. The values of A count as right, and the errors are those of B. Tensors "
+            "are matched by their names. Tensors that only one model has come last, without "
+            "errors. Tensors of other types than floats are compared byte by byte; their error is "
+            "0 or NaN. "
+            "Different shapes are an error. The largest matrix must fit into memory.",
     .examples = "  bsmm compare model.safetensors quantized.safetensors\n"
                 "  bsmm compare model model-nvfp4 --plot errors.svg\n"
                 "  bsmm compare model.gguf model-mxfp4.gguf --json\n",

@@ -158,11 +158,12 @@ const cli_command cli_convert = {
     .args = "IN",
     .summary = "Move quantized weights to another format, family or scale layout, losslessly",
     .text =
-        "Every value stays bit for bit what it was. Where that is impossible nothing is "
-        "written, and the message names the block. One family may store the reciprocal of "
-        "another's global scale (ModelOpt and compressed-tensors do), which is rarely exact: "
-        "--round-global rounds it, as those projects' own converters do. A broken weight ends the "
-        "work unless --exclude names it.",
+        "No value changes. If the new format cannot hold a value exactly, the command writes "
+        "nothing, "
+        "and the message names the block. ModelOpt stores a global scale, and compressed-tensors "
+        "its reciprocal, which is rarely exact: --round-global allows rounding it, as the "
+        "converters "
+        "of these projects do. A broken weight is an error unless --exclude names it.",
     .examples = "  bsmm convert mx.safetensors -o nv.safetensors --to nvfp4\n"
                 "  bsmm convert in.safetensors -o out.safetensors --family compressed-tensors\n"
                 "  bsmm convert in.safetensors -o out.safetensors --layout cdna4_mfma16\n",

@@ -121,9 +121,10 @@ const cli_command cli_explain = {
     .name = "explain",
     .summary = "Say which kernel takes a product, and why each other one refuses",
     .text =
-        "The kernels of the device are listed in the order in which they are tried; the first that "
-        "accepts is taken. Of each that accepts, the bound of its error, the bytes of a B that is "
-        "packed ahead and the bytes of workspace are told.",
+        "The command lists the kernels of the device in the order in which the library asks them; "
+        "the "
+        "first that accepts the product computes it. For each kernel that accepts, it prints the "
+        "error bound, the bytes of a packed B and the bytes of workspace.",
     .examples = "  bsmm explain --format mxfp4 -M 512 -N 4096 -K 4096\n"
                 "  bsmm explain --format bf16:nvfp4 -M 1 -N 4096 -K 4096 --out f32\n"
                 "  bsmm explain --format bf16:mxfp4 -M 1 -N 4096 -K 4096 --packed compact\n",

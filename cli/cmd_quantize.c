@@ -400,16 +400,21 @@ const cli_command cli_quantize = {
     .args = "IN",
     .summary = "Quantize the weights of a model into a block-scaled format",
     .text =
-        "Without --include, these are quantized: f32, f16 and bf16 matrices called *.weight "
-        "(or the array of a .npy file) whose columns are whole blocks, except *embed*, *norm*, "
-        "*lm_head*, routers of experts, and GGUF's token_embd and output. Fused experts "
-        "(*.experts.gate_up_proj and down_proj of three dimensions) are quantized too if their "
-        "rows are outputs. All other tensors are copied as they are; those of GGUF's quantized "
-        "types as the f32 values that ggml makes of them. A folder as "
-        "output gets shards with an index, config.json with the family's quantization_config, "
-        "and copies of the input's other files; in it, weights that engines multiply as one "
-        "matrix (q_proj, k_proj and v_proj; gate_proj and up_proj) share their global scale, or "
-        "the only scale of fp8_tensor.",
+        "Without --include, the command quantizes f32, f16 and bf16 matrices called *.weight (or "
+        "the "
+        "array of a .npy file) if the number of columns is a multiple of the block size. It leaves "
+        "out *embed*, *norm*, *lm_head*, routers of experts, and GGUF's token_embd and output. It "
+        "also quantizes fused experts (*.experts.gate_up_proj and down_proj of three dimensions) "
+        "if "
+        "their rows are outputs. All other tensors are copied. A tensor of a quantized type of "
+        "GGUF "
+        "is copied as the f32 values to which ggml decodes it.\n\n"
+        "If the output is a folder, it gets shards with an index, config.json with the "
+        "quantization_config of the family, and copies of the input's other files. Inference "
+        "engines "
+        "multiply some weights as one matrix (q_proj, k_proj and v_proj; gate_proj and up_proj). "
+        "In "
+        "a folder, such weights get the same tensor scale.",
     .examples = "  bsmm quantize model.safetensors -o out.safetensors --format nvfp4 --report\n"
                 "  bsmm quantize in.npy -o out.safetensors --format mxfp4 --recipe rceil\n"
                 "  bsmm quantize model.safetensors -o out.safetensors --format nvfp4 \\\n"

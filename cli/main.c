@@ -34,7 +34,7 @@ static int print_version(void) {
 
 static int print_overview(void) {
     puts("Usage: bsmm COMMAND [OPTION...]\n"
-         "Multiplies block-scaled matrices, and all around it: formats, files, speed.\n\n"
+         "Multiplies block-scaled matrices, converts formats and files, and measures speed.\n\n"
          "Commands:");
     for (int i = 0; cli_commands[i]; i++)
         printf("  %-11s %s\n", cli_commands[i]->name, cli_commands[i]->summary);

@@ -192,7 +192,8 @@ static const char *refuse_side(const bsmm_operand *o, char name, int64_t unit, c
     if (reason) return reason;
     if (o->m.format.scale == BSMM_SCALE_F32 && !has_good_floats(o))
         return bsmm_gpu_refuse_format(
-            o, name, "its f32 scales must be even, of 128 columns or all, and of 2^n rows or all",
+            o, name,
+            "its f32 scales must be evenly spaced, for 128 columns or all and for 2^n rows or all",
             why, size);
     if (has_small_scales(o) && o->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR)
         return bsmm_reason(why, size, "%c's scales have the layout %s; the kernel takes row_major",
