@@ -249,7 +249,7 @@ static void release(void) {
 const bench_peer bench_onednn = {
     .name = "onednn_bf16",
     .title = "  bf16",
-    .work = "bf16 matmul, weights packed ahead",
+    .work = "bf16 matmul, weights packed in advance",
     .variable = "BSMM_BENCH_ONEDNN",
     .files = {"libdnnl.so.3", "libdnnl.so.2"},
     .load = load,

@@ -286,8 +286,10 @@ def heading(bench):
     cpu = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
     family = re.search(r"cpu family\s*: (\d+)", cpu)
     model = re.search(r"model\s*: (\d+)", cpu)
-    yield f"Commit {output_of('git', 'rev-parse', '--short', 'HEAD')}, {platform.machine()}" + (
-        f", processor family {family[1]} model {model[1]}" if family and model else "") + ":"
+    commit = output_of("git", "rev-parse", "--short", "HEAD")
+    processor = f", processor family {family[1]}, model {model[1]}" if family and model else ""
+    yield (f"These figures are those of commit {commit} on {platform.machine()}{processor}. "
+           "`bsmm bench` printed:")
     yield ""
     yield from (f"    {line}" for line in bench.ceilings)
 

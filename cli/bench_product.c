@@ -23,7 +23,8 @@ const cli_column cli_bench_product_columns[] = {
     {"max_error", "max error", true,
      "largest |d - exact| / max(1, |exact|) over the validated outputs"},
     {.key = "threads", .help = "threads that all of them had"},
-    {.key = "b_packed", .help = "B was packed ahead; false: in each run, or the kernel does not"},
+    {.key = "b_packed",
+     .help = "B was packed in advance; false: it was packed in each run, or not at all"},
     {.key = "pack_b_seconds", .help = "how long that took, once; null if it was not"},
     {.key = "cold", .help = "B came from memory in each run"},
     {.key = "b_gbs", .help = "bytes of B as stored / seconds / 10^9"},
@@ -114,11 +115,11 @@ static void print_heading(const bench_job *job, first_rates *first) {
          * index of any other form is therefore the form minus 1. */
         bsmm_packed_form_at(job->form - 1, &form);
     printf("B: %s%s, %s\n",
-           job->form     ? "packed ahead as "
-           : job->pack_b ? "packed ahead where the kernel packs it"
+           job->form     ? "packed in advance as "
+           : job->pack_b ? "packed in advance if the kernel packs it"
                          : "as stored, packed in each run",
            job->form ? form.name : "",
-           job->cold ? "from memory in each run" : "in caches as far as it fits");
+           job->cold ? "from memory in each run" : "in caches if it fits");
     for (int i = 0; i < BENCH_PEERS; i++)
         if (job->peers[i].peer) print_peer(&job->peers[i]);
     putchar('\n');

@@ -38,7 +38,7 @@ const cli_column cli_bench_queued_columns[] = {
     WAY,
     {"max_error", "max error", true,
      "largest |d - exact| / max(1, |exact|) over the validated outputs"},
-    {.key = "b_packed", .help = "B was packed ahead; false: the kernel takes it as stored"},
+    {.key = "b_packed", .help = "B was packed in advance; false: the kernel takes it as stored"},
     {.key = "pack_b_seconds", .help = "how long that takes; null if it was not"},
     {"b_gbs", "B GB/s", true, "bytes of B as stored / seconds / 10^9"},
     {.key = "copy_gbs",
@@ -148,7 +148,7 @@ static void print_heading(const session *s) {
         printf(
             "times: how long simulating took, not how long the device takes (docs/SIMULATOR.md)\n");
     printf("B: %s; operands from memory in each launch\n\n",
-           s->base.job.pack_b ? "packed ahead where the kernel packs it" : "packed in each run");
+           s->base.job.pack_b ? "packed in advance if the kernel packs it" : "packed in each run");
     fflush(stdout);
 }
 

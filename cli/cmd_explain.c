@@ -21,7 +21,7 @@ static const cli_column columns[] = {
     {"bound", "bound", true,
      "largest error before the last rounding, as a multiple of |alpha| sum |a||b|; null: refuses"},
     {"packed_b_bytes", "packed B", true,
-     "bytes of B packed ahead, wide unless --packed says another form; 0: it takes B as it is "
+     "bytes of a packed B, of form wide unless --packed names another; 0: it takes B as it is "
      "stored; "
      "null: refuses"},
     {"workspace_bytes", "workspace", true,

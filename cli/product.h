@@ -39,7 +39,7 @@ uint32_t cli_packed_form(const char *name);
 #define CLI_OPTION_PACKED(type)                                                                    \
     {                                                                                              \
         .name = "packed", .arg = "FORM",                                                           \
-        .help = "B is packed ahead in this form: wide or compact", .kind = CLI_TEXT,               \
+        .help = "B is packed in advance in this form: wide or compact", .kind = CLI_TEXT,          \
         .offset = offsetof(type, packed)                                                           \
     }
 #define CLI_OPTION_FAST(type)                                                                      \

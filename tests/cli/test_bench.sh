@@ -236,7 +236,7 @@ for name in ("from", "to", "amax"):
 # The output of a table of products begins with the machine and the storage form of B.
 expect 0 --format mxfp4 $small
 contains "${out%%$'\n'*}" ", 1 threads"
-contains "$out" $'\nB: packed ahead where the kernel packs it, '
+contains "$out" $'\nB: packed in advance if the kernel packs it, '
 
 # bench accepts the option names of Triton's tutorial, although the help lists only bsmm's names.
 expect 0 --help
