@@ -138,8 +138,8 @@ def command_cells(options):
         cells = [(pair, m, n, k) for pair in PAIRS for m in ROWS if low <= m <= high for n, k in known]
     else:
         cells = sample(options.sample, options.seed, options.date, (low, high), options.host)
-    # The cells are sorted by shape. The time of the compared library's GEMM, e.g. cuBLASLt's, is
-    # then measured only once for each shape.
+    # The cells are sorted by shape. The time of the peer library's GEMM is then measured only once
+    # for each shape.
     for pair, m, n, k in sorted(set(cells), key=lambda c: (c[1:], c[0])):
         print(*pair, m, n, k)
 
