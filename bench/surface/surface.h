@@ -30,8 +30,8 @@ typedef struct surface_result {
     /* `packed_bytes` is the number of bytes of packed B, or 0 if the kernel reads B as it is
      * stored. */
     uint64_t packed_bytes;
-    /* `ours` has the times of bsmm's GEMM. `bf16` has the times of the compared library's (such as
-     * cuBLASLt's) unscaled bf16 GEMM of the same shape. */
+    /* `ours` has the times of bsmm's GEMM. `bf16` has the times of the peer library's unscaled bf16
+     * GEMM of the same shape. */
     surface_times ours, bf16;
     /* These fields are set on the host only. `sgemm` is the time in seconds of another library's
      * GEMM in fp32, or 0. `unit` is the name of the arithmetic unit. `unit_rate` (operations per
