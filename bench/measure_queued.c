@@ -30,8 +30,7 @@ typedef struct bench {
     bsmm_plan *plan;
     bsmm_buffers buffers;
     bench_graph graph, pack_graph;
-    /* `peers` holds the prepared GEMMs of the library with which bench compares, such as
-     * cuBLASLt. */
+    /* `peers` holds the prepared GEMMs of the library with which bench compares. */
     void *peers[BENCH_WAYS];
     bench_graph peer_graphs[BENCH_WAYS];
     bench_samples ours, packing, theirs[BENCH_WAYS], copies;
@@ -256,9 +255,9 @@ static const char *estimate(const bench *b, bench_queued_result *all) {
     return NULL;
 }
 
-/* Returns the GEMM of the compared library (such as cuBLASLt) whose rate serves as the ceiling. It
- * is the first one whose elements have at least as many bits as the elements of A and B. If there
- * is none, it is the one with the widest elements. Returns NULL if none is suitable. */
+/* Returns the GEMM of the peer library whose rate serves as the ceiling. It is the first one whose
+ * elements have at least as many bits as the elements of A and B. If there is none, it is the one
+ * with the widest elements. Returns NULL if none is suitable. */
 static const bench_queued_way *ceiling_way(const bench *b) {
     const bench_queued_peer *peer = peer_of(b);
     uint32_t bits = bench_elem_bits(b->job->a.elem), of_b = bench_elem_bits(b->job->b.elem);
@@ -293,8 +292,8 @@ static void summarize(bench *b, bench_queued_result *result) {
 }
 
 /* Sets the ceiling of a GEMM to the lower of two rates. The first is the measured rate of the
- * compared library (such as cuBLASLt) for the same shape, or the data sheet's peak if it was not
- * measured. The second is the rate at which the bytes of A, B and D could be copied. */
+ * peer library for the same shape, or the data sheet's peak if it was not measured. The second is
+ * the rate at which the bytes of A, B and D could be copied. */
 void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result) {
     bench_result *ours = &result->ours;
     result->copy_rate = run->best[BENCH_MEMORY];

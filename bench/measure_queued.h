@@ -1,5 +1,5 @@
 /* Validates the result of one GEMM on a GPU, whose work is queued, and then times it. Also times
- * the same GEMM with a library for comparison, such as cuBLASLt. Runs use several copies of the
+ * the same GEMM with the peer library (a library for comparison). Runs use several copies of the
  * operands in turn, so that the operands of a run are not in the GPU's cache. */
 #ifndef BENCH_MEASURE_QUEUED_H
 #define BENCH_MEASURE_QUEUED_H
@@ -17,23 +17,22 @@ typedef struct bench_queued_job {
 
 typedef struct bench_queued_result {
     /* `ours` is the result of bsmm's GEMM. Its field `ceiling` says what its rate is compared with:
-     * the name of a GEMM of the compared library (such as cuBLASLt), the text in `sheet`, or
-     * "copy". */
+     * the name of a GEMM of the peer library, the text in `sheet`, or "copy". */
     bench_result ours;
     /* `sheet` is the name of the data sheet's peak for the arithmetic unit in use, such as
      * "h200_sheet". */
     char sheet[32];
     double sheet_rate; /* `sheet_rate` is the peak of the data sheet in operations per second. */
-    /* `peer_seconds` holds the median times in seconds of the GEMMs of the compared library (such
-     * as cuBLASLt). 0 means that there is no such GEMM. */
+    /* `peer_seconds` holds the median times in seconds of the GEMMs of the peer
+     * library. 0 means that there is no such GEMM. */
     double peer_seconds[BENCH_WAYS];
     /* `copy_rate` is the best rate of copies in the run, in bytes read and written per second. */
     double copy_rate;
     /* `counters` holds the counters of the launches of one product, if the device has counters. */
     bench_counters counters[BENCH_COUNTED_LAUNCHES];
     size_t counted;
-    /* `way` points to the GEMM of the compared library (such as cuBLASLt) whose rate is the
-     * ceiling, or NULL if none was measured. */
+    /* `way` points to the GEMM of the peer library whose rate is the ceiling, or NULL if none was
+     * measured. */
     const bench_queued_way *way;
     bool few_rows; /* `few_rows` is true if A has so few rows that memory limits the GEMM. */
     size_t sets;   /* `sets` is the number of copies of the operands, which the runs use in turn. */
