@@ -1,6 +1,8 @@
 """Lists the GEMMs and conversions that run as Triton kernels, each with its result in double by
 NumPy. A function makes each case for one architecture. It returns None if Triton cannot compile
 the case."""
+import functools
+
 import numpy as np
 
 import formats as F
@@ -404,8 +406,8 @@ def attention(arch, kind, d, bm, bn, warps):
                 tolerance=2.0 ** -8, warps=warps)
 
 
+@functools.cache
 def all_cases(arch):
-    for make, row in CASES:
-        case = make(arch, *row)
-        if case is not None:
-            yield case
+    """Returns the list of cases, whose expected results take seconds to compute."""
+    made = (make(arch, *row) for make, row in CASES)
+    return [case for case in made if case is not None]

@@ -41,10 +41,7 @@ def compile_case(arch, case, folder):
 def work(job):
     arch, index, folder = job
     import cases
-    make, row = cases.CASES[index]
-    case = make(arch, *row)
-    if case is None:
-        return None
+    case = cases.all_cases(arch)[index]
     try:
         compile_case(arch, case, pathlib.Path(folder))
         return None
@@ -56,8 +53,10 @@ def compile_all(arch, folder):
     """Compiles every case for the architecture and returns one line for each failure."""
     import cases
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
-    with multiprocessing.Pool(2) as pool:
-        return [line for line in pool.imap_unordered(work, [(arch, i, folder) for i in range(len(cases.CASES))]) if line]
+    # The list of cases is made before the processes are forked, so that they need not make it again.
+    count = len(cases.all_cases(arch))
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        return [line for line in pool.imap_unordered(work, [(arch, i, folder) for i in range(count)]) if line]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """Compiles the Triton kernels of tests/sim_gfx9/cases.py and of cases_arithmetic.py to PTX without a GPU. usage: compile_ptx.py ARCH FOLDER"""
+import functools
 import hashlib
 import itertools
 import json
@@ -8,14 +9,10 @@ import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "sim_gfx9"))
 import triton
-from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from compile import signature
-
-
-def capability(arch):
-    return int(arch[3:].rstrip("af"))
+from triton_ptx import capability, compile_ptx
 
 
 def options(case):
@@ -32,12 +29,13 @@ def key_of(arch, case):
 ONLY = {"sm_120a": "dot_scaled_e"}
 
 
+@functools.cache
 def cases_for(arch):
-    """Returns the cases to compile for an architecture. Of cases that differ only in options for
+    """Returns the list of cases to compile for an architecture. Of cases that differ only in options for
     AMD GPUs, only one is returned. Cases with e4m3 need compute capability 8.9."""
     import cases
     import cases_arithmetic
-    seen = set()
+    seen, found = set(), []
     # The PTX of arithmetic is the same for all architectures, so one of them is enough.
     arithmetic = cases_arithmetic.all_cases() if arch == "sm_80" else ()
     for case in itertools.chain(cases.all_cases("gfx950"), arithmetic):
@@ -49,7 +47,8 @@ def cases_for(arch):
         key = key_of(arch, case)
         if key not in seen:
             seen.add(key)
-            yield case
+            found.append(case)
+    return found
 
 
 def compile_case(arch, case, folder):
@@ -60,7 +59,7 @@ def compile_case(arch, case, folder):
     if info.exists() and json.loads(info.read_text())["key"] == key:
         return
     source = ASTSource(case.fn, *signature(case))
-    built = triton.compile(source, target=GPUTarget("cuda", capability(arch), 32), options=options(case))
+    built = compile_ptx(source, arch, options(case))
     (folder / f"{case.name}.ptx").write_text(built.asm["ptx"])
     info.write_text(json.dumps({"key": key, "name": built.metadata.name, "shared": built.metadata.shared, "warps": built.metadata.num_warps}))
 
@@ -68,7 +67,7 @@ def compile_case(arch, case, folder):
 def work(job):
     arch, index, count, folder = job
     failed = []
-    for case in list(cases_for(arch))[index::count]:
+    for case in cases_for(arch)[index::count]:
         try:
             compile_case(arch, case, pathlib.Path(folder))
         except Exception as error:
@@ -79,7 +78,9 @@ def work(job):
 def compile_all(arch, folder, processes=2):
     """Compiles every case for the architecture and returns one line for each failure."""
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
-    with multiprocessing.Pool(processes) as pool:
+    # The list of cases is made before the processes are forked, so that they need not make it again.
+    cases_for(arch)
+    with multiprocessing.get_context("fork").Pool(processes) as pool:
         return sum(pool.map(work, [(arch, k, processes, folder) for k in range(processes)]), [])
 
 

@@ -7,9 +7,8 @@ import sys
 import driver
 import kernels_gluon as K
 import numpy as np
-import triton
-from triton.backends.compiler import GPUTarget
 from triton.experimental.gluon._runtime import GluonASTSource
+from triton_ptx import compile_ptx
 
 failed = []
 
@@ -19,8 +18,7 @@ def build(arch, fn, types, constants, ctas=1):
     signature = {n: types.get(n, "constexpr") for n in names}
     attrs = {(i,): [["tt.divisibility", 16]] for i, n in enumerate(names) if types.get(n, "").startswith("*")}
     source = GluonASTSource(fn, signature, {(names.index(k),): v for k, v in constants.items()}, attrs)
-    target = GPUTarget("cuda", int(arch[3:].rstrip("af")), 32)
-    return triton.compile(source, target=target, options={"num_warps": 4, "num_ctas": ctas})
+    return compile_ptx(source, arch, {"num_warps": 4, "num_ctas": ctas})
 
 
 def run(device, built, arrays, blocks):

@@ -10,9 +10,8 @@ import driver
 import formats as F
 import kernels_tma as K
 import numpy as np
-import triton
-from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton_ptx import compile_ptx
 
 TYPES = {"u8": (0, 1), "fp8e4nv": (0, 1), "fp8e5": (0, 1), "fp16": (6, 2), "bf16": (9, 2), "fp32": (7, 4), "i32": (3, 4), "u32": (2, 4)}
 
@@ -22,7 +21,7 @@ def compile_kernel(arch, fn, types, constants, warps=4):
     signature = dict(zip(names, types + ["constexpr"] * (len(names) - len(types))))
     attrs = {(i,): [["tt.divisibility", 16]] for i, t in enumerate(types) if t == "i32"}
     source = ASTSource(fn, signature, {(names.index(k),): v for k, v in constants.items()}, attrs)
-    return triton.compile(source, target=GPUTarget("cuda", int(arch[3:].rstrip("af")), 32), options={"num_warps": warps})
+    return compile_ptx(source, arch, {"num_warps": warps})
 
 
 def tensor_map(device, kind, at, shape, box, swizzle, fp4_padded=False):
