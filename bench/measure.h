@@ -108,9 +108,9 @@ void bench_matrices_destroy(bench_matrices *m);
 
 bsmm_matmul_desc bench_job_describe(const bench_job *job, const bench_matrices *m);
 
-/* Makes a plan. B has the packed format that the job names. If the job asks for packing without a
- * format, it is BSMM_PACKED_WIDE, provided that the kernel reads panels of B. *packed_bytes is the
- * size of packed B, or 0 if B is not packed. */
+/* Makes a plan. B is packed in the form that the job names. If the job asks for packing without a
+ * form, B is packed in the form BSMM_PACKED_WIDE, or not at all if the kernel does not read that
+ * form. *packed_bytes is the size of packed B, or 0 if B is not packed. */
 bsmm_status bench_job_plan(const bench_job *job, const bench_matrices *m, bsmm_plan **plan,
                            uint64_t *packed_bytes);
 

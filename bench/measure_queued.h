@@ -31,8 +31,8 @@ typedef struct bench_queued_result {
     /* `counters` holds the counters of the launches of one product, if the device has counters. */
     bench_counters counters[BENCH_COUNTED_LAUNCHES];
     size_t counted;
-    /* `way` points to the GEMM of the peer library whose rate is the ceiling, or NULL if none was
-     * measured. */
+    /* `way` points to the GEMM of the peer library with whose rate bsmm's rate is compared (the
+     * ceiling), or NULL if none was measured. */
     const bench_queued_way *way;
     bool few_rows; /* `few_rows` is true if A has so few rows that memory limits the GEMM. */
     size_t sets;   /* `sets` is the number of copies of the operands, which the runs use in turn. */

@@ -1,4 +1,5 @@
-/* Edits the text of config.json without changing the rest of the file. */
+/* Inserts, replaces and removes members of a model's config.json in the file's text, so that all
+ * other bytes of the file stay as they are. */
 #include "common.h"
 #include "folder_config.h"
 #include <stdio.h>

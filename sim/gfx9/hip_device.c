@@ -1,6 +1,6 @@
-/* Implements the device functions of HIP. The environment variable BSMM_SIM_ARCH lists the
- * architectures of the devices with which a process starts. bsmm_sim_device creates more devices.
- * Each thread has its own current device. */
+/* Implements the functions of the HIP API that count, select and describe devices. The environment
+ * variable BSMM_SIM_ARCH lists the architectures of the devices with which a process starts.
+ * bsmm_sim_device creates more devices. Each thread has its own current device. */
 #include "hip.h"
 #include "sim.h"
 #include <pthread.h>

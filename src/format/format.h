@@ -148,8 +148,9 @@ int64_t bsmm_compact_piece(uint32_t elem);
  * has fewer than 16. */
 bsmm_status bsmm_compact_view(const bsmm_operand *stored, bsmm_operand *to);
 
-/* Copies the codes of row r, columns [c, c + n), from compact order to a packed array at `to`. c
- * must be a multiple of bsmm_compact_piece. */
+/* Copies the codes of row r, columns [c, c + n), from compact order to the array `to`, in which
+ * codes of fewer than 8 bits follow each other without gaps. c must be a multiple of
+ * bsmm_compact_piece. */
 void bsmm_compact_read(const bsmm_operand *operand, int64_t r, int64_t c, int64_t n, void *to);
 
 /* bsmm_compact_pack copies a matrix to compact order on several threads and writes every byte of

@@ -34,7 +34,9 @@ static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_jo
 typedef struct quantize_level {
     /* A rule multiplies or divides by these factors to apply the tensor's second-level scale. */
     float multiplier, divisor;
-    /* e4m3_scale multiplies or divides largest magnitudes by `by`. `reciprocal` is 1 / by. */
+    /* e4m3_scale computes a block's scale from the largest magnitude in the block. `by` is the
+     * number by which it multiplies or divides that magnitude, as the recipe says. `reciprocal` is
+     * 1 / by. */
     float by, reciprocal;
     /* `known` is nonzero if `by` and factors[0] lie between 2^-60 and 2^60 (is_moderate), as the
      * fast division requires. The other factors differ from factors[0] by less than a factor of

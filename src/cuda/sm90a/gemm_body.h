@@ -295,10 +295,10 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.row_scales = 4 * (c.warpgroup * (SUBTILES * 64) + c.warp * 16 + c.lane / 4);
     c.empty = empty_to_tell(&r, c.lane);
     c.staging = staging_of(staging, (uint32_t)c.warpgroup);
-    /* Bit i of `chunks` is the parity of the next phase of staging buffer i's mbarrier. With
-     * GEMM_TURNS two warpgroups use one staging buffer alternately. Parity 0 lets the first
-     * warpgroup begin at once. Parity 1 makes the second warpgroup wait until the first has used
-     * the buffer. */
+    /* Bit i of `chunks` is the parity of the current phase of staging buffer i's mbarrier. A
+     * warpgroup waits for the phase before it, so with parity 0 it begins at once. With GEMM_TURNS
+     * two warpgroups use one staging buffer alternately. The second one begins with parity 1, so
+     * that it waits until the first one has used the buffer. */
     c.chunks = GEMM_TURNS && c.warpgroup ? ~0u : 0;
     wait_for(ptx_shared_address(&told->ready), 0);
     c.even = EVENS && __shfl_sync(0xffffffff, told->even, 0);

@@ -18,8 +18,9 @@ enum {
      * of columns is. The results then do not depend on the number of rows of A. Shared memory
      * always has room for this number of columns. */
     BSMM_SMALL_M_COLUMNS = 32,
-    /* BSMM_SMALL_M_MOST_COLUMNS is the largest number of columns (rows of A, or bf16 parts of rows
-     * of A). */
+    /* A kernel computes the transpose of D: the rows of A are the columns of its tile. An A that
+     * bf16 does not hold takes several columns for each row, one for each bf16 number into
+     * which its elements are split. BSMM_SMALL_M_MOST_COLUMNS is the largest number of columns. */
     BSMM_SMALL_M_MOST_COLUMNS = 64,
     /* BSMM_SMALL_M_K is the number of elements of K in one step of the main loop. */
     BSMM_SMALL_M_K = 128,
