@@ -94,7 +94,9 @@ BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_l
 
 /* Holds the scale of a group of 128 elements along K, and the range of the group's values. */
 typedef struct bsmm_lane_group {
-    int exponent; /* `exponent` is the exponent of the group's scale if block scales are e8m0. */
+    /* A group is 128 elements of a row, which get one fp32 scale when they are packed. `exponent`
+     * is the unbiased exponent of that scale if the operand's block scales are e8m0. */
+    int exponent;
     float scale;
     /* The packed operand's header (bsmm_pack_header) has fields with the same names. For each
      * group, the kernel raises these fields to at least the group's values. */

@@ -1,6 +1,8 @@
 /* Packs a row-major operand of elements of at most 8 bits with e8m0 scales to bf16, if bf16 holds
- * its values without group scales (gpu/pack.h explains packing). The f16 GEMM kernels do this if
- * f16 does not hold the values. That is rare, so the code is short rather than fast. */
+ * every product of an element and its scale. The packed operand then needs no fp32 scales for
+ * groups of 128 elements (gpu/pack.h). The f16 GEMM kernels do this if f16 does not hold these
+ * products; the bf16 kernel that runs next reads the result. That is rare, so the code is short
+ * rather than fast. */
 #ifndef BSMM_CUDA_SM80_PACK_AGAIN_H
 #define BSMM_CUDA_SM80_PACK_AGAIN_H
 

@@ -124,8 +124,8 @@ typedef struct bsmm_small_m_params {
      * along K of all columns: 8 elements for each of the 4 threads that share a row of an mma
      * fragment. */
     uint32_t chunk_bytes;
-    /* `column_tiles` is the number of tiles into which the mixed-input kernels divide the columns
-     * of A. */
+    /* `column_tiles` is the number of tiles into which the mixed-input kernels divide the columns,
+     * which are the rows of A (BSMM_SMALL_M_MOST_COLUMNS). */
     uint32_t column_tiles;
     /* `scale_count` is the number of scales that the mixed-input kernels read per row of B. */
     uint32_t scale_count;
