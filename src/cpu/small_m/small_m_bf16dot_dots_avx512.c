@@ -87,8 +87,9 @@ typedef struct scaling {
     /* If the elements are multiplied by powers of two, `shift` is the number that is subtracted
      * from both 16-bit elements of a pair. */
     __m512i shift;
-    /* If scales are e4m3, bits 0 to 2 of `codes` are the mantissa of the scale, and bits 3 to 7 are
-     * its exponent (bsmm_product_code). */
+    /* If scales are e4m3, `codes` holds the product codes of bsmm_small_m_bf16_prepare_dots: bits 0
+     * to 2 are the mantissa of the scale, and bits 3 to 7 are d, where 2^(8 - d) is its power of
+     * two. */
     __m512i codes;
     __mmask32 used; /* `used` selects the halves of rows whose scale is not zero. */
 } scaling;
@@ -219,7 +220,8 @@ typedef struct sums {
 
 /* Converts a panel's sums from the scale of one block to that of the next. The multiplication by a
  * power of two is exact. All packed values are multiples of 2^-60 (pack_bf16dot.c), so sums are
- * multiples of 2^-120 with any scale, and far below the largest fp32 value. */
+ * multiples of 2^-120 with any scale, and far below the largest fp32 value. That also holds for the
+ * code BSMM_PRODUCT_ZERO, whose power of two is 2^-23: its block adds only zeros. */
 INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
     const __m512i one = _mm512_set1_epi32(127 << 23);
     __m512i bits = _mm512_add_epi32(_mm512_sub_epi32(one, to->unit[panel]), unit);

@@ -62,8 +62,8 @@ static void multiply_factors(const bsmm_small_m_scales *s, const int exponents[L
 
 /* Replaces the e8m0 scales of a panel by factors, i.e. powers of two that are stored as exponents
  * plus 127. The multiply loop keeps each accumulator divided by the scale of the current block.
- * Where a block begins, the loop multiplies the accumulator by the block's factor, which converts
- * it from the scale of the block before.
+ * At the start of each block, the loop multiplies the accumulator by the block's factor, which
+ * converts it from the scale of the block before.
  *
  * The first block of a chunk needs no such factor, because a chunk (a range of K that is summed by
  * itself) begins with sums of 0. Its entry is the factor for the accumulators of the earlier chunks
