@@ -2,10 +2,13 @@
 
 /* Lists the typical error (root mean square of the relative errors) of each kernel family on an
  * H200, divided by that of a model that adds in the order and with the precision of the family
- * (bench_family_level). The families cuda_sm90_small_m and cuda_sm90a_mixed have no level, because
- * their order of sums depends on the sizes (docs/NUMERICS.md). Kernels for Blackwell GPUs have
- * levels on their simulator alone (device_sim_cuda.c). */
+ * (bench_family_level). Kernels for Blackwell GPUs have levels on their simulator alone
+ * (device_sim_cuda.c). */
 const bench_family_level bench_cuda_levels[] = {
+    {"cuda_sm90_small_m", .unit = 16, .k_parts = true, .spread = true, .fraction = 25,
+     .exact_in_bf16 = true, .level = 1.1},
+    {"cuda_sm90a_mixed", .unit = 16, .k_parts = true, .spread = true, .fraction = 25,
+     .exact_in_bf16 = true, .level = 1.1},
     {"cuda_sm90a_fp8", .unit = 32, .segment = 128, .fraction = 13, .level = 0.72},
     {"cuda_sm90a_fold", .unit = 32, .segment = 128, .fraction = 13, .level = 1.01},
     {"cuda_sm90a_bf16", .unit = 16, .fraction = 25, .exact_in_bf16 = true, .divides_k = true,

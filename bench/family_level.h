@@ -25,6 +25,14 @@ typedef struct bench_family_level {
      * segment has at most `chunk` elements if elements of B have at most 8 bits, else at most
      * `wide_chunk`. */
     int64_t chunk, wide_chunk;
+    /* If `k_parts` is true, a segment is one of the parts into which the kernel divides K of this
+     * product (k_parts in bsmm_explanation). The parts have nearly equal lengths, which are
+     * multiples of 128. */
+    bool k_parts;
+    /* If `spread` is true, the products of an instruction come from four runs of adjacent elements
+     * of K, a quarter from each run. A run has 32 elements if B's elements have less than 8 bits,
+     * else 16. If it is false, an instruction adds `unit` adjacent products. */
+    bool spread;
     /* `total_in_double` is true if the kernel adds the sums of the segments in double. */
     bool total_in_double;
     /* `divides_k` is true if the kernel splits K among thread blocks when D has few tiles

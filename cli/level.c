@@ -69,15 +69,44 @@ static float add_truncated(const float *a, const float *b, int64_t n, float sum,
     return (float)truncate_at(total, exponent_of(total) - kept);
 }
 
+/* MOST_UNIT is the largest number of products that an instruction of any family adds. */
+enum { MOST_UNIT = 32 };
+
+/* Holds the factors of the products that one instruction adds. */
+typedef struct products {
+    float a[MOST_UNIT], b[MOST_UNIT];
+    int64_t count;
+} products;
+
+/* Collects the products of the instruction that begins at product `first` of a segment. Four runs
+ * of `run` elements of K make a group. Instructions take the elements of a group in ascending order
+ * of K, the same number of elements from each run. If `run` is 0, the products are adjacent. */
+static products collect(int64_t first, int64_t unit, int64_t run, const float *a, const float *b,
+                        int64_t k) {
+    products p = {.count = 0};
+    for (int64_t i = 0; i < unit; i++) {
+        int64_t at = first + i;
+        if (run) {
+            const int64_t each = unit / 4, begin = first / (4 * run) * (4 * run);
+            at = begin + i / each * run + (first - begin) / unit * each + i % each;
+        }
+        if (at >= k) continue;
+        p.a[p.count] = a[at];
+        p.b[p.count++] = b[at];
+    }
+    return p;
+}
+
 /* Returns the sum of one segment of K in the order of the kernel's family, which adds `unit`
- * products at a time. */
-static float sum_segment(const bench_family_level *family, int64_t unit, const float *a,
-                         const float *b, int64_t k) {
+ * products at a time. `run` is explained at collect. */
+static float sum_segment(const bench_family_level *family, int64_t unit, int64_t run,
+                         const float *a, const float *b, int64_t k) {
     float sum = 0;
-    for (int64_t i = 0; i < k; i += unit) {
-        int64_t n = k - i < unit ? k - i : unit;
-        sum = family->fraction ? add_truncated(a + i, b + i, n, sum, family->fraction)
-                               : add_exactly(a + i, b + i, n, sum);
+    const int64_t whole = run ? (k + 4 * run - 1) / (4 * run) * (4 * run) : k;
+    for (int64_t i = 0; i < whole; i += unit) {
+        const products p = collect(i, unit, run, a, b, k);
+        sum = family->fraction ? add_truncated(p.a, p.b, p.count, sum, family->fraction)
+                               : add_exactly(p.a, p.b, p.count, sum);
     }
     return sum;
 }
@@ -106,8 +135,16 @@ static int64_t even_segment(int64_t longest, int64_t k) {
     return count > 1 ? (pieces + count - 1) / count * 128 : k;
 }
 
+/* Returns the length of all parts but the last if K is divided into `parts` parts of whole steps of
+ * 128 elements. */
+static int64_t part_of(int64_t parts, int64_t k) {
+    const int64_t steps = (k + 127) / 128;
+    return (steps + parts - 1) / parts * 128;
+}
+
 static int64_t segment_of(const bench_family_level *family, const bsmm_format formats[2],
-                          int64_t k) {
+                          int64_t parts, int64_t k) {
+    if (family->k_parts) return part_of(parts, k);
     bool f32 = formats[0].scale == BSMM_SCALE_F32 || formats[1].scale == BSMM_SCALE_F32;
     int64_t segment = family->segment;
     if (!segment) return k;
@@ -119,12 +156,13 @@ static int64_t segment_of(const bench_family_level *family, const bsmm_format fo
 }
 
 cli_sums cli_level_sum(const bench_family_level *family, const bsmm_format formats[2],
-                       const float *a, const float *b, int64_t k) {
-    int64_t unit = unit_of(family, formats), step = segment_of(family, formats, k);
+                       int64_t parts, const float *a, const float *b, int64_t k) {
+    int64_t unit = unit_of(family, formats), step = segment_of(family, formats, parts, k);
+    const int64_t run = !family->spread ? 0 : bits_of(formats[1]) < 8 ? 32 : 16;
     cli_sums sums = {0};
     for (int64_t i = 0; i < k; i += step) {
         int64_t n = k - i < step ? k - i : step;
-        double part = (double)sum_segment(family, unit, a + i, b + i, n);
+        double part = (double)sum_segment(family, unit, run, a + i, b + i, n);
         sums.rounded =
             family->total_in_double ? sums.rounded + part : (double)(float)(sums.rounded + part);
     }
@@ -144,7 +182,7 @@ static int64_t choose_stride(int64_t outputs, int64_t k) {
     return (outputs / affordable + 1) | 1;
 }
 
-double cli_level_compare(const bench_family_level *family, const bsmm_matrix *a,
+double cli_level_compare(const bench_family_level *family, int64_t parts, const bsmm_matrix *a,
                          const bsmm_matrix *b, const float *a_values, const float *b_values,
                          const float *d) {
     enum { LEAST = 128 };
@@ -152,7 +190,7 @@ double cli_level_compare(const bench_family_level *family, const bsmm_matrix *a,
     double ours = 0, typical = 0;
     int64_t k = a->cols, outputs = a->rows * b->rows, with_error = 0, with_expected = 0;
     for (int64_t i = 0; i < outputs; i += choose_stride(outputs, k)) {
-        cli_sums sums = cli_level_sum(family, formats, a_values + i / b->rows * k,
+        cli_sums sums = cli_level_sum(family, formats, parts, a_values + i / b->rows * k,
                                       b_values + i % b->rows * k, k);
         double error = ((double)d[i] - sums.exact) / sums.magnitude;
         double expected = (sums.rounded - sums.exact) / sums.magnitude;
@@ -206,6 +244,13 @@ static bool decode(plain *p) {
     return true;
 }
 
+int64_t cli_level_parts(const bsmm_matmul_desc *desc) {
+    bsmm_explanation row = BSMM_INIT(bsmm_explanation);
+    for (uint32_t i = 0; !bsmm_explain(desc, i, &row); i++)
+        if (row.accepts && strcmp(desc->kernel, row.kernel) == 0) return row.k_parts;
+    return 1;
+}
+
 bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multiply *multiply,
                    void *context, double *level) {
     const bsmm_format formats[2] = {desc->a->format, desc->b->format};
@@ -223,7 +268,8 @@ bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multipl
     describe_plain(desc, kernel, &p, &product);
     bool done = decode(&p) && multiply(&product, context);
     if (done)
-        *level = cli_level_compare(family, &p.a, &p.b, p.a_values.data, p.b_values.data, p.d.data);
+        *level = cli_level_compare(family, cli_level_parts(&product), &p.a, &p.b, p.a_values.data,
+                                   p.b_values.data, p.d.data);
     free(p.a_values.data);
     free(p.b_values.data);
     free(p.d.data);

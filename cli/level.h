@@ -21,8 +21,13 @@ const bench_family_level *cli_level_of(const char *device, const char *kernel,
 typedef struct cli_sums {
     double exact, rounded, magnitude; /* `magnitude` is the sum of |a_k b_k|. */
 } cli_sums;
+/* Sums K products. `parts` is the number of parts into which the kernel divides K
+ * (cli_level_parts). */
 cli_sums cli_level_sum(const bench_family_level *family, const bsmm_format formats[2],
-                       const float *a, const float *b, int64_t k);
+                       int64_t parts, const float *a, const float *b, int64_t k);
+
+/* Returns the number of parts into which the kernel desc->kernel divides K of this product. */
+int64_t cli_level_parts(const bsmm_matmul_desc *desc);
 
 /* Multiplies on the device that the description names. The operands are in host memory. On
  * failure, the function prints the error and returns false. */
@@ -43,7 +48,7 @@ bool cli_level_passes(const char *kernel, double level);
 
 /* Computes *level as cli_level_run does, but from fp32 results d that exist already. a_values and
  * b_values are the decoded elements of a and b. */
-double cli_level_compare(const bench_family_level *family, const bsmm_matrix *a,
+double cli_level_compare(const bench_family_level *family, int64_t parts, const bsmm_matrix *a,
                          const bsmm_matrix *b, const float *a_values, const float *b_values,
                          const float *d);
 

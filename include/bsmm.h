@@ -718,6 +718,11 @@ typedef struct bsmm_explanation {
     const char *device;
     /* Size of packed B in bytes (bsmm_plan_packed_b_bytes); 0 if the kernel refuses */
     uint64_t packed_b_bytes;
+    /* Number of parts into which the kernel divides K of each result, because D alone would occupy
+     * too few processors (split-K). Each part is summed by itself, and the sums are added at the
+     * end. 1 if K is not divided or if results differ in this number; 0 if the kernel refuses. */
+    uint32_t k_parts;
+    uint32_t reserved; /* Always 0 */
 } bsmm_explanation;
 
 /* Asks the kernel of rank `index` whether it accepts desc. A plan tries the kernels in the order of

@@ -11,7 +11,8 @@ from ._operands import operand
 
 class Explanation(list[dict[str, Any]]):
     """Lists the kernels of a device in the order in which the library tries them. Each entry has
-    the fields kernel, accepts, reason, bound and packed_b_bytes. The list prints as a table."""
+    the fields kernel, accepts, reason, bound, packed_b_bytes and k_parts (bsmm_explanation in
+    bsmm.h). The list prints as a table."""
 
     def __str__(self) -> str:
         taken = next((row["kernel"] for row in self if row["accepts"]), None)

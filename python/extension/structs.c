@@ -167,6 +167,7 @@ static const field explanation_fields[] = {
     PLAIN(bsmm_explanation, bound, F64),
     PLAIN(bsmm_explanation, device, TEXT),
     PLAIN(bsmm_explanation, packed_b_bytes, U64),
+    PLAIN(bsmm_explanation, k_parts, U32),
     END,
 };
 const record bsmm_py_explanation = {"bsmm_explanation", sizeof(bsmm_explanation), 1,

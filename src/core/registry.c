@@ -117,6 +117,7 @@ bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
         bsmm_product part;
         bsmm_part_widest(&request.product, &part);
         result.bound = kernel->bound(&part, state);
+        result.k_parts = kernel->k_parts ? kernel->k_parts(&part, state) : 1;
         bsmm_packed packed;
         BSMM_TRY(bsmm_packed_make(kernel, &request.product, &stored_b, state, &packed));
         result.packed_b_bytes = packed.header.bytes;

@@ -118,7 +118,7 @@ static void spoil(float *d, const bsmm_matrix *a, const bsmm_matrix *b, const fl
                   const float *b_values, double factor) {
     const bsmm_format formats[2] = {a->format, b->format};
     for (int64_t i = 0; i < a->rows * b->rows; i++) {
-        double exact = cli_level_sum(cli_level_of("cpu", "cpu_f32", formats), formats,
+        double exact = cli_level_sum(cli_level_of("cpu", "cpu_f32", formats), formats, 1,
                                      a_values + i / b->rows * a->cols,
                                      b_values + i % b->rows * a->cols, a->cols)
                            .exact;
@@ -132,9 +132,10 @@ static void expect_noticed(fixture *f, const char *what) {
     const bench_family_level *family = cli_level_of(f->desc.device, f->desc.kernel, f->formats);
     assert_true(!bsmm_dequantize(&f->a.m, &a) && !bsmm_dequantize(&f->b.m, &b));
     assert_int_equal(test_multiply(&f->desc), BSMM_OK);
-    double level = cli_level_compare(family, &f->a.m, &f->b.m, a.data, b.data, d);
+    const int64_t parts = cli_level_parts(&f->desc);
+    double level = cli_level_compare(family, parts, &f->a.m, &f->b.m, a.data, b.data, d);
     spoil(d, &f->a.m, &f->b.m, a.data, b.data, 4);
-    double spoilt = cli_level_compare(family, &f->a.m, &f->b.m, a.data, b.data, d);
+    double spoilt = cli_level_compare(family, parts, &f->a.m, &f->b.m, a.data, b.data, d);
     if (!isnan(level) && !(spoilt > CLI_LEVEL_MOST)) fail_msg("%s: %.3f", what, spoilt);
     free(a.data);
     free(b.data);
@@ -144,6 +145,22 @@ static void expect_noticed(fixture *f, const char *what) {
 static void test_four_times_worse(void **state) {
     (void)state;
     visit(expect_noticed, 1);
+}
+
+/* Tests the kernel for 65 and more rows of A on Hopper, which computes small products only if the
+ * environment variable asks for it. */
+static void test_more_rows(void **state) {
+    (void)state;
+    setenv("BSMM_TEST_MIXED", "1", 1);
+    for (size_t i = 0; i < BSMM_COUNT(pairs); i++) {
+        fixture f;
+        fixture_make(&f, pairs[i], 70, 512, SHAPE_MIXED);
+        visit_kernels(&f, expect_todays);
+        visit_kernels(&f, expect_noticed);
+        test_matrix_free(&f.a);
+        test_matrix_free(&f.b);
+    }
+    unsetenv("BSMM_TEST_MIXED");
 }
 
 /* Tests special cases of the comparison. It returns NaN if too few results have an error, or if the
@@ -167,10 +184,10 @@ static void test_edges(void **state) {
     assert_true(!bsmm_dequantize(&f.a.m, &a) && !bsmm_dequantize(&f.b.m, &b));
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
     const bench_family_level *family = cli_level_of("cpu", "cpu_avx512_int8dot", f.formats);
-    assert_true(isnan(cli_level_compare(family, &f.a.m, &f.b.m, a.data, b.data, d)));
+    assert_true(isnan(cli_level_compare(family, 1, &f.a.m, &f.b.m, a.data, b.data, d)));
     for (int i = 0; i < MOST_M * N; i++)
         d[i] = nextafterf(d[i], 1e6f);
-    assert_true(isinf(cli_level_compare(family, &f.a.m, &f.b.m, a.data, b.data, d)));
+    assert_true(isinf(cli_level_compare(family, 1, &f.a.m, &f.b.m, a.data, b.data, d)));
     free(a.data);
     free(b.data);
     test_matrix_free(&f.a);
@@ -188,6 +205,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_todays_kernels),
         cmocka_unit_test(test_four_times_worse),
+        cmocka_unit_test(test_more_rows),
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_passes),
     };

@@ -96,6 +96,7 @@ static void test_explain(void **state) {
     uint32_t count = 0;
     while (bsmm_explain(&f.desc, count, &e) == BSMM_OK) {
         assert_true(e.accepts == (e.reason[0] == 0));
+        assert_true(e.accepts == (e.k_parts > 0));
         check_costs(&f, &e);
         count++;
     }

@@ -369,6 +369,11 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
                                       });
 }
 
+static uint32_t k_parts(const bsmm_product *p, const void *state) {
+    (void)p;
+    return ((const small_m_state *)state)->job.waves;
+}
+
 const bsmm_kernel bsmm_kernel_hip_cdna_small_m = {
     .name = "hip_cdna_small_m",
     .device = "hip",
@@ -376,6 +381,7 @@ const bsmm_kernel bsmm_kernel_hip_cdna_small_m = {
     .refuse = refuse,
     .workspace_bytes = workspace_bytes,
     .bound = bound,
+    .k_parts = k_parts,
     .make = make,
     .run = run,
     /* The kernel sets no `alignment`, because buffer loads of CDNA read at any address. */

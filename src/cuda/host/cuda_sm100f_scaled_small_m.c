@@ -84,6 +84,10 @@ static bsmm_scaled_params params_of(const bsmm_product *p, const small_m_state *
     return params;
 }
 
+static uint32_t k_parts(const bsmm_product *p, const void *state) {
+    return params_of(p, state).parts;
+}
+
 static bsmm_status make_in_context(const bsmm_product *p, small_m_state *s) {
     const bsmm_cuda_device *device = p->device;
     const small_m_kernel *kernel = &kernels[s->operands.kind];
@@ -129,6 +133,7 @@ const bsmm_kernel bsmm_kernel_cuda_sm100f_scaled_small_m = {
     .refuse = refuse,
     .workspace_bytes = workspace_bytes,
     .bound = bound,
+    .k_parts = k_parts,
     .make = make,
     .run = run,
     .alignment = 32, /* TMA spreads elements of 4 or 6 bits to bytes only from multiples of 32. */

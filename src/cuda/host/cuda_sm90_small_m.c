@@ -470,6 +470,12 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
     BSMM_CUDA_RETURN_INSIDE(p->device, run_in_context(p, state, workspace));
 }
 
+static uint32_t k_parts(const bsmm_product *p, const void *state) {
+    (void)p;
+    const made *m = state;
+    return m->c.splits * m->c.k_warps;
+}
+
 const bsmm_kernel bsmm_kernel_cuda_sm90_small_m = {
     .name = "cuda_sm90_small_m",
     .device = "cuda",
@@ -477,6 +483,7 @@ const bsmm_kernel bsmm_kernel_cuda_sm90_small_m = {
     .refuse = refuse,
     .workspace_bytes = workspace_bytes,
     .bound = bound,
+    .k_parts = k_parts,
     .make = make,
     .run = run,
     .alignment = 16,
