@@ -5,6 +5,16 @@
 
 #include "core/recode.h"
 
+enum {
+    /* BSMM_QUANTIZER_BYTES is the largest size of a backend's quantizer, in bytes. */
+    BSMM_QUANTIZER_BYTES = 1024,
+};
+
+/* Fails to compile if a backend's quantizer is larger than BSMM_QUANTIZER_BYTES. */
+#define BSMM_CHECK_QUANTIZER(type)                                                                 \
+    _Static_assert(sizeof(type) <= BSMM_QUANTIZER_BYTES && _Alignof(type) <= 16,                   \
+                   "a plan has no room for a larger quantizer")
+
 /* `bsmm_backend` holds the functions that one kind of device offers to the core. backends.def lists
  * the backends. In every function, the argument `device` is the record of the device that `open`
  * returned. */
@@ -49,6 +59,12 @@ typedef struct bsmm_backend {
      * backends with host_memory, because src/quantize converts host memory. A function fails with
      * UNSUPPORTED, and a message that gives the reason, if it does not support a conversion. */
     bsmm_status (*quantize)(const bsmm_recode *job);
+    /* These two functions quantize the block-scaled D of a plan. When the plan is made,
+     * make_quantizer chooses the kernel for `job`, whose pointers are NULL, loads it, and fills
+     * `quantizer`, which has room for BSMM_QUANTIZER_BYTES. Each run calls run_quantizer with the
+     * same job and the run's pointers and stream. A plan copies a quantizer by memcpy. */
+    bsmm_status (*make_quantizer)(const bsmm_recode *job, void *quantizer);
+    bsmm_status (*run_quantizer)(const bsmm_recode *job, const void *quantizer);
     bsmm_status (*dequantize)(const bsmm_recode *job);
     bsmm_status (*relayout)(const bsmm_recode *job);
     bsmm_status (*amax)(const bsmm_recode *job);

@@ -26,11 +26,15 @@ struct bsmm_plan {
     void *state;
     /* `last_state` is the kernel's state for the last portion of D's rows (portions.h). */
     void *last_state;
+    /* `quantizers` points to what the plan keeps for the quantization of a block-scaled D on a GPU
+     * (portions.h). */
+    bsmm_portion_quantizers *quantizers;
 };
 
 /* This struct has memory for the states of a plan that is being made. */
 typedef struct plan_states {
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t first[BSMM_STATE_BYTES], last[BSMM_STATE_BYTES];
+    bsmm_portion_quantizers quantizers;
 } plan_states;
 
 enum { WORKSPACE_ALIGNMENT = 64 };
@@ -88,7 +92,8 @@ static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
                          "a.cols: value is %lld; the workspace of kernel %s overflows",
                          (long long)p->a.m.cols, plan->kernel->name);
     if (bsmm_has_portions(&plan->product))
-        return bsmm_portions_load(plan->kernel, &plan->product, plan->state, plan->last_state);
+        return bsmm_portions_load(plan->kernel, &plan->product, plan->state, plan->last_state,
+                                  plan->quantizers);
     return plan->kernel->make ? plan->kernel->make(p, plan->state) : BSMM_OK;
 }
 
@@ -99,12 +104,12 @@ typedef struct kept_plan {
 } kept_plan;
 
 /* Copies a finished plan from the stack to the heap. One allocation holds the plan and, after it,
- * the kernel's states. */
+ * the kernel's states and the quantizers of D. */
 static bsmm_status keep(const bsmm_plan *made, const bsmm_packed *packed, bsmm_plan **plan) {
     size_t head = (size_t)bsmm_round_up(sizeof(kept_plan), BSMM_STATE_ALIGNMENT);
     size_t state_bytes = (size_t)bsmm_round_up(made->kernel->state_bytes, BSMM_STATE_ALIGNMENT);
     bool has_last = bsmm_has_portions(&made->product);
-    size_t bytes = head + state_bytes * (has_last ? 2 : 1);
+    size_t bytes = head + (has_last ? 2 * state_bytes + sizeof *made->quantizers : state_bytes);
     kept_plan *kept = aligned_alloc(BSMM_STATE_ALIGNMENT, bytes);
     if (!kept) return bsmm_fail(BSMM_E_MEMORY, "plan: out of memory: %zu bytes", bytes);
     *kept = (kept_plan){*made, *packed};
@@ -118,6 +123,8 @@ static bsmm_status keep(const bsmm_plan *made, const bsmm_packed *packed, bsmm_p
     if (!has_last) return BSMM_OK;
     (*plan)->last_state = (uint8_t *)(*plan)->state + state_bytes;
     memcpy((*plan)->last_state, made->last_state, made->kernel->state_bytes);
+    void *const quantizers = (uint8_t *)(*plan)->last_state + state_bytes;
+    (*plan)->quantizers = memcpy(quantizers, made->quantizers, sizeof *made->quantizers);
     return BSMM_OK;
 }
 
@@ -128,7 +135,8 @@ bsmm_status bsmm_plan_create(const bsmm_matmul_desc *desc, bsmm_plan **plan) {
     bsmm_request request;
     bsmm_operand stored_b;
     bsmm_packed packed;
-    bsmm_plan made = {.state = states.first, .last_state = states.last};
+    bsmm_plan made = {
+        .state = states.first, .last_state = states.last, .quantizers = &states.quantizers};
     BSMM_TRY(bsmm_describe(desc, &request));
     BSMM_TRY(bsmm_packed_take(&request, &stored_b));
     BSMM_TRY(make(&request, &made));
@@ -337,7 +345,7 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
         return bsmm_parts_run(&plan->parts, plan->packed, copy.packed_b, &product, copy.workspace);
     if (bsmm_has_portions(&product))
         return bsmm_portions_run(plan->kernel, &product, plan->state, plan->last_state,
-                                 copy.workspace);
+                                 plan->quantizers, copy.workspace);
     return plan->kernel->run(&product, plan->state, copy.workspace);
 }
 
@@ -372,7 +380,8 @@ static bsmm_buffers buffers_of(const bsmm_product *p) {
 
 bsmm_status bsmm_matmul(const bsmm_matmul_desc *desc) {
     plan_states states;
-    bsmm_plan plan = {.state = states.first, .last_state = states.last};
+    bsmm_plan plan = {
+        .state = states.first, .last_state = states.last, .quantizers = &states.quantizers};
     bsmm_request request;
     BSMM_TRY(bsmm_describe(desc, &request));
     bsmm_buffers buffers = buffers_of(&request.product);

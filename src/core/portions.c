@@ -103,7 +103,7 @@ const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *
         return "D is block-scaled; a run then has the rows of the description (flags: ANY_ROWS)";
     if (p->groups) return "D is block-scaled; the kernel then runs one product, not groups";
     if (p->finish) return "D is block-scaled; the epilogue then has only alpha, beta and bias";
-    if (!p->backend->quantize) return "D is block-scaled; the device cannot quantize";
+    if (!p->backend->run_quantizer) return "D is block-scaled; the device cannot quantize";
     take_last(p, &all, &portion);
     const char *reason = kernel->refuse(&portion, last_state, why, size);
     if (reason) return reason;
@@ -111,20 +111,25 @@ const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *
     return kernel->refuse(&portion, state, why, size);
 }
 
-/* Queues the quantization of one portion's fp32 results to D. A portion is a range of D's rows.
- * While a plan is made, the function instead loads the GPU code for this and queues nothing. */
-static bsmm_status quantize(const bsmm_product *p, int64_t row, int64_t rows, void *results,
-                            bool only_load) {
-    bsmm_recode job = {.device = p->device,
-                       .stream = p->stream,
-                       .dst = p->d,
-                       .given_level = true,
-                       .keeps_padding = row > 0,
-                       .only_load = only_load};
-    describe_results(p, rows, results, &job.src);
-    bsmm_operand_keep_rows(&job.dst, row, rows);
-    bsmm_recipe_set(p->recipe, &job);
-    return p->backend->quantize(&job);
+/* Describes the quantization of one portion's fp32 results to D in *job. A portion is a range of
+ * D's rows. */
+static void describe_quantization(const bsmm_product *p, int64_t row, int64_t rows, void *results,
+                                  bsmm_recode *job) {
+    *job = (bsmm_recode){.device = p->device,
+                         .stream = p->stream,
+                         .dst = p->d,
+                         .given_level = true,
+                         .keeps_padding = row > 0};
+    describe_results(p, rows, results, &job->src);
+    bsmm_operand_keep_rows(&job->dst, row, rows);
+    bsmm_recipe_set(p->recipe, job);
+}
+
+static bsmm_status make_quantizer(const bsmm_product *p, int64_t row, int64_t rows,
+                                  void *quantizer) {
+    bsmm_recode job;
+    describe_quantization(p, row, rows, NULL, &job);
+    return p->backend->make_quantizer(&job, quantizer);
 }
 
 bsmm_status bsmm_portions_make(const bsmm_kernel *kernel, const bsmm_product *p, const void *state,
@@ -145,26 +150,31 @@ bsmm_status bsmm_portions_make(const bsmm_kernel *kernel, const bsmm_product *p,
 }
 
 bsmm_status bsmm_portions_load(const bsmm_kernel *kernel, const bsmm_product *p, void *state,
-                               void *last_state) {
+                               void *last_state, bsmm_portion_quantizers *quantizers) {
     const bsmm_portions all = portions_of(p);
     bsmm_product first, last;
     bsmm_portion_first(p, &first);
     take_last(p, &all, &last);
     if (kernel->make) BSMM_TRY(kernel->make(&first, state));
     if (kernel->make) BSMM_TRY(kernel->make(&last, last_state));
-    return quantize(p, 0, all.rows, NULL, true);
+    BSMM_TRY(make_quantizer(p, 0, all.rows, quantizers->first));
+    return make_quantizer(p, p->d.m.rows - all.last, all.last, quantizers->last);
 }
 
 bsmm_status bsmm_portions_run(const bsmm_kernel *kernel, const bsmm_product *p, const void *state,
-                              const void *last_state, void *workspace) {
+                              const void *last_state, const bsmm_portion_quantizers *quantizers,
+                              void *workspace) {
     const bsmm_portions all = portions_of(p);
     uint8_t *behind = (uint8_t *)workspace + all.result_bytes;
     for (int64_t row = 0; row < p->d.m.rows; row += all.rows) {
         const int64_t left = p->d.m.rows - row, rows = bsmm_min_i64(all.rows, left);
+        const bool is_last = left <= all.rows;
         bsmm_product portion;
+        bsmm_recode job;
         take(p, row, rows, workspace, &portion);
-        BSMM_TRY(kernel->run(&portion, left <= all.rows ? last_state : state, behind));
-        BSMM_TRY(quantize(p, row, rows, workspace, false));
+        BSMM_TRY(kernel->run(&portion, is_last ? last_state : state, behind));
+        describe_quantization(p, row, rows, workspace, &job);
+        BSMM_TRY(p->backend->run_quantizer(&job, is_last ? quantizers->last : quantizers->first));
     }
     return BSMM_OK;
 }

@@ -7,6 +7,12 @@
 
 #include "core/describe.h"
 
+/* Holds what a plan keeps for the quantization of D: one quantizer (core/backend.h) for all
+ * portions but the last, and one for the last portion. */
+typedef struct bsmm_portion_quantizers {
+    _Alignas(16) uint8_t first[BSMM_QUANTIZER_BYTES], last[BSMM_QUANTIZER_BYTES];
+} bsmm_portion_quantizers;
+
 /* Describes how the rows of D are divided into portions. The last portion has `last` rows, and all
  * others have `rows` rows. */
 typedef struct bsmm_portions {
@@ -45,13 +51,14 @@ const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *
 bsmm_status bsmm_portions_make(const bsmm_kernel *kernel, const bsmm_product *product,
                                const void *state, void *last_state, uint64_t *workspace_bytes);
 
-/* Completes the kernel's states for the first and for the last portion of D's rows, and loads the
- * device code that runs need. */
+/* Completes the kernel's states for the first and for the last portion of D's rows, makes the
+ * quantizers of D, and loads the device code that runs need. */
 bsmm_status bsmm_portions_load(const bsmm_kernel *kernel, const bsmm_product *product, void *state,
-                               void *last_state);
+                               void *last_state, bsmm_portion_quantizers *quantizers);
 
 /* Queues the product and the quantization of D, one portion of D's rows after another. */
 bsmm_status bsmm_portions_run(const bsmm_kernel *kernel, const bsmm_product *product,
-                              const void *state, const void *last_state, void *workspace);
+                              const void *state, const void *last_state,
+                              const bsmm_portion_quantizers *quantizers, void *workspace);
 
 #endif

@@ -28,9 +28,6 @@ typedef struct bsmm_recode {
     /* Only quantize uses `keeps_padding`. It is true if the conversion must not write the padding
      * of dst's scales, because dst is a part of a matrix. */
     bool keeps_padding;
-    /* Only quantize uses `only_load`. It is true if the conversion must only load what it would
-     * launch and queue nothing. The pointers are then NULL. */
-    bool only_load;
     /* Only quantize uses `amax`, the largest magnitude of src, from the caller. NULL means that the
      * conversion computes it. */
     const float *amax;

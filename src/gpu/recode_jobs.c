@@ -95,8 +95,15 @@ static void set_given_level(const bsmm_matrix *dst, bsmm_quantize_job *q) {
     q->steps.tensor = by_divisor ? BSMM_TENSOR_GIVEN_DIVISOR : BSMM_TENSOR_GIVEN;
 }
 
+/* Returns the alignment in bytes that the result needs so that one instruction can always store a
+ * thread's 16 elements. */
+static uint32_t dst_alignment(uint32_t elem) {
+    const uint32_t bits = bsmm_recode_bits(elem);
+    return bits == 6 ? 4 : 2 * bits;
+}
+
 bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax) {
-    uint32_t bits = bsmm_recode_bits(job->dst.m.format.elem);
+    const uint32_t alignment = dst_alignment(job->dst.m.format.elem);
     bsmm_quantize_job q = {.src = job->src.m.data,
                            .dst = job->dst.m.data,
                            .scales = job->dst.m.scales,
@@ -105,11 +112,25 @@ bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax
                            .rows = (uint32_t)job->src.m.rows,
                            .cols = (uint32_t)job->src.m.cols,
                            .aligned_src = bsmm_recode_aligned(&job->src, 16),
-                           .aligned_dst = bsmm_recode_aligned(&job->dst, bits == 6 ? 4 : 2 * bits),
+                           .aligned_dst = bsmm_recode_aligned(&job->dst, alignment),
                            .amax = amax};
     set_format(job, &q);
     if (job->given_level && job->dst.m.global_scale) set_given_level(&job->dst.m, &q);
     return q;
+}
+
+static bool is_aligned(const void *pointer, uint32_t bytes) {
+    return (uintptr_t)pointer % bytes == 0;
+}
+
+bool bsmm_quantize_job_bind(const bsmm_recode *job, bsmm_quantize_job *q) {
+    q->src = job->src.m.data;
+    q->dst = job->dst.m.data;
+    q->scales = job->dst.m.scales;
+    if (job->dst.m.global_scale) set_given_level(&job->dst.m, q);
+    return (!q->aligned_src || is_aligned(q->src, 16)) &&
+           (!q->aligned_dst || is_aligned(q->dst, dst_alignment(job->dst.m.format.elem))) &&
+           (!q->by_words || is_aligned(q->scales, 4));
 }
 
 static uint32_t common_multiple(uint32_t a, uint32_t b) {

@@ -297,12 +297,107 @@ static void test_portions(void **state) {
     }
 }
 
+/* The matrices of a product whose D has rows of whole 64 bytes, in memory of a device. */
+enum { SHIFTED_M = 5, SHIFTED_N = 128, MOST_SHIFT = 16 };
+typedef struct shifted {
+    const char *device;
+    test_matrix host[3]; /* Holds A, B and D. */
+    bsmm_matrix on[3];
+    bsmm_plan *plan;
+    void *workspace;
+} shifted;
+
+static void shifted_make(shifted *s, const char *device, const char *format, rng *r) {
+    const bsmm_matrix matrices[] = {describe(format_named("bf16"), SHIFTED_M, K),
+                                    describe(format_named("mxfp8"), SHIFTED_N, K),
+                                    describe(format_named(format), SHIFTED_M, SHIFTED_N)};
+    *s = (shifted){.device = device};
+    for (int i = 0; i < 3; i++) {
+        test_matrix *const host = &s->host[i];
+        test_matrix_make(host, matrices[i], FILL_ORDINARY, r);
+        s->on[i] = host->m;
+        s->on[i].data = test_gpu_new(device, NULL, host->data_bytes + MOST_SHIFT);
+        s->on[i].scales =
+            host->scale_bytes ? test_gpu_new(device, NULL, host->scale_bytes + MOST_SHIFT) : NULL;
+        test_gpu_write(device, s->on[i].data, host->m.data, host->data_bytes);
+        if (host->scale_bytes)
+            test_gpu_write(device, s->on[i].scales, host->m.scales, host->scale_bytes);
+    }
+    const bsmm_matmul_desc desc = {
+        .struct_size = sizeof desc,
+        .a = &s->on[0],
+        .b = &s->on[1],
+        .d = &s->on[2],
+        .device = device,
+        /* Other CUDA kernels take aligned addresses only. */
+        .kernel = strstr(device, "gfx") || strstr(device, "hip") ? NULL : "cuda_sm80_bf16"};
+    if (bsmm_plan_create(&desc, &s->plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    s->workspace = test_gpu_new(device, NULL, bsmm_plan_workspace_bytes(s->plan));
+}
+
+static void shifted_free(shifted *s) {
+    bsmm_plan_destroy(s->plan);
+    test_gpu_free(s->device, s->workspace);
+    for (int i = 0; i < 3; i++) {
+        test_gpu_free(s->device, s->on[i].data);
+        test_gpu_free(s->device, s->on[i].scales);
+        test_matrix_free(&s->host[i]);
+    }
+}
+
+/* Runs the plan with a D whose data and scales begin `shift` bytes after aligned addresses. Copies
+ * D's data and then its scales to `bytes`. */
+static void shifted_run(const shifted *s, int shift, uint8_t *bytes) {
+    const bsmm_exec exec = {.struct_size = sizeof exec, .device = s->device};
+    const test_matrix *const d = &s->host[2];
+    uint8_t *const data = (uint8_t *)s->on[2].data + shift, *const scales =
+                                                                (uint8_t *)s->on[2].scales + shift;
+    const bsmm_buffers buffers = {.struct_size = sizeof buffers,
+                                  .a = s->on[0].data,
+                                  .b = s->on[1].data,
+                                  .b_scales = s->on[1].scales,
+                                  .d = data,
+                                  .d_scales = scales,
+                                  .workspace = s->workspace,
+                                  .workspace_bytes = bsmm_plan_workspace_bytes(s->plan)};
+    if (bsmm_plan_run(s->plan, &buffers) != BSMM_OK) fail_msg("%s", bsmm_error_message());
+    assert_int_equal(bsmm_synchronize_stream(&exec), BSMM_OK);
+    test_gpu_read(s->device, bytes, data, d->data_bytes);
+    test_gpu_read(s->device, bytes + d->data_bytes, scales, d->scale_bytes);
+}
+
+/* A plan chooses the kernel that quantizes D for aligned addresses. A run may give others, with
+ * which D must have the same bytes. */
+static void test_unaligned_addresses_of_d(void **state) {
+    (void)state;
+    static const char *const formats[] = {"mxfp8", "mxfp6_e2m3", "mxfp4", "nvfp4"};
+    static const int shifts[] = {1, 2, 4, 8};
+    rng r = {38};
+    test_gpu_need();
+    for (uint32_t i = 0; test_gpu_at(i); i++)
+        for (size_t j = 0; j < BSMM_COUNT(formats); j++) {
+            uint8_t want[SHIFTED_M * SHIFTED_N * 2], got[sizeof want];
+            shifted s;
+            shifted_make(&s, test_gpu_at(i), formats[j], &r);
+            const size_t bytes = s.host[2].data_bytes + s.host[2].scale_bytes;
+            assert_true(bytes <= sizeof want);
+            shifted_run(&s, 0, want);
+            for (size_t k = 0; k < BSMM_COUNT(shifts); k++) {
+                shifted_run(&s, shifts[k], got);
+                if (memcmp(got, want, bytes) != 0)
+                    fail_msg("%s on %s: other bytes of D at an address that is %d bytes further",
+                             formats[j], s.device, shifts[k]);
+            }
+            shifted_free(&s);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_preset),   cmocka_unit_test(test_every_scale_layout),
         cmocka_unit_test(test_named_recipes),  cmocka_unit_test(test_extreme_levels),
         cmocka_unit_test(test_special_values), cmocka_unit_test(test_alpha_beta_and_bias),
-        cmocka_unit_test(test_portions),
+        cmocka_unit_test(test_portions),       cmocka_unit_test(test_unaligned_addresses_of_d),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

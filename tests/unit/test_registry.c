@@ -35,6 +35,10 @@ static void test_backends_are_whole(void **state) {
         HAS(b, "backend", copy);
         HAS(b, "backend", fill);
         HAS(b, "backend", finish);
+        if (b->quantize) {
+            HAS(b, "backend", make_quantizer);
+            HAS(b, "backend", run_quantizer);
+        }
         for (uint32_t j = 0; j < i; j++)
             if (!strcmp(bsmm_backend_at(j)->name, b->name) && share_models(bsmm_backend_at(j), b))
                 fail_msg("backend %s: there are two of this name", b->name);

@@ -16,7 +16,6 @@ enum {
 static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
     const bsmm_hip_device *d = job->device;
     int before;
-    if (job->only_load) return BSMM_OK;
     BSMM_TRY(bsmm_hip_enter(d, &before));
     const hipError_t error = d->driver->hipMemsetAsync(to, 0, bytes, job->stream);
     bsmm_hip_leave(d, before);
@@ -26,8 +25,6 @@ static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
 /* Launches x times y workgroups of a kernel on the job's stream. */
 static bsmm_status launch(const bsmm_recode *job, const bsmm_hip_function *function, int64_t x,
                           uint32_t y, void **arguments) {
-    void *handle;
-    if (job->only_load) return bsmm_hip_load(job->device, function, &handle);
     return bsmm_hip_launch(job->device, &(bsmm_hip_launch_desc){
                                             .function = function,
                                             .grid = {(uint32_t)x, y},
@@ -66,12 +63,43 @@ static bsmm_status clear_padding(const bsmm_recode *job) {
                                         : BSMM_OK;
 }
 
-static bsmm_status queue_any(const bsmm_recode *job, bsmm_quantize_job *q) {
-    static const bsmm_hip_function function = {.module = "cdna/quantize", .name = "quantize_any"};
-    bsmm_quantize_units units = bsmm_quantize_units_of(job, q);
+static const bsmm_hip_function quantize_any = {.module = "cdna/quantize", .name = "quantize_any"};
+
+/* Holds the parameters of the kernel that quantizes a matrix. */
+typedef struct quantizer {
+    bsmm_quantize_job job;
+    bsmm_quantize_units units;
+} quantizer;
+BSMM_CHECK_QUANTIZER(quantizer);
+
+/* Fills the parameters for a job. If an address of the job is NULL, they are for aligned
+ * addresses. */
+static bsmm_status prepare(const bsmm_recode *job, const float *amax, quantizer *to) {
+    BSMM_TRY(bsmm_recode_check_size(&job->src));
+    BSMM_TRY(bsmm_recode_check_elem(&job->dst, "dst"));
+    to->job = bsmm_quantize_job_of(job, amax);
+    to->units = bsmm_quantize_units_of(job, &to->job);
+    return BSMM_OK;
+}
+
+static bsmm_status queue(const bsmm_recode *job, bsmm_quantize_units units, bsmm_quantize_job *q) {
     uint32_t step = steps_of(units.slow);
-    return launch(job, &function, bsmm_ceil_div(units.fast, THREADS), step,
+    BSMM_TRY(clear_padding(job));
+    if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
+    return launch(job, &quantize_any, bsmm_ceil_div(units.fast, THREADS), step,
                   BSMM_HIP_ARGUMENTS(q, &units.rows, &units.cols, &step));
+}
+
+bsmm_status bsmm_hip_make_quantizer(const bsmm_recode *job, void *to) {
+    BSMM_TRY(prepare(job, NULL, to));
+    return bsmm_hip_load(job->device, &quantize_any, NULL);
+}
+
+bsmm_status bsmm_hip_run_quantizer(const bsmm_recode *job, const void *from) {
+    const quantizer *const prepared = from;
+    bsmm_quantize_job q = prepared->job;
+    if (!bsmm_quantize_job_bind(job, &q)) return bsmm_hip_quantize(job);
+    return queue(job, prepared->units, &q);
 }
 
 static bsmm_status queue_level(const bsmm_recode *job, const bsmm_quantize_job *q) {
@@ -90,13 +118,11 @@ static bsmm_status queue_level(const bsmm_recode *job, const bsmm_quantize_job *
  * memory of the second-level scale holds amax until the values are converted. */
 bsmm_status bsmm_hip_quantize(const bsmm_recode *job) {
     const float *amax = job->amax ? job->amax : job->dst.m.global_scale;
-    BSMM_TRY(bsmm_recode_check_size(&job->src));
-    BSMM_TRY(bsmm_recode_check_elem(&job->dst, "dst"));
+    quantizer made;
+    BSMM_TRY(prepare(job, job->two_level ? amax : NULL, &made));
     if (job->two_level && !job->amax) BSMM_TRY(queue_amax(job, job->dst.m.global_scale));
-    bsmm_quantize_job q = bsmm_quantize_job_of(job, job->two_level ? amax : NULL);
-    BSMM_TRY(clear_padding(job));
-    if (!bsmm_recode_is_empty(&job->src)) BSMM_TRY(queue_any(job, &q));
-    return job->dst.m.global_scale && !job->given_level ? queue_level(job, &q) : BSMM_OK;
+    BSMM_TRY(queue(job, made.units, &made.job));
+    return job->dst.m.global_scale && !job->given_level ? queue_level(job, &made.job) : BSMM_OK;
 }
 
 bsmm_status bsmm_hip_dequantize(const bsmm_recode *job) {

@@ -7,6 +7,8 @@
 #include "core/backend.h"
 
 bsmm_status bsmm_hip_quantize(const bsmm_recode *job);
+bsmm_status bsmm_hip_make_quantizer(const bsmm_recode *job, void *to);
+bsmm_status bsmm_hip_run_quantizer(const bsmm_recode *job, const void *from);
 bsmm_status bsmm_hip_dequantize(const bsmm_recode *job);
 bsmm_status bsmm_hip_relayout(const bsmm_recode *job);
 bsmm_status bsmm_hip_amax(const bsmm_recode *job);

@@ -164,6 +164,7 @@ static bsmm_status finish(const void *device, void *stream) {
 #define HOOKS                                                                                      \
     .check_pointer = check_pointer, .allocate = allocate, .release = release, .store = store,      \
     .copy = copy, .fill = fill, .finish = finish, .quantize = bsmm_hip_quantize,                   \
+    .make_quantizer = bsmm_hip_make_quantizer, .run_quantizer = bsmm_hip_run_quantizer,            \
     .dequantize = bsmm_hip_dequantize, .relayout = bsmm_hip_relayout, .amax = bsmm_hip_amax,       \
     .move_codes = bsmm_hip_move_codes
 

@@ -8,7 +8,6 @@ enum { THREADS = BSMM_RECODE_THREADS, ITEM = 16, MOST_DOWN = BSMM_RECODE_MOST_DO
 
 static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
     const bsmm_cuda_device *d = job->device;
-    if (job->only_load) return BSMM_OK;
     BSMM_TRY(bsmm_cuda_enter(d));
     CUresult result = d->driver->cuMemsetD8Async((uintptr_t)to, 0, bytes, job->stream);
     bsmm_cuda_leave(d);
@@ -17,8 +16,6 @@ static bsmm_status clear(const bsmm_recode *job, void *to, uint64_t bytes) {
 
 bsmm_status bsmm_recode_launch(const bsmm_recode *job, const bsmm_cuda_function *function,
                                int64_t x, int64_t y, void **arguments) {
-    void *handle;
-    if (job->only_load) return bsmm_cuda_load(job->device, function, &handle);
     return bsmm_cuda_launch(job->device, &(bsmm_cuda_launch_desc){
                                              .function = function,
                                              .grid = {(uint32_t)x, (uint32_t)y},
@@ -155,7 +152,7 @@ static bsmm_quantize_job quantize_job_of(const bsmm_recode *job, const float *am
     return made;
 }
 
-static bsmm_status queue_fast(const bsmm_recode *job, bsmm_quantize_job *q) {
+static bsmm_cuda_launch_desc launch_fast(const bsmm_recode *job, bsmm_quantize_job *q) {
     bool tiled = is_tiled(&job->dst.m.format) && q->block_rows == 128;
     int64_t items = bsmm_ceil_div(q->cols, ITEM), rows = 128, columns = bsmm_ceil_div(q->cols, 128);
     if (!tiled) {
@@ -169,20 +166,64 @@ static bsmm_status queue_fast(const bsmm_recode *job, bsmm_quantize_job *q) {
     int64_t down = bsmm_ceil_div(q->rows, rows);
     if (is_nv(q) && down * columns <= INT32_MAX) {
         q->columns = (uint32_t)columns;
-        return bsmm_recode_launch(job, &nv_quantizers[q->src_elem], down * columns, 1,
-                                  BSMM_CUDA_ARGUMENTS(q));
+        return (bsmm_cuda_launch_desc){.function = &nv_quantizers[q->src_elem],
+                                       .grid = {(uint32_t)(down * columns), 1}};
     }
-    const bsmm_cuda_function *function = &quantizers[q->src_elem][tiled ? 5 : q->dst_bits / 2];
-    return bsmm_recode_launch(job, function, down, columns, BSMM_CUDA_ARGUMENTS(q));
+    return (bsmm_cuda_launch_desc){.function =
+                                       &quantizers[q->src_elem][tiled ? 5 : q->dst_bits / 2],
+                                   .grid = {(uint32_t)down, (uint32_t)columns}};
 }
 
-static bsmm_status queue_any(const bsmm_recode *job, bsmm_quantize_job *q) {
+static bsmm_cuda_launch_desc launch_any(const bsmm_quantize_units *units) {
     static const bsmm_cuda_function function = {.module = "sm80/quantize_any",
                                                 .name = "quantize_any"};
-    bsmm_quantize_units units = bsmm_quantize_units_of(job, q);
-    return bsmm_recode_launch(job, &function, bsmm_ceil_div(units.fast, THREADS),
-                              bsmm_min_i64(units.slow, MOST_DOWN),
-                              BSMM_CUDA_ARGUMENTS(q, &units.rows, &units.cols));
+    return (bsmm_cuda_launch_desc){.function = &function,
+                                   .grid = {(uint32_t)bsmm_ceil_div(units->fast, THREADS),
+                                            (uint32_t)bsmm_min_i64(units->slow, MOST_DOWN)}};
+}
+
+/* Holds the kernel that quantizes a matrix, and its parameters. The launch has no handle if the
+ * matrix is empty. */
+typedef struct quantizer {
+    bsmm_cuda_ready launch;
+    bsmm_quantize_job job;
+    bsmm_quantize_units units;
+} quantizer;
+BSMM_CHECK_QUANTIZER(quantizer);
+
+/* Chooses and loads the kernel for a job. If an address of the job is NULL, the kernel is chosen
+ * for aligned addresses. */
+static bsmm_status choose(const bsmm_recode *job, const float *amax, quantizer *to) {
+    BSMM_TRY(bsmm_recode_check_size(&job->src));
+    BSMM_TRY(bsmm_recode_check_elem(&job->dst, "dst"));
+    *to = (quantizer){.job = quantize_job_of(job, amax)};
+    if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
+    to->units = bsmm_quantize_units_of(job, &to->job);
+    bsmm_cuda_launch_desc launch =
+        takes_fast(job) ? launch_fast(job, &to->job) : launch_any(&to->units);
+    launch.block[0] = THREADS;
+    return bsmm_cuda_ready_make(job->device, &launch, &to->launch);
+}
+
+/* Queues the chosen kernel. The kernels for row-major matrices have only the first parameter. */
+static bsmm_status queue(const bsmm_recode *job, const quantizer *chosen, bsmm_quantize_job *q) {
+    bsmm_quantize_units units = chosen->units;
+    BSMM_TRY(bsmm_cuda_clear_padding(job));
+    if (!chosen->launch.handle) return BSMM_OK;
+    BSMM_CUDA_RETURN_INSIDE(
+        job->device, bsmm_cuda_ready_launch(job->device, &chosen->launch, job->stream,
+                                            BSMM_CUDA_ARGUMENTS(q, &units.rows, &units.cols)));
+}
+
+bsmm_status bsmm_cuda_make_quantizer(const bsmm_recode *job, void *to) {
+    return choose(job, NULL, to);
+}
+
+bsmm_status bsmm_cuda_run_quantizer(const bsmm_recode *job, const void *from) {
+    const quantizer *const chosen = from;
+    bsmm_quantize_job q = chosen->job;
+    if (!bsmm_quantize_job_bind(job, &q)) return bsmm_cuda_quantize(job);
+    return queue(job, chosen, &q);
 }
 
 static bsmm_status queue_level(const bsmm_recode *job, const bsmm_quantize_job *q) {
@@ -205,14 +246,11 @@ bsmm_status bsmm_cuda_clear_padding(const bsmm_recode *job) {
  * are converted, the memory of the second-level scale holds the largest magnitude. */
 bsmm_status bsmm_cuda_quantize(const bsmm_recode *job) {
     const float *amax = job->amax ? job->amax : job->dst.m.global_scale;
-    BSMM_TRY(bsmm_recode_check_size(&job->src));
-    BSMM_TRY(bsmm_recode_check_elem(&job->dst, "dst"));
+    quantizer chosen;
+    BSMM_TRY(choose(job, job->two_level ? amax : NULL, &chosen));
     if (job->two_level && !job->amax) BSMM_TRY(queue_amax(job, job->dst.m.global_scale));
-    bsmm_quantize_job q = quantize_job_of(job, job->two_level ? amax : NULL);
-    BSMM_TRY(bsmm_cuda_clear_padding(job));
-    if (!bsmm_recode_is_empty(&job->src))
-        BSMM_TRY((takes_fast(job) ? queue_fast : queue_any)(job, &q));
-    return job->dst.m.global_scale && !job->given_level ? queue_level(job, &q) : BSMM_OK;
+    BSMM_TRY(queue(job, &chosen, &chosen.job));
+    return job->dst.m.global_scale && !job->given_level ? queue_level(job, &chosen.job) : BSMM_OK;
 }
 
 bsmm_status bsmm_cuda_move_codes(const bsmm_recode *job) {

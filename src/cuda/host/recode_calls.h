@@ -10,6 +10,8 @@
 #include "gpu/recode_jobs.h"
 
 bsmm_status bsmm_cuda_quantize(const bsmm_recode *job);
+bsmm_status bsmm_cuda_make_quantizer(const bsmm_recode *job, void *to);
+bsmm_status bsmm_cuda_run_quantizer(const bsmm_recode *job, const void *from);
 bsmm_status bsmm_cuda_dequantize(const bsmm_recode *job);
 bsmm_status bsmm_cuda_relayout(const bsmm_recode *job);
 bsmm_status bsmm_cuda_amax(const bsmm_recode *job);

@@ -151,6 +151,7 @@ static bsmm_status finish(const void *device, void *stream) {
 #define HOOKS                                                                                      \
     .check_pointer = check_pointer, .allocate = allocate, .release = release, .store = store,      \
     .copy = copy, .fill = fill, .finish = finish, .quantize = bsmm_cuda_quantize,                  \
+    .make_quantizer = bsmm_cuda_make_quantizer, .run_quantizer = bsmm_cuda_run_quantizer,          \
     .dequantize = bsmm_cuda_dequantize, .relayout = bsmm_cuda_relayout, .amax = bsmm_cuda_amax,    \
     .move_codes = bsmm_cuda_move_codes
 
