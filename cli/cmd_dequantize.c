@@ -95,8 +95,8 @@ const cli_command cli_dequantize = {
     .text =
         "Each value is exact, then rounded once to the type asked for. Plain f32, f16 and "
         "bf16 weights are copied as they are unless --include names them. GGUF's quantized types "
-        "(Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL) give the f32 values that ggml makes "
-        "of them. A broken weight ends the work unless --exclude names it.",
+        "give the f32 values that ggml makes of them. A broken weight ends the work unless "
+        "--exclude names it.",
     .examples = "  bsmm dequantize model.safetensors -o plain.safetensors --dtype bf16\n"
                 "  bsmm dequantize model.gguf -o plain.safetensors --include '*.ffn_*'\n",
     .options = options,

@@ -1198,8 +1198,8 @@ BSMM_API bsmm_status bsmm_file_tensor_find(const bsmm_file *file, const char *na
  * - a plain float tensor of 2 dimensions or more; the leading dimensions make the batch;
  * - several tensors that a checkpoint family stores for one matrix: elements, scales, a global
  *   scale (bsmm_family_at lists the families);
- * - a tensor of a quantized type of ggml that is no format of this library (Q4_0, Q4_1, Q5_0, Q5_1,
- *   Q8_0, Q2_K to Q6_K, IQ4_NL), given as the f32 values that ggml decodes.
+ * - a tensor of a quantized type of ggml that is no format of this library (Q4_0, Q6_K and IQ4_XS,
+ *   for example), given as the f32 values that ggml decodes.
  *
  * A tensor that belongs to a weight is not listed as a weight of its own. Quark and ModelOpt store
  * mxfp4 in the same tensors. The family is Quark if a config.json beside the file names Quark;

@@ -7,7 +7,7 @@
 /* SUPER is the number of elements in a block of the K types (Q2_K to Q6_K). */
 enum { SUPER = 256 };
 
-static float half_at(const uint8_t *from) {
+float bsmm_gguf_half(const uint8_t *from) {
     uint32_t code = (uint32_t)from[0] | (uint32_t)from[1] << 8;
     return (float)bsmm_elem_decode(BSMM_ELEM_F16, code);
 }
@@ -22,7 +22,7 @@ static int quant_of_32(const uint8_t *nibbles, uint32_t fifth, uint32_t i) {
 
 /* Decodes a block of Q4_0. Its bytes are the f16 scale d, then the 4-bit codes of the elements. */
 void bsmm_gguf_q4_0(const uint8_t *block, float *values) {
-    float d = half_at(block);
+    float d = bsmm_gguf_half(block);
     for (uint32_t i = 0; i < 32; i++)
         values[i] = (float)(quant_of_32(block + 2, 0, i) - 8) * d;
 }
@@ -30,7 +30,7 @@ void bsmm_gguf_q4_0(const uint8_t *block, float *values) {
 /* Decodes a block of Q4_1. Its bytes are the f16 scale d, the f16 minimum, then the 4-bit codes of
  * the elements. */
 void bsmm_gguf_q4_1(const uint8_t *block, float *values) {
-    float d = half_at(block), minimum = half_at(block + 2);
+    float d = bsmm_gguf_half(block), minimum = bsmm_gguf_half(block + 2);
     for (uint32_t i = 0; i < 32; i++)
         values[i] = (float)quant_of_32(block + 4, 0, i) * d + minimum;
 }
@@ -38,7 +38,7 @@ void bsmm_gguf_q4_1(const uint8_t *block, float *values) {
 /* Decodes a block of Q5_0. Its bytes are the f16 scale d, the fifth bits of all 32 element codes,
  * then the lower four bits of these codes. */
 void bsmm_gguf_q5_0(const uint8_t *block, float *values) {
-    float d = half_at(block);
+    float d = bsmm_gguf_half(block);
     uint32_t fifth = bsmm_load_u32(block + 2);
     for (uint32_t i = 0; i < 32; i++)
         values[i] = (float)(quant_of_32(block + 6, fifth, i) - 16) * d;
@@ -47,7 +47,7 @@ void bsmm_gguf_q5_0(const uint8_t *block, float *values) {
 /* Decodes a block of Q5_1. Its bytes are the f16 scale d, the f16 minimum, the fifth bits of all 32
  * element codes, then the lower four bits of these codes. */
 void bsmm_gguf_q5_1(const uint8_t *block, float *values) {
-    float d = half_at(block), minimum = half_at(block + 2);
+    float d = bsmm_gguf_half(block), minimum = bsmm_gguf_half(block + 2);
     uint32_t fifth = bsmm_load_u32(block + 4);
     for (uint32_t i = 0; i < 32; i++)
         values[i] = (float)quant_of_32(block + 8, fifth, i) * d + minimum;
@@ -55,19 +55,49 @@ void bsmm_gguf_q5_1(const uint8_t *block, float *values) {
 
 /* Decodes a block of Q8_0. Its bytes are the f16 scale d, then a signed byte for each element. */
 void bsmm_gguf_q8_0(const uint8_t *block, float *values) {
-    float d = half_at(block);
+    float d = bsmm_gguf_half(block);
     for (uint32_t i = 0; i < 32; i++)
         values[i] = (float)(int8_t)block[2 + i] * d;
 }
 
-/* Decodes a block of IQ4_NL. Its bytes are the f16 scale d, then for each element a nibble that is
- * an index into a table of values. */
-void bsmm_gguf_iq4_nl(const uint8_t *block, float *values) {
+/* Decodes a block of Q8_1. Its bytes are the f16 scale d, two bytes that only products use, then a
+ * signed byte for each element. */
+void bsmm_gguf_q8_1(const uint8_t *block, float *values) {
+    float d = bsmm_gguf_half(block);
+    for (uint32_t i = 0; i < 32; i++)
+        values[i] = (float)(int8_t)block[4 + i] * d;
+}
+
+/* Decodes a block of Q8_K. Its bytes are the f32 scale d, a signed byte for each element, then sums
+ * that only products use. */
+void bsmm_gguf_q8_k(const uint8_t *block, float *values) {
+    float d = (float)bsmm_elem_decode(BSMM_ELEM_F32, bsmm_load_u32(block));
+    for (uint32_t i = 0; i < SUPER; i++)
+        values[i] = d * (float)(int8_t)block[4 + i];
+}
+
+/* Decodes 32 elements of a type IQ4. Each element is a nibble that is an index into a table of
+ * values. */
+static void decode_iq4(const uint8_t *nibbles, float scale, float *values) {
     static const int8_t table[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                      1,    13,   25,  38,  53,  69,  89,  113};
-    float d = half_at(block);
     for (uint32_t i = 0; i < 32; i++)
-        values[i] = d * (float)table[quant_of_32(block + 2, 0, i)];
+        values[i] = scale * (float)table[quant_of_32(nibbles, 0, i)];
+}
+
+/* Decodes a block of IQ4_NL. Its bytes are the f16 scale d, then the elements. */
+void bsmm_gguf_iq4_nl(const uint8_t *block, float *values) {
+    decode_iq4(block + 2, bsmm_gguf_half(block), values);
+}
+
+/* Decodes a block of IQ4_XS. Its bytes are the f16 factor d of the scales, the upper two bits of
+ * eight scales, their lower four bits, then the elements. A scale has a bias of 32. */
+void bsmm_gguf_iq4_xs(const uint8_t *block, float *values) {
+    float d = bsmm_gguf_half(block);
+    for (uint32_t j = 0; j < SUPER / 32; j++) {
+        int low = block[4 + j / 2] >> (j % 2 * 4) & 15, high = block[2 + j / 4] >> (j % 4 * 2) & 3;
+        decode_iq4(block + 8 + 16 * j, d * (float)((low | high << 4) - 32), values + 32 * j);
+    }
 }
 
 /* Returns the two bits of element i. Each byte holds the two bits of four elements, whose indices
@@ -87,7 +117,7 @@ static int four_bits(const uint8_t *quants, uint32_t i) {
  * d of the scales, and the f16 factor dmin of the minima. */
 void bsmm_gguf_q2_k(const uint8_t *block, float *values) {
     const uint8_t *quants = block + 16;
-    float d = half_at(block + 80), dmin = half_at(block + 82);
+    float d = bsmm_gguf_half(block + 80), dmin = bsmm_gguf_half(block + 82);
     for (uint32_t i = 0; i < SUPER; i++) {
         float scale = d * (float)(block[i / 16] & 15), minimum = dmin * (float)(block[i / 16] >> 4);
         values[i] = scale * (float)two_bits(quants, i) - minimum;
@@ -108,7 +138,7 @@ static int q3_k_scale(const uint8_t *scales, uint32_t j) {
  * number 4 is subtracted from the value of the element's lower two bits. */
 void bsmm_gguf_q3_k(const uint8_t *block, float *values) {
     const uint8_t *quants = block + 32, *scales = block + 96;
-    float d = half_at(block + 108);
+    float d = bsmm_gguf_half(block + 108);
     for (uint32_t i = 0; i < SUPER; i++) {
         float scale = d * (float)q3_k_scale(scales, i / 16);
         int third = block[i % 32] >> (i / 32) & 1;
@@ -135,7 +165,7 @@ static void k4_scale(const uint8_t *scales, uint32_t j, int *scale, int *minimum
  * of the minima, and the scales and minima. */
 static void decode_k4(const uint8_t *block, const uint8_t *fifth, const uint8_t *quants,
                       float *values) {
-    float d = half_at(block), dmin = half_at(block + 2);
+    float d = bsmm_gguf_half(block), dmin = bsmm_gguf_half(block + 2);
     for (uint32_t j = 0; j < SUPER / 32; j++) {
         int scale, minimum;
         k4_scale(block + 4, j, &scale, &minimum);
@@ -159,7 +189,7 @@ void bsmm_gguf_q5_k(const uint8_t *block, float *values) {
  * these codes, 16 signed scales, and the f16 factor d of the scales. */
 void bsmm_gguf_q6_k(const uint8_t *block, float *values) {
     const uint8_t *upper = block + 128, *scales = block + 192;
-    float d = half_at(block + 208);
+    float d = bsmm_gguf_half(block + 208);
     for (uint32_t i = 0; i < SUPER; i++) {
         int low = block[i / 128 * 64 + i % 64] >> (i % 128 / 64 * 4) & 15;
         int high = two_bits(upper, i);

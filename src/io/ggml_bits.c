@@ -1,0 +1,49 @@
+/* Decodes ggml's types of one and two bits (Q1_0, Q2_0, TQ1_0, TQ2_0) to fp32 with the same bits as
+ * ggml. A code of 0 stands for -1 times the block's scale d, which is f16. Source of the layouts:
+ * ggml-common.h. Source of the rules: ggml-quants.c. */
+#include "io/gguf.h"
+
+/* Decodes a block of Q1_0. Its bytes are d, then one bit for each element, which is d or -d. */
+void bsmm_gguf_q1_0(const uint8_t *block, float *values) {
+    float d = bsmm_gguf_half(block);
+    for (uint32_t i = 0; i < 128; i++)
+        values[i] = block[2 + i / 8] >> (i % 8) & 1 ? d : -d;
+}
+
+/* Decodes a block of Q2_0. Its bytes are d, then two bits for each element. */
+void bsmm_gguf_q2_0(const uint8_t *block, float *values) {
+    float d = bsmm_gguf_half(block);
+    for (uint32_t i = 0; i < 64; i++)
+        values[i] = (float)((block[2 + i / 4] >> (i % 4 * 2) & 3) - 1) * d;
+}
+
+/* Decodes a block of TQ2_0. Its bytes are two bits for each element, then d. Each byte holds the
+ * bits of four elements, whose indices differ by 32. */
+void bsmm_gguf_tq2_0(const uint8_t *block, float *values) {
+    float d = bsmm_gguf_half(block + 64);
+    for (uint32_t i = 0; i < 256; i++)
+        values[i] = (float)((block[i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2) & 3) - 1) * d;
+}
+
+/* Stores `digits` times `count` elements of `count` bytes. The digits of a byte in base 3 are
+ * elements whose indices differ by `count`. The byte is the number times 256 / 243, rounded up, so
+ * the first digit is three times the byte, divided by 256. */
+static float *store_digits(const uint8_t *bytes, uint32_t count, uint32_t digits, float d,
+                           float *values) {
+    uint8_t power = 1;
+    for (uint32_t digit = 0; digit < digits; digit++, power = (uint8_t)(power * 3))
+        for (uint32_t i = 0; i < count; i++) {
+            uint8_t rest = (uint8_t)(bytes[i] * power);
+            *values++ = (float)((rest * 3 >> 8) - 1) * d;
+        }
+    return values;
+}
+
+/* Decodes a block of TQ1_0. Its bytes are 48 bytes of five elements each, 4 bytes of four elements
+ * each, and d. */
+void bsmm_gguf_tq1_0(const uint8_t *block, float *values) {
+    float d = bsmm_gguf_half(block + 52);
+    values = store_digits(block, 32, 5, d, values);
+    values = store_digits(block + 32, 16, 5, d, values);
+    store_digits(block + 48, 4, 4, d, values);
+}

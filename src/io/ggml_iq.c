@@ -1,0 +1,141 @@
+/* Decodes ggml's types IQ1, IQ2 and IQ3 to fp32 with the same bits as ggml. An index in the block
+ * stands for several elements, whose magnitudes are a row of a table (ggml_grids.c). Source of the
+ * layouts: ggml-common.h (block_iq*). Source of the rules: ggml-quants.c. In the comments below, d
+ * is the f16 factor of all scales of a block. */
+#include "io/gguf.h"
+
+/* A block has SUPER elements. PART elements have one scale in the types whose name ends in XXS, and
+ * also in IQ1_S and IQ3_S. EIGHT elements share a byte of signs. */
+enum { SUPER = 256, PART = 32, EIGHT = 8 };
+
+/* Returns element j of a row of the grid. */
+static float level(const bsmm_ggml_grid *grid, uint32_t row, uint32_t j) {
+    return grid->levels[grid->rows[row] >> (grid->bits * j) & ((1u << grid->bits) - 1)];
+}
+
+/* Stores the eight elements of one byte of signs. A row of the grid has `each` of the elements (4
+ * or 8); `indexes` are the numbers of the rows. */
+static void store_eight(const bsmm_ggml_grid *grid, const uint32_t *indexes, uint32_t each,
+                        float scale, uint32_t signs, float *values) {
+    for (uint32_t j = 0; j < EIGHT; j++) {
+        float value = scale * level(grid, indexes[j / each], j % each);
+        values[j] = signs >> j & 1 ? -value : value;
+    }
+}
+
+/* Returns eight signs from the seven that are stored. The eighth makes the number of negative
+ * elements even. */
+static uint32_t even_signs(uint32_t seven) {
+    seven &= 127;
+    return seven | ((uint32_t)__builtin_popcount(seven) & 1) << 7;
+}
+
+/* Returns the four bits number i. */
+static uint32_t nibble(const uint8_t *from, uint32_t i) {
+    return (uint32_t)from[i / 2] >> (i % 2 * 4) & 15;
+}
+
+static uint32_t load_u16(const uint8_t *from) {
+    return (uint32_t)from[0] | (uint32_t)from[1] << 8;
+}
+
+/* Decodes a block of IQ2_XXS. Its bytes are d, then eight bytes for each 32 elements: four indexes,
+ * and a word of four times seven signs with the scale in its top four bits. */
+void bsmm_gguf_iq2_xxs(const uint8_t *block, float *values) {
+    float d = bsmm_gguf_half(block);
+    for (uint32_t part = 0; part < SUPER / PART; part++) {
+        const uint8_t *indexes = block + 2 + 8 * part;
+        uint32_t word = bsmm_load_u32(indexes + 4);
+        float scale = d * (0.5f + (float)(word >> 28)) * 0.25f;
+        for (uint32_t i = 0; i < 4; i++)
+            store_eight(&bsmm_ggml_grid_iq2_xxs, &(uint32_t){indexes[i]}, 8, scale,
+                        even_signs(word >> (7 * i)), values + PART * part + EIGHT * i);
+    }
+}
+
+/* Decodes a block of IQ2_XS. Its bytes are d, then for each eight elements 16 bits with a 9-bit
+ * index and seven signs, and then a 4-bit scale for each 16 elements. */
+void bsmm_gguf_iq2_xs(const uint8_t *block, float *values) {
+    float d = bsmm_gguf_half(block);
+    for (uint32_t i = 0; i < SUPER / EIGHT; i++) {
+        uint32_t word = load_u16(block + 2 + 2 * i);
+        float scale = d * (0.5f + (float)nibble(block + 66, i / 2)) * 0.25f;
+        store_eight(&bsmm_ggml_grid_iq2_xs, &(uint32_t){word & 511}, 8, scale,
+                    even_signs(word >> 9), values + EIGHT * i);
+    }
+}
+
+/* Decodes a block of IQ2_S. Its bytes are d, the lower eight bits of the indexes, eight signs for
+ * each index, the upper two bits of the indexes, and a 4-bit scale for each 16 elements. */
+void bsmm_gguf_iq2_s(const uint8_t *block, float *values) {
+    float d = bsmm_gguf_half(block);
+    const uint8_t *low = block + 2, *signs = block + 34, *high = block + 66, *scales = block + 74;
+    for (uint32_t i = 0; i < SUPER / EIGHT; i++) {
+        uint32_t index = low[i] | ((uint32_t)high[i / 4] >> (i % 4 * 2) & 3) << 8;
+        float scale = d * (0.5f + (float)nibble(scales, i / 2)) * 0.25f;
+        store_eight(&bsmm_ggml_grid_iq2_s, &index, 8, scale, signs[i], values + EIGHT * i);
+    }
+}
+
+/* Decodes a block of IQ3_XXS. Its bytes are d, an index for each four elements, and for each 32
+ * elements a word of four times seven signs with the scale in its top four bits. */
+void bsmm_gguf_iq3_xxs(const uint8_t *block, float *values) {
+    float d = bsmm_gguf_half(block);
+    for (uint32_t i = 0; i < SUPER / EIGHT; i++) {
+        uint32_t word = bsmm_load_u32(block + 66 + 4 * (i / 4));
+        float scale = d * (0.5f + (float)(word >> 28)) * 0.5f;
+        const uint32_t indexes[2] = {block[2 + 2 * i], block[3 + 2 * i]};
+        store_eight(&bsmm_ggml_grid_iq3_xxs, indexes, 4, scale, even_signs(word >> (7 * (i % 4))),
+                    values + EIGHT * i);
+    }
+}
+
+/* Decodes a block of IQ3_S. Its bytes are d, the lower eight bits of an index for each four
+ * elements, the ninth bits of these indexes, the signs, and a 4-bit scale for each 32 elements. */
+void bsmm_gguf_iq3_s(const uint8_t *block, float *values) {
+    float d = bsmm_gguf_half(block);
+    const uint8_t *low = block + 2, *ninth = block + 66, *signs = block + 74, *scales = block + 106;
+    for (uint32_t i = 0; i < SUPER / EIGHT; i++) {
+        uint32_t ninths = (uint32_t)ninth[i / 4] >> (i % 4 * 2);
+        const uint32_t indexes[2] = {low[2 * i] | (ninths & 1) << 8,
+                                     low[2 * i + 1] | (ninths >> 1 & 1) << 8};
+        float scale = d * (float)(1 + 2 * nibble(scales, i / 4));
+        store_eight(&bsmm_ggml_grid_iq3_s, indexes, 4, scale, signs[i], values + EIGHT * i);
+    }
+}
+
+/* Stores eight elements of a type IQ1. All of them are moved by 1/8, down if `down` is set. */
+static void store_moved(uint32_t index, float scale, uint32_t down, float *values) {
+    float move = down ? -0.125f : 0.125f;
+    for (uint32_t j = 0; j < EIGHT; j++)
+        values[j] = scale * (level(&bsmm_ggml_grid_iq1, index, j) + move);
+}
+
+/* Decodes a block of IQ1_S. Its bytes are d, the lower eight bits of an index for each eight
+ * elements, and 16 bits for each 32 elements. These have the upper three bits of four indexes, a
+ * 3-bit scale, and in the top bit the direction in which the elements are moved. */
+void bsmm_gguf_iq1_s(const uint8_t *block, float *values) {
+    float d = bsmm_gguf_half(block);
+    for (uint32_t i = 0; i < SUPER / EIGHT; i++) {
+        uint32_t word = load_u16(block + 34 + 2 * (i / 4));
+        float scale = d * (float)(2 * (word >> 12 & 7) + 1);
+        store_moved(block[2 + i] | (word >> (3 * (i % 4)) & 7) << 8, scale, word >> 15,
+                    values + EIGHT * i);
+    }
+}
+
+/* Decodes a block of IQ1_M. Its bytes are the lower eight bits of an index for each eight elements,
+ * four bits for each index, and four words of 16 bits. The four bits of an index are its upper
+ * three bits and the direction in which its elements are moved. A word has a 3-bit scale for each
+ * 16 elements; its top four bits are a part of d, the lowest part first. */
+void bsmm_gguf_iq1_m(const uint8_t *block, float *values) {
+    const uint8_t *upper = block + 32, *words = block + 48;
+    uint8_t half[2] = {(uint8_t)(words[1] >> 4 | (words[3] & 0xF0)),
+                       (uint8_t)(words[5] >> 4 | (words[7] & 0xF0))};
+    float d = bsmm_gguf_half(half);
+    for (uint32_t i = 0; i < SUPER / EIGHT; i++) {
+        uint32_t bits = nibble(upper, i), word = load_u16(words + 2 * (i / 8));
+        float scale = d * (float)(2 * (word >> (3 * (i / 2 % 4)) & 7) + 1);
+        store_moved(block[i] | (bits & 7) << 8, scale, bits >> 3, values + EIGHT * i);
+    }
+}
