@@ -1093,7 +1093,8 @@ BSMM_API bsmm_status bsmm_mfma_find_place(const char *name, const char *type, ui
                                           bsmm_mfma_place *place);
 
 /* ------------------------------------------------------------------------------------------
- * Files: safetensors (one file, or a sharded model by its index or its folder), GGUF and .npy.
+ * Files: safetensors (one file, or a sharded model by its index or its folder), GGUF (one file or
+ * several) and .npy.
  * A file is mapped into memory. While it is open, no process may truncate it. An open bsmm_file
  * never changes, so any number of threads may read it. Strings and pointers that these functions
  * return stay valid until bsmm_file_close.
@@ -1103,8 +1104,9 @@ typedef struct bsmm_file bsmm_file;
 
 #define BSMM_MAX_DIMS 8
 
-/* Opens a file. `path` is FILE.safetensors, model.safetensors.index.json, a folder with one of
- * these, FILE.gguf or FILE.npy. The content of the file decides its kind, not its name. The message
+/* Opens a file. `path` is FILE.safetensors, model.safetensors.index.json, FILE.gguf, a folder with
+ * one of these, or FILE.npy. If a GGUF model has several files, `path` is the first of them, such
+ * as FILE-00001-of-00003.gguf. The content of the file decides its kind, not its name. The message
  * of a FORMAT error names the file, the field and the rule. */
 BSMM_API bsmm_status bsmm_file_open(const char *path, bsmm_file **file);
 BSMM_API void bsmm_file_close(bsmm_file *file); /* Closes a file. `file` may be NULL. */
@@ -1122,8 +1124,8 @@ typedef struct bsmm_file_part {
     uint64_t bytes;   /* Size of the file when it was opened */
 } bsmm_file_part;
 /* Gives one of the files on disk that belong to an open bsmm_file. Number 0 is the file itself, or
- * the index of a sharded model; the shards follow. These files are mapped, so the caller must not
- * write output to their paths. Returns NOT_FOUND past the last file. */
+ * the index of a sharded model; the other files of the model follow. These files are mapped, so the
+ * caller must not write output to their paths. Returns NOT_FOUND past the last file. */
 BSMM_API bsmm_status bsmm_file_part_at(const bsmm_file *file, uint64_t index, bsmm_file_part *out);
 
 /* Returns the text of a metadata key (an entry of __metadata__ in safetensors, a string in GGUF).

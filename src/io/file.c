@@ -62,6 +62,20 @@ bsmm_status bsmm_file_add_text(bsmm_file *file, const char *key, const char *tex
     return bsmm_file_add_metadata(file, key, strlen(key), &value);
 }
 
+bsmm_status bsmm_file_take_tensor(bsmm_file *file, const bsmm_tensor *from) {
+    bsmm_tensor tensor = *from;
+    tensor.name = bsmm_arena_text(&file->arena, from->name, strlen(from->name));
+    return tensor.name ? bsmm_file_add_tensor(file, &tensor) : bsmm_fail_memory();
+}
+
+bsmm_status bsmm_file_take_metadata(bsmm_file *file, const bsmm_file *from) {
+    for (uint64_t i = 0; i < from->metadata_count; i++) {
+        const bsmm_pair *pair = &from->metadata[i];
+        BSMM_TRY(bsmm_file_add_metadata(file, pair->key, strlen(pair->key), &pair->stored));
+    }
+    return BSMM_OK;
+}
+
 static bsmm_status index_tensors(bsmm_file *file) {
     file->by_name = malloc((file->tensor_count + 1) * sizeof *file->by_name);
     if (!file->by_name) return bsmm_fail_memory();

@@ -115,6 +115,8 @@ typedef struct bsmm_stored_value {
 
 enum { BSMM_GGUF_STRING = 8, BSMM_GGUF_ARRAY = 9 };
 
+/* Returns the stored value, or `otherwise` if it is no whole number of at least 0. */
+uint64_t bsmm_gguf_whole_number(const bsmm_stored_value *stored, uint64_t otherwise);
 /* Returns the size in bytes of a number of a GGUF type, or 0 for strings, arrays and unknown
  * types. */
 uint32_t bsmm_gguf_number_bytes(uint32_t type);
@@ -161,6 +163,11 @@ bsmm_status bsmm_file_order(bsmm_file *file);
 bsmm_status bsmm_file_add_metadata(bsmm_file *file, const char *key, size_t key_length,
                                    const bsmm_stored_value *value);
 bsmm_status bsmm_file_add_text(bsmm_file *file, const char *key, const char *text, size_t length);
+/* These functions add a tensor, or all metadata, of another file of the same model. They copy names
+ * and keys, so that the other file may be cleared. Its mapping and the name of the type must
+ * stay. */
+bsmm_status bsmm_file_take_tensor(bsmm_file *file, const bsmm_tensor *from);
+bsmm_status bsmm_file_take_metadata(bsmm_file *file, const bsmm_file *from);
 /* Returns the metadata entry of a key, or NULL if the key is absent. */
 const bsmm_pair *bsmm_file_pair(const bsmm_file *file, const char *key);
 /* Makes the sorted lists of tensor names and metadata keys. Fails if a name occurs twice. */
@@ -177,6 +184,9 @@ uint64_t bsmm_file_sibling(const bsmm_file *file, const char *name, size_t base,
 
 bsmm_status bsmm_safetensors_parse(const uint8_t *data, size_t bytes, bsmm_file *file);
 bsmm_status bsmm_gguf_parse(const uint8_t *data, size_t bytes, bsmm_file *file);
+/* Adds the other files of a GGUF model whose first file has been parsed. Does nothing if the model
+ * is one file. `path` is the path of the first file, or NULL if it was opened from memory. */
+bsmm_status bsmm_gguf_open_parts(const char *path, bsmm_file *file);
 bsmm_status bsmm_npy_parse(const uint8_t *data, size_t bytes, const char *name, bsmm_file *file);
 
 /* Writes the header of a .npy file for one tensor into `text`, unless `text` is NULL. Returns the

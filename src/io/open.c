@@ -13,10 +13,15 @@ static bool starts(const uint8_t *data, size_t bytes, const char *magic) {
     return bytes >= strlen(magic) && memcmp(data, magic, strlen(magic)) == 0;
 }
 
+static bsmm_status parse_gguf(const uint8_t *data, size_t bytes, bsmm_file *file) {
+    BSMM_TRY(bsmm_gguf_parse(data, bytes, file));
+    return bsmm_gguf_open_parts(file->map_count ? file->maps[0].path : NULL, file);
+}
+
 /* Parses the file in the format that its first bytes show. safetensors has no magic number, so it
  * is tried last. */
 static bsmm_status parse(const uint8_t *data, size_t bytes, const char *name, bsmm_file *file) {
-    if (starts(data, bytes, "GGUF")) return bsmm_gguf_parse(data, bytes, file);
+    if (starts(data, bytes, "GGUF")) return parse_gguf(data, bytes, file);
     if (starts(data, bytes, "\x93NUMPY")) return bsmm_npy_parse(data, bytes, name, file);
     if (!bsmm_shards_detect(data, bytes)) return bsmm_safetensors_parse(data, bytes, file);
     if (!file->folder)
@@ -68,14 +73,25 @@ static bsmm_status open_path(const char *path, bsmm_file *file) {
     return status == BSMM_OK ? BSMM_OK : bsmm_fail_within(status, path);
 }
 
-/* Finds the name of the only entry of a folder that ends in .safetensors. The name is "" if the
- * folder has no such entry or several. */
-static bsmm_status only_safetensors(const char *folder, char *name, size_t size) {
+/* Tells whether a name ends like that of a file of a GGUF model other than the first one, such as
+ * -00002-of-00003.gguf. */
+static bool is_later_part(const char *name) {
+    unsigned number, count;
+    char end;
+    size_t length = strlen(name), tail = strlen("-00002-of-00003.gguf");
+    return length > tail &&
+           sscanf(name + length - tail, "-%5u-of-%5u.ggu%c", &number, &count, &end) == 3 &&
+           number != 1;
+}
+
+/* Finds the name of the only model in a folder whose name has this ending. The name is "" if the
+ * folder has no such model or several. */
+static bsmm_status only_model(const char *folder, const char *ending, char *name, size_t size) {
     DIR *entries = opendir(folder);
     if (!entries) return bsmm_fail_system(folder, "list", errno);
     size_t found = 0;
     for (const struct dirent *entry; (entry = readdir(entries));)
-        if (bsmm_text_ends(entry->d_name, ".safetensors") && ++found == 1)
+        if (bsmm_text_ends(entry->d_name, ending) && !is_later_part(entry->d_name) && ++found == 1)
             snprintf(name, size, "%s", entry->d_name);
     closedir(entries);
     if (found != 1) name[0] = 0;
@@ -88,18 +104,21 @@ static bool join_path(char *path, size_t size, const char *folder, const char *n
 }
 
 /* Finds the file that a folder stands for: an index of shards, else model.safetensors, else the
- * only .safetensors file in the folder. */
+ * only .safetensors file in the folder, else the only GGUF model. */
 static bsmm_status find_in_folder(const char *folder, char *path, size_t size) {
     static const char *const names[] = {"model.safetensors.index.json", "model.safetensors"};
+    static const char *const endings[] = {".safetensors", ".gguf"};
     char name[NAME_MAX + 1] = "";
     struct stat info;
     for (size_t i = 0; i < BSMM_COUNT(names); i++)
         if (join_path(path, size, folder, names[i]) && stat(path, &info) == 0) return BSMM_OK;
-    BSMM_TRY(only_safetensors(folder, name, sizeof name));
-    if (name[0] && join_path(path, size, folder, name)) return BSMM_OK;
+    for (size_t i = 0; i < BSMM_COUNT(endings); i++) {
+        BSMM_TRY(only_model(folder, endings[i], name, sizeof name));
+        if (name[0] && join_path(path, size, folder, name)) return BSMM_OK;
+    }
     return bsmm_fail(BSMM_E_NOT_FOUND,
                      "%s: the folder holds no model.safetensors.index.json, no model.safetensors "
-                     "and not exactly one .safetensors file",
+                     "and not exactly one .safetensors file or GGUF model",
                      folder);
 }
 

@@ -34,18 +34,11 @@ static bsmm_status check_shard_name(const char *tensor, const char *shard) {
 static bsmm_status take_tensors(const json_t *weight_map, const char *shard, bsmm_file *from,
                                 bsmm_file *to) {
     for (uint64_t i = 0; i < from->tensor_count; i++) {
-        bsmm_tensor tensor = from->tensors[i];
-        const char *owner = json_string_value(json_object_get(weight_map, tensor.name));
-        if (!owner || strcmp(owner, shard) != 0) continue;
-        tensor.name = bsmm_arena_text(&to->arena, tensor.name, strlen(tensor.name));
-        if (!tensor.name) return bsmm_fail_memory();
-        BSMM_TRY(bsmm_file_add_tensor(to, &tensor));
+        const bsmm_tensor *tensor = &from->tensors[i];
+        const char *owner = json_string_value(json_object_get(weight_map, tensor->name));
+        if (owner && strcmp(owner, shard) == 0) BSMM_TRY(bsmm_file_take_tensor(to, tensor));
     }
-    for (uint64_t i = 0; i < from->metadata_count; i++) {
-        const bsmm_pair *pair = &from->metadata[i];
-        BSMM_TRY(bsmm_file_add_metadata(to, pair->key, strlen(pair->key), &pair->stored));
-    }
-    return BSMM_OK;
+    return bsmm_file_take_metadata(to, from);
 }
 
 static bsmm_status open_shard(const json_t *weight_map, const char *shard, bsmm_file *file) {

@@ -62,6 +62,14 @@ static bsmm_value number_at(const uint8_t *at, uint32_t stored_type) {
     return value;
 }
 
+uint64_t bsmm_gguf_whole_number(const bsmm_stored_value *stored, uint64_t otherwise) {
+    if (!bsmm_gguf_number_bytes(stored->type)) return otherwise;
+    const bsmm_value value = number_at(stored->at, stored->type);
+    if (value.type == BSMM_VALUE_UNSIGNED) return value.natural;
+    bool whole = value.type == BSMM_VALUE_INTEGER && value.integer >= 0;
+    return whole ? (uint64_t)value.integer : otherwise;
+}
+
 static bsmm_value string_at(const uint8_t *at, uint64_t length) {
     return (bsmm_value){.type = BSMM_VALUE_STRING, .count = length, .text = (const char *)at};
 }
