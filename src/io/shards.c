@@ -30,13 +30,14 @@ static bsmm_status check_shard_name(const char *tensor, const char *shard) {
                      tensor, shard ? shard : "(not a string)");
 }
 
-/* Moves to the model those tensors of a shard that the index assigns to this shard. */
+/* Moves to the model those tensors of a shard that the index assigns to this shard. A tensor that
+ * the index does not list is part of the model too, because inference engines load it. */
 static bsmm_status take_tensors(const json_t *weight_map, const char *shard, bsmm_file *from,
                                 bsmm_file *to) {
     for (uint64_t i = 0; i < from->tensor_count; i++) {
         const bsmm_tensor *tensor = &from->tensors[i];
         const char *owner = json_string_value(json_object_get(weight_map, tensor->name));
-        if (owner && strcmp(owner, shard) == 0) BSMM_TRY(bsmm_file_take_tensor(to, tensor));
+        if (!owner || strcmp(owner, shard) == 0) BSMM_TRY(bsmm_file_take_tensor(to, tensor));
     }
     return bsmm_file_take_metadata(to, from);
 }

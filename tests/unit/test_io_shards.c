@@ -92,6 +92,23 @@ static void test_open(void **state) {
     check_good(in("good", INDEX));
 }
 
+/* A tensor that the index does not list must not be lost. If two shards have it, nothing says which
+ * of them is right. */
+static void test_unlisted(void **state) {
+    static const char *const indexes[] = {
+        "{\"weight_map\":{\"a.weight\":\"1.safetensors\",\"stale\":\"2.safetensors\"}}",
+        "{\"weight_map\":{\"a.weight\":\"1.safetensors\",\"b.weight\":\"2.safetensors\"}}"};
+    bsmm_file *file;
+    bsmm_tensor t = BSMM_INIT(bsmm_tensor);
+    (void)state;
+    assert_int_equal(bsmm_file_open(make_model("unlisted", indexes[0]), &file), BSMM_OK);
+    assert_int_equal(bsmm_file_tensor_count(file), 3);
+    assert_int_equal(bsmm_file_tensor_find(file, "b.weight", &t), BSMM_OK);
+    bsmm_file_close(file);
+    expect_failure(bsmm_file_open(make_model("unlisted", indexes[1]), &file), BSMM_E_FORMAT,
+                   "stale: two tensors have this name");
+}
+
 typedef struct broken {
     const char *index;
     bsmm_status status;
@@ -151,8 +168,9 @@ static void test_folders(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_open), cmocka_unit_test(test_broken_indexes),
-        cmocka_unit_test(test_empty_index), cmocka_unit_test(test_folders)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_open), cmocka_unit_test(test_unlisted),
+                                       cmocka_unit_test(test_broken_indexes),
+                                       cmocka_unit_test(test_empty_index),
+                                       cmocka_unit_test(test_folders)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
