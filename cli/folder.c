@@ -3,6 +3,7 @@
 #include "common.h"
 #include "files.h"
 #include "folder_config.h"
+#include "folder_others.h"
 #include "paths.h"
 #include <dirent.h>
 #include <errno.h>
@@ -218,8 +219,8 @@ bool cli_folder_read_config(const cli_folder *folder, char **text) {
     return good;
 }
 
-/* Checks before the long work begins that the output's name is free and that the input's
- * config.json can be edited. */
+/* Checks before the long work begins that the output's name is free, that the input's config.json
+ * can be edited and that its other files can be read. */
 static bool check_begin(const cli_folder *folder) {
     char *config;
     if (cli_is_folder(folder->out) ? !is_empty(folder->out) : !access(folder->out, F_OK)) {
@@ -228,7 +229,7 @@ static bool check_begin(const cli_folder *folder) {
     }
     const bool good = cli_folder_read_config(folder, &config);
     free(config);
-    return good;
+    return good && (!folder->source || cli_others_check(folder->source));
 }
 
 bool cli_folder_begin(cli_folder *folder, const char *in, const bsmm_file *file, const char *out,

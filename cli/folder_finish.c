@@ -1,37 +1,18 @@
 /* Finishes an output folder: writes its index and config.json, copies the other files, and gives
  * the folder its name. */
-#define _GNU_SOURCE /* This macro makes dirent.h declare scandir. */
 #include "common.h"
 #include "files.h"
 #include "folder.h"
 #include "folder_config.h"
+#include "folder_others.h"
 #include "paths.h"
-#include <dirent.h>
-#include <fnmatch.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char index_name[] = "model.safetensors.index.json";
-
-/* `made_anew` lists the files of the input's folder that the command does not copy. It writes new
- * ones, or they hold weights. */
-static const char *const made_anew[] = {"*.safetensors",
-                                        "*.safetensors.index.json",
-                                        "*.bin",
-                                        "*.bin.index.json",
-                                        "*.pt",
-                                        "*.pth",
-                                        "*.gguf",
-                                        "*.h5",
-                                        "*.msgpack",
-                                        "*.onnx",
-                                        "config.json",
-                                        "hf_quant_config.json",
-                                        ".*"};
 
 /* Stores in `name` the file name that shard number `shard` of `shards` gets in the finished
  * folder. */
@@ -109,30 +90,6 @@ static bool write_config(const cli_folder *folder, const cli_layers *layers) {
     return written && write_second_config(folder, layers);
 }
 
-static int is_copied(const struct dirent *name) {
-    for (size_t i = 0; i < sizeof made_anew / sizeof made_anew[0]; i++)
-        if (!fnmatch(made_anew[i], name->d_name, 0)) return 0;
-    return 1;
-}
-
-/* Copies the regular files of the input's folder that the command does not write itself. */
-static bool copy_others(const cli_folder *folder) {
-    struct dirent **names;
-    const int count = folder->source ? scandir(folder->source, &names, is_copied, alphasort) : 0;
-    bool copied = count >= 0 || cli_fail_system(folder->source, "list this folder");
-    for (int i = 0; i < count; i++) {
-        char *from = cli_path_join(folder->source, names[i]->d_name);
-        char *to = cli_path_join(folder->work, names[i]->d_name);
-        struct stat info;
-        if (copied && !stat(from, &info) && S_ISREG(info.st_mode)) copied = cli_copy_file(from, to);
-        free(from);
-        free(to);
-        free(names[i]);
-    }
-    if (count > 0) free(names);
-    return copied;
-}
-
 /* Renames a shard from its name in the unfinished folder to its name in the finished folder, or
  * back if `back` is true. */
 static int rename_shard(const cli_folder *folder, size_t shard, size_t shards, bool back) {
@@ -181,8 +138,9 @@ bool cli_folder_finish(cli_folder *folder, size_t shards) {
     }
     cli_layers_find_inputs(&layers);
     good = good && (shards == 1 || write_index(folder, map, bytes)) &&
-           write_config(folder, &layers) && copy_others(folder) && rename_shards(folder, shards) &&
-           publish(folder);
+           write_config(folder, &layers) &&
+           (!folder->source || cli_others_copy(folder->source, folder->work)) &&
+           rename_shards(folder, shards) && publish(folder);
     json_decref(map);
     cli_layers_free(&layers);
     return good;

@@ -1,0 +1,110 @@
+/* Copies the other files of an input folder to the output folder: the tokenizer, code, and the
+ * configurations in subfolders, such as those of sentence-transformers. */
+#define _GNU_SOURCE /* This macro makes dirent.h declare scandir. */
+#include "folder_others.h"
+#include "common.h"
+#include "folder.h"
+#include "paths.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* `weights` lists names of files with weights. The command writes new weights, or these are the
+ * same weights in another form. */
+static const char *const weights[] = {"*.safetensors", "*.safetensors.index.json",
+                                      "*.bin",         "*.bin.index.json",
+                                      "*.pt",          "*.pth",
+                                      "*.gguf",        "*.h5",
+                                      "*.msgpack",     "*.onnx"};
+/* `made_anew` lists the other files that the command writes itself. */
+static const char *const made_anew[] = {"config.json", "hf_quant_config.json"};
+
+static bool matches(const char *name, const char *const *patterns, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!fnmatch(patterns[i], name, 0)) return true;
+    return false;
+}
+
+static bool is_weights(const char *name) {
+    return matches(name, weights, sizeof weights / sizeof weights[0]);
+}
+
+static int is_visible(const struct dirent *entry) {
+    return entry->d_name[0] != '.';
+}
+
+static int is_copied(const struct dirent *entry) {
+    return is_visible(entry) && !is_weights(entry->d_name) &&
+           !matches(entry->d_name, made_anew, sizeof made_anew / sizeof made_anew[0]);
+}
+
+/* Calls visit(context, from, to) for the entries of a folder that `chosen` selects, in the order of
+ * their names, until it returns false. `to` is the path of an entry in the folder `to_folder`. */
+static bool each_entry(const char *folder, const char *to_folder,
+                       int (*chosen)(const struct dirent *),
+                       bool (*visit)(void *, const char *, const char *), void *context) {
+    struct dirent **names;
+    const int count = scandir(folder, &names, chosen, alphasort);
+    bool good = count >= 0 || cli_fail_system(folder, "list this folder");
+    for (int i = 0; i < count; i++) {
+        char *from = cli_path_join(folder, names[i]->d_name);
+        char *to = cli_path_join(to_folder, names[i]->d_name);
+        good = good && visit(context, from, to);
+        free(from);
+        free(to);
+        free(names[i]);
+    }
+    if (count >= 0) free(names);
+    return good;
+}
+
+/* Finds a file of weights in a folder or below it. */
+static bool find_weights(void *found, const char *path, const char *unused) {
+    struct stat info;
+    const char *slash = strrchr(path, '/');
+    (void)unused;
+    if (lstat(path, &info)) return true;
+    if (S_ISDIR(info.st_mode)) return each_entry(path, path, is_visible, find_weights, found);
+    *(bool *)found = *(bool *)found || is_weights(slash + 1);
+    return true;
+}
+
+/* Tells whether a folder is the unfinished output of a run, such as this one. */
+static bool is_unfinished(const char *folder) {
+    char *plan = cli_path_join(folder, CLI_PLAN_NAME);
+    const bool found = !access(plan, F_OK);
+    free(plan);
+    return found;
+}
+
+/* Copies a file, or a subfolder unless it has weights. A link to a folder is not followed, because
+ * it can lead to the folder itself. In a check, `context` is not NULL, and the function only tests
+ * whether it may read the file. */
+static bool take(void *context, const char *from, const char *to) {
+    struct stat info, link;
+    bool has_weights = false;
+    if (stat(from, &info) || lstat(from, &link)) return true;
+    if (S_ISREG(info.st_mode) && context)
+        return !access(from, R_OK) || cli_fail_system(from, "read it");
+    if (S_ISREG(info.st_mode)) return cli_copy_file(from, to);
+    if (!S_ISDIR(link.st_mode) || is_unfinished(from)) return true;
+    if (!each_entry(from, from, is_visible, find_weights, &has_weights)) return false;
+    if (has_weights && context) cli_warn("%s: is not copied, because it has weights", from);
+    if (has_weights) return true;
+    if (!context && mkdir(to, 0777) && errno != EEXIST)
+        return cli_fail_system(to, "create this folder");
+    return each_entry(from, to, is_visible, take, context);
+}
+
+bool cli_others_check(const char *source) {
+    bool checks = true;
+    return each_entry(source, source, is_copied, take, &checks);
+}
+
+bool cli_others_copy(const char *source, const char *work) {
+    return each_entry(source, work, is_copied, take, NULL);
+}
