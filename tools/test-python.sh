@@ -15,6 +15,9 @@ venv=$PWD/.cache/python/bin
 "$venv/mypy" --strict --no-error-summary --exclude python/bsmm/torch python/bsmm
 # Tests import the installed package, not python/bsmm, which has no extension module.
 package=$("$venv/python3" -P -c "import bsmm, os; print(os.path.dirname(bsmm.__file__))")
+# Tests of CUDA streams run on the simulator of the build folder.
+libcuda=$PWD/${1:-build}/sim/libcuda.so.1
+[ ! -e "$libcuda" ] || export BSMM_TEST_LIBCUDA="$libcuda"
 status=0
 timeout 300 "$venv/python3" -P -m pytest -q -p no:cacheprovider --doctest-modules \
     --ignore="$package/torch" --junit-xml=build-wheel/tests.xml "$package" python/tests --doctest-glob=python.md docs/python.md || status=$?
