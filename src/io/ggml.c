@@ -94,7 +94,7 @@ void bsmm_gguf_iq4_nl(const uint8_t *block, float *values) {
  * eight scales, their lower four bits, then the elements. A scale has a bias of 32. */
 void bsmm_gguf_iq4_xs(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
-    for (uint32_t j = 0; j < SUPER / 32; j++) {
+    for (size_t j = 0; j < SUPER / 32; j++) {
         int low = block[4 + j / 2] >> (j % 2 * 4) & 15, high = block[2 + j / 4] >> (j % 4 * 2) & 3;
         decode_iq4(block + 8 + 16 * j, d * (float)((low | high << 4) - 32), values + 32 * j);
     }

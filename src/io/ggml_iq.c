@@ -31,7 +31,7 @@ static uint32_t even_signs(uint32_t seven) {
 }
 
 /* Returns the four bits number i. */
-static uint32_t nibble(const uint8_t *from, uint32_t i) {
+static uint32_t nibble(const uint8_t *from, size_t i) {
     return (uint32_t)from[i / 2] >> (i % 2 * 4) & 15;
 }
 
@@ -43,11 +43,11 @@ static uint32_t load_u16(const uint8_t *from) {
  * and a word of four times seven signs with the scale in its top four bits. */
 void bsmm_gguf_iq2_xxs(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
-    for (uint32_t part = 0; part < SUPER / PART; part++) {
+    for (size_t part = 0; part < SUPER / PART; part++) {
         const uint8_t *indexes = block + 2 + 8 * part;
         uint32_t word = bsmm_load_u32(indexes + 4);
         float scale = d * (0.5f + (float)(word >> 28)) * 0.25f;
-        for (uint32_t i = 0; i < 4; i++)
+        for (size_t i = 0; i < 4; i++)
             store_eight(&bsmm_ggml_grid_iq2_xxs, &(uint32_t){indexes[i]}, 8, scale,
                         even_signs(word >> (7 * i)), values + PART * part + EIGHT * i);
     }
@@ -57,7 +57,7 @@ void bsmm_gguf_iq2_xxs(const uint8_t *block, float *values) {
  * index and seven signs, and then a 4-bit scale for each 16 elements. */
 void bsmm_gguf_iq2_xs(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
-    for (uint32_t i = 0; i < SUPER / EIGHT; i++) {
+    for (size_t i = 0; i < SUPER / EIGHT; i++) {
         uint32_t word = load_u16(block + 2 + 2 * i);
         float scale = d * (0.5f + (float)nibble(block + 66, i / 2)) * 0.25f;
         store_eight(&bsmm_ggml_grid_iq2_xs, &(uint32_t){word & 511}, 8, scale,
@@ -70,7 +70,7 @@ void bsmm_gguf_iq2_xs(const uint8_t *block, float *values) {
 void bsmm_gguf_iq2_s(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     const uint8_t *low = block + 2, *signs = block + 34, *high = block + 66, *scales = block + 74;
-    for (uint32_t i = 0; i < SUPER / EIGHT; i++) {
+    for (size_t i = 0; i < SUPER / EIGHT; i++) {
         uint32_t index = low[i] | ((uint32_t)high[i / 4] >> (i % 4 * 2) & 3) << 8;
         float scale = d * (0.5f + (float)nibble(scales, i / 2)) * 0.25f;
         store_eight(&bsmm_ggml_grid_iq2_s, &index, 8, scale, signs[i], values + EIGHT * i);
@@ -81,7 +81,7 @@ void bsmm_gguf_iq2_s(const uint8_t *block, float *values) {
  * elements a word of four times seven signs with the scale in its top four bits. */
 void bsmm_gguf_iq3_xxs(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
-    for (uint32_t i = 0; i < SUPER / EIGHT; i++) {
+    for (size_t i = 0; i < SUPER / EIGHT; i++) {
         uint32_t word = bsmm_load_u32(block + 66 + 4 * (i / 4));
         float scale = d * (0.5f + (float)(word >> 28)) * 0.5f;
         const uint32_t indexes[2] = {block[2 + 2 * i], block[3 + 2 * i]};
@@ -95,7 +95,7 @@ void bsmm_gguf_iq3_xxs(const uint8_t *block, float *values) {
 void bsmm_gguf_iq3_s(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     const uint8_t *low = block + 2, *ninth = block + 66, *signs = block + 74, *scales = block + 106;
-    for (uint32_t i = 0; i < SUPER / EIGHT; i++) {
+    for (size_t i = 0; i < SUPER / EIGHT; i++) {
         uint32_t ninths = (uint32_t)ninth[i / 4] >> (i % 4 * 2);
         const uint32_t indexes[2] = {low[2 * i] | (ninths & 1) << 8,
                                      low[2 * i + 1] | (ninths >> 1 & 1) << 8};
@@ -116,7 +116,7 @@ static void store_moved(uint32_t index, float scale, uint32_t down, float *value
  * 3-bit scale, and in the top bit the direction in which the elements are moved. */
 void bsmm_gguf_iq1_s(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
-    for (uint32_t i = 0; i < SUPER / EIGHT; i++) {
+    for (size_t i = 0; i < SUPER / EIGHT; i++) {
         uint32_t word = load_u16(block + 34 + 2 * (i / 4));
         float scale = d * (float)(2 * (word >> 12 & 7) + 1);
         store_moved(block[2 + i] | (word >> (3 * (i % 4)) & 7) << 8, scale, word >> 15,
@@ -133,7 +133,7 @@ void bsmm_gguf_iq1_m(const uint8_t *block, float *values) {
     uint8_t half[2] = {(uint8_t)(words[1] >> 4 | (words[3] & 0xF0)),
                        (uint8_t)(words[5] >> 4 | (words[7] & 0xF0))};
     float d = bsmm_gguf_half(half);
-    for (uint32_t i = 0; i < SUPER / EIGHT; i++) {
+    for (size_t i = 0; i < SUPER / EIGHT; i++) {
         uint32_t bits = nibble(upper, i), word = load_u16(words + 2 * (i / 8));
         float scale = d * (float)(2 * (word >> (3 * (i / 2 % 4)) & 7) + 1);
         store_moved(block[i] | (bits & 7) << 8, scale, bits >> 3, values + EIGHT * i);
