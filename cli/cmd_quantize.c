@@ -410,8 +410,8 @@ const cli_command cli_quantize = {
         "GGUF "
         "is copied as the f32 values to which ggml decodes it.\n\n"
         "If the output is a folder, it gets shards with an index, config.json with the "
-        "quantization_config of the family, and copies of the input's other files. Inference "
-        "engines "
+        "quantization_config of the family, and copies of the input's other files and of its "
+        "subfolders without weights. Inference engines "
         "multiply some weights as one matrix (q_proj, k_proj and v_proj; gate_proj and up_proj). "
         "In "
         "a folder, such weights get the same tensor scale.",
