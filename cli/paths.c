@@ -25,10 +25,21 @@ bool cli_fail_system(const char *path, const char *what) {
     return false;
 }
 
+/* Opens a regular file. Other files could let the command wait without end, such as a pipe. */
+static FILE *open_regular(const char *path) {
+    struct stat info = {0};
+    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0) return NULL;
+    if (!fstat(descriptor, &info) && S_ISREG(info.st_mode)) return fdopen(descriptor, "r");
+    close(descriptor);
+    errno = S_ISDIR(info.st_mode) ? EISDIR : ENOTSUP;
+    return NULL;
+}
+
 char *cli_read_text(const char *path) {
     char *text = NULL, part[4096];
     size_t size, n;
-    FILE *file = fopen(path, "r"), *stream = file ? open_memstream(&text, &size) : NULL;
+    FILE *file = open_regular(path), *stream = file ? open_memstream(&text, &size) : NULL;
     if (!stream) {
         if (file) fclose(file);
         return NULL;

@@ -164,6 +164,10 @@ for text in '\xef\xbb\xbf{}' '[]' '' '{"a":1'; do
 done
 printf '{"quantization_config": 1, "a": "\0"}' >odd/config.json
 refuses 1 "odd/config.json: cannot read it" quantize odd --format nvfp4 -o none
+rm odd/config.json && mkdir odd/config.json
+refuses 1 "odd/config.json: cannot read it: Is a directory" quantize odd --format nvfp4 -o none
+rmdir odd/config.json && mkfifo odd/config.json
+refuses 1 "odd/config.json: cannot read it: Operation not supported" quantize odd --format nvfp4 -o none
 [ ! -e none.part ] || fail "leaves a folder"
 echo '{"quantization_config": {}, "compression_config": {"b": "}"}, "a": 1, "quantization_config": {"c": 2}}' >last/config.json
 "$bsmm" dequantize last -o plain3 >/dev/null || fail "two quantization_config"
