@@ -18,11 +18,11 @@
  *
  * Tiles. A group is one thread block, or a pair of thread blocks on two neighbouring SMs. Groups
  * are persistent: group g computes the tiles g, g + G, g + 2 G and so on, where G is the number of
- * groups. A tile of D has 128 rows for each thread block of the group, and up to 192 columns. Each
- * thread block loads its 128 rows of A. The two blocks of a pair share B: each loads half of the
- * tile's rows of B. The pair's leader is the block with rank 0. It issues one instruction that
- * multiplies the rows of both blocks. A k block is the part of K that one stage holds, i.e. 128
- * bytes of each row. It takes four tcgen05.mma instructions.
+ * groups. A tile of D has 128 rows for each thread block of the group. It has up to 192 columns, or
+ * up to 256 if the group is a pair. Each thread block loads its 128 rows of A. The two blocks of a
+ * pair share B: each loads half of the tile's rows of B. The pair's leader is the block with rank
+ * 0. It issues one instruction that multiplies the rows of both blocks. A k block is the part of K
+ * that one stage holds, i.e. 128 bytes of each row. It takes four tcgen05.mma instructions.
  *
  * Kernels without block scales (SCALED_BLOCK is 0). Such a kernel has no scales in shared memory
  * and in tensor memory, so that a tile of D can have 256 columns. An element of A or B may be the
@@ -35,12 +35,16 @@
  * along K:
  *
  *     A         S x 16384        128 rows of 128 bytes, with TMA's swizzle of 128 bytes
- *     B         S x 24576        192 rows (a pair: S x 12288, 96 rows)
+ *     B         S x 24576        192 rows (a pair: S x 16384, 128 rows)
  *     staging   16384            4096 for each warp that stores D
  *     scales    S x 3 x T x 512  those of A's 128 rows, then those of 256 rows of B
  *
- * Tensor memory has 512 columns: 0 to 191 and 192 to 383 are the two accumulators. From column 384
- * on there are two sets of scales of 12 T columns each.
+ * Tensor memory has 512 columns. In a single thread block, columns 0 to 191 and 192 to 383 are the
+ * two accumulators, and two sets of scales of 12 T columns each follow. In a pair, an accumulator
+ * has 256 columns. The first one begins at column 0, and the second one at column 224, 192 or 160
+ * for T = 1, 2 or 4. The two accumulators share 32, 64 or 96 columns, because there is no room for
+ * both besides the scales. The warps that store D read the shared columns first, so that the
+ * products of the next tile can begin while these warps store the rest of D.
  *
  * Kernels for fp32 scales. Eight warps instead of four finish tiles, and they also apply the scales
  * (scaled_promote.h). The roles below then belong to warps 0 to 7, 8 and 9. An accumulator holds
@@ -103,7 +107,7 @@ enum {
     CTAS = SCALED_CTAS,
     TILE_M = BSMM_SCALED_TILE_M, /* TILE_M is the number of rows of D per thread block. */
     /* TILE_N is the largest number of columns of a tile of D. */
-    TILE_N = SCALED_SMALL_M ? BSMM_SCALED_SMALL_M : BSMM_SCALED_TILE_N(SCALED_BLOCK),
+    TILE_N = SCALED_SMALL_M ? BSMM_SCALED_SMALL_M : BSMM_SCALED_TILE_N(SCALED_BLOCK, SCALED_CTAS),
     ROW_BYTES = BSMM_SCALED_ROW_BYTES,
     /* STEPS is the number of tcgen05.mma instructions per k block. Each multiplies 32 bytes of each
      * row. */
@@ -131,8 +135,9 @@ enum {
     A_BYTES = TILE_M * ROW_BYTES,
     B_BYTES = TILE_N / CTAS * ROW_BYTES,
     /* B_ROW_BLOCKS is the largest number of blocks of 128 rows that contain a tile's rows of B. In
-     * the layout nv_128x4, such a block stores its scales together. A tile has up to 192 rows of B
-     * and begins at a multiple of 64, so it lies in at most two blocks. */
+     * the layout nv_128x4, such a block stores its scales together. A tile of 256 rows of B begins
+     * at a multiple of 256. Other tiles have up to 192 rows of B and begin at a multiple of 64. So
+     * each tile lies in at most two blocks. */
     B_ROW_BLOCKS = SCALED_SMALL_M ? 1 : 2,
     SCALE_PARTS = SCALED_BLOCK ? 1 + B_ROW_BLOCKS : 0,
     PART_BYTES = SCALE_TILES * SCALE_TILE,
@@ -154,15 +159,21 @@ enum {
      * accumulators come first, then two sets of scales. The scales of 128 rows by 4 scale blocks
      * along K take four columns. */
     COLUMNS = SCALED_SMALL_M ? 256 : 512,
-    SCALES_AT = 2 * TILE_N,
     A_SCALE_COLUMNS = 4 * SCALE_TILES,
     SCALE_COLUMNS = A_SCALE_COLUMNS * SCALE_PARTS,
+    /* SECOND_AT is the first column of the second accumulator. If two accumulators do not fit, the
+     * second one begins before the first one ends, and both share SHARED_COLUMNS columns. */
+    FREE_COLUMNS = (COLUMNS - 2 * SCALE_COLUMNS - TILE_N) / CHUNK * CHUNK,
+    SECOND_AT = FREE_COLUMNS < TILE_N ? FREE_COLUMNS : TILE_N,
+    SHARED_COLUMNS = TILE_N - SECOND_AT,
+    SCALES_AT = SECOND_AT + TILE_N,
     /* SIGN_TILES is the number of the most recent tiles of D for which a thread block remembers
      * whether scales are negative. Warp 6, which finds negative scales, may be STAGES + 2 tiles
      * ahead of the warps that store D. */
     SIGN_TILES = 16,
 };
 static_assert(SCALES_AT + 2 * SCALE_COLUMNS <= COLUMNS, "tensor memory");
+static_assert(SHARED_COLUMNS == 0 || !(SCALED_SMALL_M || SCALED_GROUPS), "columns of accumulators");
 static_assert(SCALED_SMALL_M || BSMM_SCALED_SHARED(SCALE_TILES, CTAS) <= 227 * 1024,
               "shared memory");
 static_assert(!SCALED_GROUPS || (FINISH_WARPS * FINISH_REGISTERS +
@@ -358,70 +369,10 @@ static __device__ __forceinline__ void load_tiles(const bsmm_scaled_params *p, u
     }
 }
 
-/* Copies the scales of a stage from shared memory to columns of tensor memory, in each thread block
- * of the group. For each tile of 4 scales along K, A's scales take 4 columns, and B's scales take 8
- * columns. */
-static __device__ __forceinline__ void copy_scales(uint32_t to, uint32_t from, uint32_t tiles) {
-    for (uint32_t t = 0; t < tiles; t++) {
-        group_copy_scales(to + 4 * t, from + t * SCALE_TILE);
-#pragma unroll
-        for (uint32_t i = 0; i < B_ROW_BLOCKS; i++)
-            group_copy_scales(to + A_SCALE_COLUMNS + 4 * (t * B_ROW_BLOCKS + i),
-                              from + ((1 + i) * SCALE_TILES + t) * SCALE_TILE);
-    }
-}
-
-/* Issues the tcgen05.mma instructions of a k block. Instruction number `step` needs scales that
- * begin at scale number `first` of the k block. These scales lie in the columns of scale tile first
- * / 4, from byte first % 4 of each 32-bit word on. `shift` is 0, or 2 if the tile's rows of B begin
- * in the middle of a block of 128 rows, because the scales of these rows then begin two columns
- * later. */
-static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uint32_t d,
-                                                uint32_t scales, uint32_t a, uint32_t b,
-                                                uint32_t shift, uint32_t left, uint32_t adds) {
-    const uint64_t a_rows = ptx_tcgen05_rows_128(a), b_rows = ptx_tcgen05_rows_128(b);
-#pragma unroll
-    for (uint32_t step = 0; step < STEPS; step++) {
-        const uint32_t first = step * STEP_SCALES, tile = first / 4, number = first % 4;
-        if (step * STEP_K >= left) break;
-        group_multiply(d, a_rows + 2 * step, b_rows + 2 * step,
-                       SCALED_BLOCK ? p->form | number << 4 | number << 29 : p->form,
-                       scales + 4 * tile,
-                       scales + A_SCALE_COLUMNS + 4 * B_ROW_BLOCKS * tile + shift, adds | step);
-    }
-}
-
-/* Issues all products of this group's tiles. One thread of the group's leader calls this function.
- */
-static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *p, uint32_t base,
-                                                      shared *told) {
-    const k_range range = k_range_of(p);
-    /* `count` is the number of k blocks, and `sums` is the number of accumulators, that the thread
-     * has filled so far. */
-    uint32_t count = 0, sums = 0;
-    FOR_TILES(p, tile) {
-        const uint32_t shift = tile_at(p, tile).col % SCALE_ROWS / 32;
-        uint32_t in_sum = 0;
-        for (uint32_t block = range.first; block < range.end; block++, count++) {
-            const uint32_t stage = count % STAGES, which = sums & 1,
-                           scales = told->columns + SCALES_AT + (count & 1) * SCALE_COLUMNS;
-            if (in_sum == 0) wait_for(&told->available[which], ~(sums / 2) & 1);
-            if (SCALED_BLOCK && count >= 2)
-                wait_for(&told->empty[(count - 2) % STAGES], filled_parity(count - 2));
-            wait_for(&told->full[stage], filled_parity(count));
-            ptx_tcgen05_fence_after();
-            copy_scales(scales, scales_of(base, stage), scale_tiles_of(p, block));
-            multiply(p, told->columns + which * TILE_N, scales, a_of(base, stage),
-                     b_of(base, stage), shift, p->k - place_of(p, block).k * BLOCK_K, in_sum++);
-            group_commit(&told->empty[stage]);
-            if (block + 1 < range.end && !(SCALED_GROUPS && in_sum == p->sum_blocks)) continue;
-            group_commit(&told->done[which]);
-            sums++, in_sum = 0;
-        }
-    }
-}
-
-#include "cuda/sm100f/scaled_signs.h"
+#include "cuda/sm100f/scaled_multiply.h"
+#if SCALED_SIGNED
+#    include "cuda/sm100f/scaled_signs.h"
+#endif
 #if SCALED_SMALL_M
 #    include "cuda/sm100f/scaled_small_m.h"
 #elif SCALED_GROUPS
@@ -474,8 +425,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             load_tiles(p, base, &told);
         else if (warp == MULTIPLY_WARP && rank == LEADER && ptx_elect())
             multiply_tiles(p, base, &told);
-        else if (SCALED_SIGNED && warp == SIGN_WARP)
+#if SCALED_SIGNED
+        else if (warp == SIGN_WARP)
             find_signs(p, aligned + (scales_of(base, 0) - base), &told);
+#endif
     }
     __syncwarp();
 #if SCALED_SMALL_M

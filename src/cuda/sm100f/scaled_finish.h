@@ -190,21 +190,41 @@ static __device__ __forceinline__ void give_buffer(finish *f, const uint8_t *fro
     f->chunks++;
 }
 
+/* Returns true if one of a lane's 32 accumulators may be wrong (is_doubtful). Taking the largest
+ * number first is cheaper than a test of each accumulator. */
+static __device__ __forceinline__ bool has_doubtful(const uint32_t *bits) {
+    uint32_t most = 0;
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++)
+        most = max(most, (bits[i] & 0x7fffffffu) - LEAST);
+    return is_doubtful(most + LEAST);
+}
+
+/* Sets bit i of *doubts if accumulator i of a lane may be wrong, and bit i of *zeros if it is 0. */
+static __device__ __forceinline__ void find_doubts(const uint32_t *bits, uint32_t *doubts,
+                                                   uint32_t *zeros) {
+#pragma unroll
+    for (int i = 0; i < CHUNK; i++) {
+        const uint32_t magnitude = bits[i] & 0x7fffffffu;
+        *doubts |= (uint32_t)is_doubtful(magnitude) << i;
+        *zeros |= (uint32_t)(magnitude == 0) << i;
+    }
+}
+
 /* Converts the accumulators of the warp's 32 rows and of 32 columns (from column `col` on) to
  * elements of D, and stores them. */
 static __device__ __forceinline__ void finish_chunk(finish *f, const uint32_t *bits, uint32_t col) {
     const uint32_t store = f->p->store, wanted = inside(f, col);
     float total[CHUNK];
-    uint32_t doubts = f->untrusted ? 0xffffffffu : 0, zeros = 0;
+    uint32_t doubts = 0, zeros = 0;
 #pragma unroll
-    for (int i = 0; i < CHUNK; i++) {
-        const uint32_t magnitude = bits[i] & 0x7fffffffu;
+    for (int i = 0; i < CHUNK; i++)
         total[i] = __uint_as_float(bits[i]);
-        doubts |= (uint32_t)is_doubtful(magnitude) << i;
-        zeros |= (uint32_t)(magnitude == 0) << i;
+    if (__any_sync(0xffffffffu, f->untrusted || has_doubtful(bits))) {
+        find_doubts(bits, &doubts, &zeros);
+        if (f->untrusted) doubts = 0xffffffffu, zeros = 0;
+        doubts &= wanted;
     }
-    doubts &= wanted;
-    if (f->untrusted) zeros = 0;
     uint8_t *to = NULL;
     if (store == BSMM_SCALED_STORE_ANY) {
         store_each(f, total, col, wanted & ~doubts);
@@ -217,28 +237,59 @@ static __device__ __forceinline__ void finish_chunk(finish *f, const uint32_t *b
 }
 
 #if !SCALED_GROUPS
+/* HELD is the number of chunks of 32 columns that a lane loads before it finishes the first one. If
+ * the two accumulators share columns, a lane thus reads the shared columns at once. */
+enum { HELD = SHARED_COLUMNS ? SHARED_COLUMNS / CHUNK : 1 };
+
+/* Returns the first column of chunk number `chunk` of an accumulator, in the order in which warps
+ * read chunks. The columns that two accumulators share come first. They are the last columns of the
+ * first accumulator (`which` is 0) and the first columns of the second one. */
+static __device__ __forceinline__ uint32_t column_of(const bsmm_scaled_params *p, uint32_t which,
+                                                     uint32_t chunk) {
+    const uint32_t first = which || SECOND_AT >= p->tile_n ? 0 : SECOND_AT,
+                   col = first + chunk * CHUNK;
+    return col < p->tile_n ? col : col - p->tile_n;
+}
+
+/* Finishes the tile at `at`, whose sums are in accumulator `which`. All results are recomputed in
+ * double if `untrusted` is true. */
+static __device__ __forceinline__ void finish_tile(finish *f, uint32_t which, corner at,
+                                                   bool untrusted) {
+    const bsmm_scaled_params *p = f->p;
+    const uint32_t from = f->told->columns + which * SECOND_AT + (f->warp * 32 << 16),
+                   chunks = p->tile_n / CHUNK, last = SHARED_COLUMNS ? 0 : chunks - HELD;
+    uint32_t bits[HELD][CHUNK];
+#    pragma unroll
+    for (uint32_t i = 0; i < HELD; i++)
+        ptx_tcgen05_load_x32(from + column_of(p, which, i), bits[i]);
+    for (uint32_t chunk = 0; chunk < chunks; chunk++) {
+        const uint32_t col = at.col + column_of(p, which, chunk);
+        ptx_tcgen05_wait_loads();
+        if (chunk == last) {
+            ptx_tcgen05_fence_before();
+            __syncwarp();
+            if (f->lane == 0) group_arrive(&f->told->available[SHARED_COLUMNS ? 0 : which]);
+        }
+        if (chunk == 0) finish_begin(f, at, untrusted);
+        if (col < p->n) finish_chunk(f, bits[0], col);
+#    pragma unroll
+        for (int i = 0; i < (HELD - 1) * CHUNK; i++)
+            bits[i / CHUNK][i % CHUNK] = bits[i / CHUNK + 1][i % CHUNK];
+        if (chunk + HELD < chunks)
+            ptx_tcgen05_load_x32(from + column_of(p, which, chunk + HELD), bits[HELD - 1]);
+    }
+}
+
 static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *staging,
                                                     shared *told) {
     finish f = finish_make(p, staging, told);
     uint32_t turn = 0;
     FOR_TILES(p, tile) {
-        const uint32_t which = turn & 1, from = told->columns + which * TILE_N;
         const corner at = tile_at(p, tile);
-        wait_for(&told->done[which], turn / 2 & 1);
+        wait_for(&told->done[turn & 1], turn / 2 & 1);
         ptx_tcgen05_fence_after();
-        finish_begin(&f, at, SCALED_SIGNED && told->negative[turn % SIGN_TILES]);
+        finish_tile(&f, turn & 1, at, SCALED_SIGNED && told->negative[turn % SIGN_TILES]);
         turn++;
-        for (uint32_t col = 0; col < p->tile_n; col += CHUNK) {
-            uint32_t bits[CHUNK];
-            ptx_tcgen05_load_x32(from + (f.warp * 32 << 16) + col, bits);
-            ptx_tcgen05_wait_loads();
-            if (col == p->tile_n - CHUNK) {
-                ptx_tcgen05_fence_before();
-                __syncwarp();
-                if (f.lane == 0) group_arrive(&told->available[which]);
-            }
-            if (at.col + col < p->n) finish_chunk(&f, bits, at.col + col);
-        }
     }
     if (f.lane == 0) PTX_TMA_WAIT(0);
 }

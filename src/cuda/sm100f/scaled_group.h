@@ -70,11 +70,13 @@ static __device__ __forceinline__ void group_commit(const uint64_t *barrier) {
         ptx_tcgen05_pair_commit(ptx_shared_address(barrier), BOTH);
 }
 
-static __device__ __forceinline__ void group_copy_scales(uint32_t to, uint32_t from) {
+/* Copies a scale tile from shared memory to four columns of tensor memory. `from` is the descriptor
+ * of the scale tile. */
+static __device__ __forceinline__ void group_copy_scales(uint32_t to, uint64_t from) {
     if (CTAS == 1)
-        ptx_tcgen05_copy_32x128b(to, ptx_tcgen05_rows_16(from));
+        ptx_tcgen05_copy_32x128b(to, from);
     else
-        ptx_tcgen05_pair_copy_32x128b(to, ptx_tcgen05_rows_16(from));
+        ptx_tcgen05_pair_copy_32x128b(to, from);
 }
 
 /* Issues one tcgen05.mma. `a_scales` and `b_scales` are unused without block scales. */

@@ -43,16 +43,19 @@ enum {
     BSMM_SCALED_SMALL_M_PARTS = 8,
 };
 
-/* Returns the most columns that a tile of D can have. With block scales (`scales` is not 0) they
- * are 192, because two accumulators of 192 columns and the block scales of two k blocks fit in the
- * 512 columns of tensor memory. Without block scales, two accumulators of 256 columns fit. */
-#define BSMM_SCALED_TILE_N(scales) ((scales) ? 192 : 256)
+/* Returns the most columns that a tile of D can have. With block scales (`scales` is not 0), a
+ * single thread block (`ctas` is 1) has tiles of up to 192 columns, because two accumulators of 192
+ * columns and the block scales of two k blocks fit in the 512 columns of tensor memory. A pair of
+ * thread blocks has tiles of 256 columns, whose two accumulators share some columns. Without block
+ * scales, two accumulators of 256 columns fit. */
+#define BSMM_SCALED_TILE_N(scales, ctas) ((scales) && (ctas) == 1 ? 192 : 256)
 /* Returns the bytes of a stage in one thread block. A stage holds the elements of 128 rows of A and
- * of 192 rows of B, or of 256 rows of B without block scales (`scale_tiles` is 0). In a pair of
- * thread blocks (`ctas` is 2), each block has half of B's rows. A stage also holds `scale_tiles`
- * scale tiles along K for 128 rows of A and for 256 rows of B. */
+ * of the most rows of B that a tile can have. In a pair of thread blocks (`ctas` is 2), each block
+ * has half of B's rows. A stage also holds `scale_tiles` scale tiles along K for 128 rows of A and
+ * for 256 rows of B. */
 #define BSMM_SCALED_STAGE_BYTES(scale_tiles, ctas)                                                 \
-    ((BSMM_SCALED_TILE_M + BSMM_SCALED_TILE_N(scale_tiles) / (ctas)) * BSMM_SCALED_ROW_BYTES +     \
+    ((BSMM_SCALED_TILE_M + BSMM_SCALED_TILE_N(scale_tiles, ctas) / (ctas)) *                       \
+         BSMM_SCALED_ROW_BYTES +                                                                   \
      3 * (scale_tiles)*BSMM_SCALED_SCALE_TILE)
 /* BSMM_SCALED_FIXED_BYTES is the bytes of dynamic shared memory that are not part of a stage. The
  * first 1024 of them make room for alignment. */

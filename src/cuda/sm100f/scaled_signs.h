@@ -17,12 +17,41 @@ static __device__ __forceinline__ uint32_t signs_of(const uint8_t *scales, uint3
     return found & 0x80808080u;
 }
 
+/* Does the work of signs_of if all SCALE_TILES scale tiles have 128 rows. A lane loads all its
+ * bytes before it tests them, so that the warp keeps pace with the products. */
+static __device__ __forceinline__ uint32_t signs_of_whole(const uint8_t *scales) {
+    uint4 w[SCALE_TILES];
+    uint32_t found = 0;
+#pragma unroll
+    for (uint32_t t = 0; t < SCALE_TILES; t++)
+        w[t] = *(const uint4 *)(scales + t * SCALE_TILE + threadIdx.x % 32 * 16);
+#pragma unroll
+    for (uint32_t t = 0; t < SCALE_TILES; t++)
+        found |= (w[t].x | w[t].y) | (w[t].z | w[t].w);
+    return found & 0x80808080u;
+}
+
 /* Part `i` of a stage's scales belongs to a block of 128 rows of A (part 0) or of B (parts 1 and
  * 2). Returns the number of rows from the first row of this block to the last row of A or B. */
 static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p, corner at,
                                                      uint32_t i) {
     const uint32_t rows = i ? p->n : p->m, first = scale_rows_of(at, i) * SCALE_ROWS;
     return rows > first ? rows - first : 0;
+}
+
+/* Looks for negative scales in one stage, which has `tiles` scale tiles along K. */
+static __device__ __forceinline__ uint32_t signs_in_stage(const bsmm_scaled_params *p,
+                                                          const uint8_t *scales, corner at,
+                                                          uint32_t tiles) {
+    uint32_t found = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < SCALE_PARTS; i++) {
+        const uint32_t rows = rows_from(p, at, i);
+        found |= rows >= SCALE_ROWS && tiles == SCALE_TILES
+                     ? signs_of_whole(scales + i * PART_BYTES)
+                     : signs_of(scales + i * PART_BYTES, tiles, rows);
+    }
+    return found;
 }
 
 /* Looks for negative scales in the stages of this thread block. After each stage, the warp tells
@@ -37,10 +66,7 @@ static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
         for (uint32_t block = range.first; block < range.end; block++, count++) {
             const uint32_t stage = count % STAGES;
             wait_for(&told->scaled[stage], filled_parity(count));
-#pragma unroll
-            for (int i = 0; i < SCALE_PARTS; i++)
-                found |= signs_of(scales + stage * SCALE_BYTES + i * PART_BYTES,
-                                  scale_tiles_of(p, block), rows_from(p, at, (uint32_t)i));
+            found |= signs_in_stage(p, scales + stage * SCALE_BYTES, at, scale_tiles_of(p, block));
             const uint32_t any = __any_sync(0xffffffffu, found != 0);
             if (threadIdx.x % 32 != 0) continue;
             if (block == range.end - 1) told->negative[turn % SIGN_TILES] = any;

@@ -1,0 +1,80 @@
+/* These functions issue the products of the sm_100f kernels, and the copies of scales to tensor
+ * memory before them. scaled_body.h includes this file. */
+
+/* Copies the scales of a stage from shared memory to columns of tensor memory, in each thread block
+ * of the group. `tiles` is the number of scale tiles along K. For each of them, A's scales take 4
+ * columns, and B's scales take 8 columns. A descriptor counts addresses in units of 16 bytes, and
+ * only its address differs among scale tiles. */
+static __device__ __forceinline__ void copy_scales(uint32_t to, uint32_t from, uint32_t tiles) {
+    const uint64_t rows = ptx_tcgen05_rows_16(from), step = SCALE_TILE / 16;
+#pragma unroll
+    for (int t = 0; t < SCALE_TILES; t++) {
+        if ((uint32_t)t >= tiles) break;
+        group_copy_scales(to + 4 * t, rows + step * t);
+#pragma unroll
+        for (int i = 0; i < B_ROW_BLOCKS; i++)
+            group_copy_scales(to + A_SCALE_COLUMNS + 4 * (t * B_ROW_BLOCKS + i),
+                              rows + step * ((1 + i) * SCALE_TILES + t));
+    }
+}
+
+/* Issues the tcgen05.mma instructions of a k block. Instruction number `step` needs scales that
+ * begin at scale number `first` of the k block. These scales lie in the columns of scale tile first
+ * / 4, from byte first % 4 of each 32-bit word on. `shift` is 0, or 2 if the tile's rows of B begin
+ * in the middle of a block of 128 rows, because the scales of these rows then begin two columns
+ * later. */
+static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uint32_t d,
+                                                uint32_t scales, uint32_t a, uint32_t b,
+                                                uint32_t shift, uint32_t left, uint32_t adds) {
+    const uint64_t a_rows = ptx_tcgen05_rows_128(a), b_rows = ptx_tcgen05_rows_128(b);
+#pragma unroll
+    for (uint32_t step = 0; step < STEPS; step++) {
+        const uint32_t first = step * STEP_SCALES, tile = first / 4, number = first % 4;
+        if (step * STEP_K >= left) break;
+        group_multiply(d, a_rows + 2 * step, b_rows + 2 * step,
+                       SCALED_BLOCK ? p->form | number << 4 | number << 29 : p->form,
+                       scales + 4 * tile,
+                       scales + A_SCALE_COLUMNS + 4 * B_ROW_BLOCKS * tile + shift, adds | step);
+    }
+}
+
+/* Waits until the products may overwrite accumulator number `sums`, counted from the first one of
+ * this thread block. If the two accumulators share columns, the warps that store D must have read
+ * the shared columns of the accumulator before, and all columns of older ones. They signal this at
+ * barrier 0 for every accumulator. Otherwise they must have read the second-last accumulator. */
+static __device__ __forceinline__ void wait_for_accumulator(shared *told, uint32_t sums) {
+    if (SHARED_COLUMNS)
+        wait_for(&told->available[0], ~sums & 1);
+    else
+        wait_for(&told->available[sums & 1], ~(sums / 2) & 1);
+}
+
+/* Issues all products of this group's tiles. One thread of the group's leader calls this function.
+ */
+static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *p, uint32_t base,
+                                                      shared *told) {
+    const k_range range = k_range_of(p);
+    /* `count` is the number of k blocks, and `sums` is the number of accumulators, that the thread
+     * has filled so far. */
+    uint32_t count = 0, sums = 0;
+    FOR_TILES(p, tile) {
+        const uint32_t shift = tile_at(p, tile).col % SCALE_ROWS / 32;
+        uint32_t in_sum = 0;
+        for (uint32_t block = range.first; block < range.end; block++, count++) {
+            const uint32_t stage = count % STAGES, which = sums & 1,
+                           scales = told->columns + SCALES_AT + (count & 1) * SCALE_COLUMNS;
+            if (in_sum == 0) wait_for_accumulator(told, sums);
+            if (SCALED_BLOCK && count >= 2)
+                wait_for(&told->empty[(count - 2) % STAGES], filled_parity(count - 2));
+            wait_for(&told->full[stage], filled_parity(count));
+            ptx_tcgen05_fence_after();
+            copy_scales(scales, scales_of(base, stage), scale_tiles_of(p, block));
+            multiply(p, told->columns + which * SECOND_AT, scales, a_of(base, stage),
+                     b_of(base, stage), shift, p->k - place_of(p, block).k * BLOCK_K, in_sum++);
+            group_commit(&told->empty[stage]);
+            if (block + 1 < range.end && !(SCALED_GROUPS && in_sum == p->sum_blocks)) continue;
+            group_commit(&told->done[which]);
+            sums++, in_sum = 0;
+        }
+    }
+}
