@@ -1,7 +1,10 @@
-"""Compares the cycles that the time model predicts for bsmm's kernels and for Triton's code of the
-same products. usage: compare_triton.py BSMM PRODUCT
+"""Compares the cycles that the time model predicts for bsmm's kernels, for Triton's code of the same
+products, and for the floor. usage: compare_triton.py BSMM [PRODUCT ...]
 
-BSMM is the command `bsmm`. PRODUCT is a key of PRODUCTS. $SIM_LIBRARY names the simulator's library.
+BSMM is the command `bsmm`. PRODUCT is a key of PRODUCTS; without it, all products are compared.
+$SIM_LIBRARY names the simulator's library. The floor is the time that no kernel can beat: the longer
+of the matrix instructions of all compute units at their peak rate, and of the bytes of A, B, their
+scales and D at the rate of HBM. All cycles leave out the cost of a launch.
 The kernels below are written like those of Triton's tutorials (matrix multiplication, block-scaled
 matrix multiplication). Each is compiled with every row of CONFIGS, and the fastest counts. Both
 sides execute only the workgroups that the model samples. Triton's code runs with all
@@ -73,7 +76,13 @@ PRODUCTS = {
     "fnuz": Product("gfx942", "fp8_group128_fnuz:fp8_block128_fnuz", groupwise, "fp8e4b8", {}, 6144, 4608, 7168),
     "mxfp8": Product("gfx950", "mxfp8", scaled, "fp8e4nv", {"FORMAT": "e4m3", "PACK": 1}, 4096, 4096, 8192),
     "mxfp4": Product("gfx950", "mxfp4", scaled, "u8", {"FORMAT": "e2m1", "PACK": 2}, 4096, 4096, 8192),
+    "mxfp8_8192": Product("gfx950", "mxfp8", scaled, "fp8e4nv", {"FORMAT": "e4m3", "PACK": 1}, 8192, 8192, 8192),
+    "mxfp4_8192": Product("gfx950", "mxfp4", scaled, "u8", {"FORMAT": "e2m1", "PACK": 2}, 8192, 8192, 8192),
 }
+# Each device has its compute units, its products of 8-bit elements per cycle and compute unit (twice
+# as many for 4-bit elements), and the bytes of HBM per cycle (sim/gfx9/devices.def).
+Peak = collections.namedtuple("Peak", "units products bytes")
+PEAKS = {"gfx942": Peak(304, 2048, 4.177e12 / 2.1e9), "gfx950": Peak(256, 4096, 6.305e12 / 2.4e9)}
 # Each row lists the rows and columns of a tile of D, the elements of K in a step, the number of
 # warps, and the number of pipeline stages.
 CONFIGS = [(128, 128, 128, 4, 2), (256, 128, 128, 8, 2), (256, 256, 128, 8, 2)]
@@ -144,16 +153,25 @@ def check(p, inputs, out):
     assert (np.abs(got - want) <= 2.0 ** -8 * magnitude).all(), "Triton's result is wrong"
 
 
+def floor(p):
+    """Returns the cycles that no kernel can beat."""
+    peak, pack = PEAKS[p.arch], p.constants.get("PACK", 1)
+    matrix = p.m * p.n * p.k / (peak.units * peak.products * pack)
+    if p.kernel is groupwise:
+        scales = 4 * (p.m * p.k / 128 + p.n * p.k / 128 ** 2)
+    else:
+        scales = (p.m + p.n) * p.k / 32
+    return max(matrix, ((p.m + p.n) * p.k / pack + scales + 2 * p.m * p.n) / peak.bytes)
+
+
 def bsmm_cycles(command, p):
     text = subprocess.run([command, "bench", "--device", f"sim:{p.arch}", "-f", p.bsmm, "-M", str(p.m), "-N", str(p.n), "-K", str(p.k),
                            "--counters", "--sampled", "--json"], check=True, capture_output=True, text=True).stdout
     return sum(launch["cycles"] for launch in json.loads(text.splitlines()[-1])["counters"])
 
 
-def main():
-    command, name = sys.argv[1:]
+def compare(command, name):
     p, best = PRODUCTS[name], float("inf")
-    os.environ["BSMM_SIM_CHECKS"] = "7"
     inputs = data(p)
     for config in CONFIGS:
         try:
@@ -166,7 +184,15 @@ def main():
         print(f"{name}: Triton, {config}: {times['cycles']:.0f} cycles, matrix {busy:.2f}", flush=True)
         best = min(best, times["cycles"])
     own = bsmm_cycles(command, p)
-    print(f"{name} {p.m} x {p.n} x {p.k} on {p.arch}: bsmm {own:.0f} cycles, Triton {best:.0f}, ratio {own / best:.2f}")
+    print(f"{name} {p.m} x {p.n} x {p.k} on {p.arch}, model: bsmm {own:.0f} cycles, {own / best:.2f} of Triton's {best:.0f}, "
+          f"{own / floor(p):.2f} of the floor {floor(p):.0f}", flush=True)
+
+
+def main():
+    command, *names = sys.argv[1:]
+    os.environ["BSMM_SIM_CHECKS"] = "7"
+    for name in names or PRODUCTS:
+        compare(command, name)
 
 
 if __name__ == "__main__":

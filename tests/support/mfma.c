@@ -1,7 +1,8 @@
 /* Replaces src/amdgpu/host/mfma_choose.c in tests. That file chooses the tile size of AMD kernels
  * and the number of parts of K (split-K). With BSMM_TEST_MFMA=large in the environment, large tiles
  * are chosen for all products. The environment variable BSMM_TEST_MFMA_PARTS sets the number of
- * parts of K, which the possible maximum limits. */
+ * parts of K, which the possible maximum limits. BSMM_TEST_MFMA_GROUPS sets the largest number of
+ * workgroups of a kernel whose workgroups can compute several tiles. */
 #include "amdgpu/host/mfma.h"
 
 #include <stdlib.h>
@@ -12,11 +13,15 @@
 static const bsmm_mfma_tile *choose_by_estimate(const bsmm_product *p, const bsmm_mfma_tile *tiles,
                                                 uint32_t count);
 static uint32_t parts_by_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile);
-#define bsmm_mfma_choose       choose_by_estimate
-#define bsmm_mfma_choose_parts parts_by_estimate
+static uint32_t groups_by_units(const bsmm_product *p, const bsmm_mfma_tile *tile, uint32_t tiles,
+                                uint32_t parts);
+#define bsmm_mfma_choose        choose_by_estimate
+#define bsmm_mfma_choose_parts  parts_by_estimate
+#define bsmm_mfma_choose_groups groups_by_units
 #include "../../src/amdgpu/host/mfma_choose.c" /* NOLINT(bugprone-suspicious-include) */
 #undef bsmm_mfma_choose
 #undef bsmm_mfma_choose_parts
+#undef bsmm_mfma_choose_groups
 
 static bool is_wanted(const bsmm_mfma_tile *tile) {
     const char *prefix = getenv("BSMM_TEST_MFMA");
@@ -37,4 +42,12 @@ uint32_t bsmm_mfma_choose_parts(const bsmm_product *p, const bsmm_mfma_tile *til
     const uint32_t most = bsmm_mfma_most_parts(p, tile),
                    parts = (uint32_t)strtoul(wanted, NULL, 10);
     return parts < most ? parts : most;
+}
+
+uint32_t bsmm_mfma_choose_groups(const bsmm_product *p, const bsmm_mfma_tile *tile, uint32_t tiles,
+                                 uint32_t parts) {
+    const char *wanted = getenv("BSMM_TEST_MFMA_GROUPS");
+    if (!wanted || !tile->persistent || parts > 1) return groups_by_units(p, tile, tiles, parts);
+    const uint32_t most = (uint32_t)strtoul(wanted, NULL, 10);
+    return most < tiles ? most : tiles;
 }

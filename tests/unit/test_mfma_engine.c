@@ -66,6 +66,19 @@ static const product_case part_cases[] = {
     {"fp8_block128_fnuz", "fp8_block128_fnuz", 4, 4, 3072, 0, 0, FILL_EXTREME, false},
 };
 
+/* These products have several tiles of 256 x 256 results. Some of them have operands or a K that
+ * loads cannot transfer directly to LDS, and one has too few workgroups for its tiles in the last
+ * round. */
+static const product_case tile_cases[] = {
+    {"mxfp8", "mxfp8", 520, 260, 640, 0, 0, FILL_ORDINARY, false},
+    {"mxfp4", "mxfp4", 300, 770, 1536, 0, 0, FILL_ORDINARY, false},
+    {"mxfp4", "mxfp4", 259, 12, 352, 0, 0, FILL_EXTREME, false},
+    {"mxfp8", "mxfp8", 259, 12, 256, 0, 0, FILL_SPECIAL, false},
+    {"mxfp8", "mxfp4", 257, 513, 512, 0, 0, FILL_ORDINARY, false},
+    {"mxfp8_e5m2", "mxfp8_e5m2", 260, 260, 1184, BSMM_LAYOUT_NV_128X4, 0, FILL_ORDINARY, false},
+    {"mxfp6_e2m3", "mxfp6_e2m3", 512, 300, 768, 0, 0, FILL_ORDINARY, false},
+};
+
 static bsmm_matrix shape_of(const product_case *c, const char *format, int64_t rows,
                             uint32_t layout) {
     bsmm_matrix m = describe(format_named(format), rows, c->k);
@@ -165,6 +178,17 @@ static void test_parts_of_k(void **state) {
         run_all(tiles[i], part_cases, BSMM_COUNT(part_cases));
     }
     unsetenv("BSMM_TEST_MFMA_PARTS");
+}
+
+/* Tests workgroups that compute several tiles, one after another. */
+static void test_several_tiles(void **state) {
+    static const char *const groups[] = {"1", "2"};
+    (void)state;
+    for (size_t i = 0; i < BSMM_COUNT(groups); i++) {
+        setenv("BSMM_TEST_MFMA_GROUPS", groups[i], 1);
+        run_all("large", tile_cases, BSMM_COUNT(tile_cases));
+    }
+    unsetenv("BSMM_TEST_MFMA_GROUPS");
 }
 
 /* Tests a product of 2^24 tiles with 256 threads each. It must be refused, because HIP does not
@@ -287,7 +311,7 @@ int main(void) {
         cmocka_unit_test(test_tall_banks),   cmocka_unit_test(test_row_order),
         cmocka_unit_test(test_largest_grid), cmocka_unit_test(test_small_tiles),
         cmocka_unit_test(test_large_tiles),  cmocka_unit_test(test_tall_tiles),
-        cmocka_unit_test(test_parts_of_k),
+        cmocka_unit_test(test_parts_of_k),   cmocka_unit_test(test_several_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

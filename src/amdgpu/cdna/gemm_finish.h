@@ -16,10 +16,19 @@ typedef bsmm_f32x4 gemm_sums[GEMM_MOST_ROW_TILES][GEMM_MOST_COL_TILES];
 #define GEMM_LEAST_SUM 0x1p-118f
 #define GEMM_MOST_SUM  0x1p127f
 
+/* Says which sums of a wave are accurate if their magnitude is at most GEMM_MOST_SUM: all sums,
+ * those of at least GEMM_LEAST_SUM and of 0, or only those of at least GEMM_LEAST_SUM. */
+typedef enum gemm_trust { GEMM_TRUST_ALL, GEMM_TRUST_ZERO, GEMM_TRUST_LARGE } gemm_trust;
+
 /* Returns the number of floats from one row of a strip (a wave's LDS buffer of 16 rows of sums) to
  * the next. The rows have four floats of padding, so that they begin in different LDS banks. */
 BSMM_DEVICE uint32_t gemm_strip_pitch(gemm_shape s) {
     return s.col_tiles * BSMM_CDNA_EDGE + 4;
+}
+
+/* Returns the number of bytes of a strip. */
+BSMM_DEVICE uint32_t gemm_strip_bytes(gemm_shape s) {
+    return BSMM_CDNA_EDGE * gemm_strip_pitch(s) * (uint32_t)sizeof(float);
 }
 
 /* Returns true if an fp32 sum may be inaccurate and must be computed again. A sum of 0 is accurate
@@ -36,7 +45,8 @@ BSMM_DEVICE void gemm_finish_strip(gemm_shape s, const BSMM_IN_LDS float *strip,
     const bsmm_gpu_epilogue_factors factors = bsmm_gpu_epilogue_begin(&p->epilogue);
     const uint32_t cols = s.col_tiles * BSMM_CDNA_EDGE;
 #pragma clang loop unroll(disable)
-    for (uint32_t i = gemm_lane(); i < BSMM_CDNA_EDGE * cols; i += GEMM_WAVE) {
+    for (uint32_t i = gemm_thread_of_tile() % GEMM_WAVE; i < BSMM_CDNA_EDGE * cols;
+         i += GEMM_WAVE) {
         const uint32_t r = row + i / cols, c = col + i % cols;
         const bool wanted = r < p->sides[0].rows && c < p->sides[1].rows;
         const float stored = strip[i / cols * gemm_strip_pitch(s) + i % cols];
@@ -49,7 +59,7 @@ BSMM_DEVICE void gemm_finish_strip(gemm_shape s, const BSMM_IN_LDS float *strip,
             const double again = bsmm_gpu_epilogue_sum_again(
                 &q->sides[0].o, &q->sides[1].o, (uint32_t)__builtin_amdgcn_readlane((int)r, lane),
                 (uint32_t)__builtin_amdgcn_readlane((int)c, lane), q->k);
-            if ((int)gemm_lane() == lane) sum = again;
+            if ((int)(gemm_thread_of_tile() % GEMM_WAVE) == lane) sum = again;
         }
         if (wanted) bsmm_gpu_epilogue_store(&p->epilogue, &factors, r, c, sum);
     }
@@ -62,9 +72,9 @@ BSMM_DEVICE void gemm_finish_strip(gemm_shape s, const BSMM_IN_LDS float *strip,
  * in D. */
 BSMM_DEVICE void gemm_finish_slowly(gemm_shape s, const gemm_sums sums, BSMM_IN_LDS float *strip,
                                     uint32_t row, uint32_t col, bool may_vanish) {
-    const uint32_t pitch = gemm_strip_pitch(s);
-    BSMM_IN_LDS float *mine = strip + gemm_lane() % BSMM_CDNA_EDGE * pitch +
-                              gemm_lane() / BSMM_CDNA_EDGE * 4 * s.col_tiles;
+    const uint32_t pitch = gemm_strip_pitch(s), lane = gemm_thread_of_tile() % GEMM_WAVE;
+    BSMM_IN_LDS float *mine =
+        strip + lane % BSMM_CDNA_EDGE * pitch + lane / BSMM_CDNA_EDGE * 4 * s.col_tiles;
 #pragma clang loop unroll(disable)
     for (uint32_t t = 0; t < s.row_tiles; t++) {
 #pragma unroll
@@ -80,34 +90,42 @@ BSMM_DEVICE void gemm_finish_slowly(gemm_shape s, const gemm_sums sums, BSMM_IN_
     }
 }
 
-/* Returns true if all sums of a lane are accurate. The function compares the bits of the sums as
- * integers, because fewer instructions find their smallest and largest value. Bits of positive fp32
- * numbers are in the order of the numbers, and the bits of Inf and NaN are larger. For the minimum,
- * 1 is subtracted first, so that a sum of 0 becomes the largest integer and does not count as
- * small. */
-BSMM_DEVICE bool gemm_trusts(gemm_shape s, const gemm_sums sums) {
-    uint32_t least = UINT32_MAX, most = 0;
+/* Returns true if the magnitude of all sums of a lane is at most GEMM_MOST_SUM. NaN counts as too
+ * large. The function compares the bits of the sums as integers. The largest signed integer is the
+ * largest positive sum, and the largest unsigned integer is the largest negative sum. */
+BSMM_DEVICE bool gemm_trusts_large(gemm_shape s, const gemm_sums sums) {
+    const uint32_t sign = 0x80000000u, limit = bsmm_float_bits(GEMM_MOST_SUM);
+    int32_t positive = 0;
+    uint32_t negative = sign;
 #pragma unroll
     for (uint32_t i = 0; i < s.row_tiles; i++)
 #pragma unroll
         for (uint32_t j = 0; j < s.col_tiles; j++)
 #pragma unroll
             for (uint32_t e = 0; e < 4; e++) {
-                const uint32_t bits = bsmm_float_bits(sums[i][j][e]) & 0x7fffffffu;
-                least = bits - 1 < least ? bits - 1 : least;
-                most = bits > most ? bits : most;
+                const uint32_t bits = bsmm_float_bits(sums[i][j][e]);
+                positive = (int32_t)bits > positive ? (int32_t)bits : positive;
+                negative = bits > negative ? bits : negative;
             }
-    return least >= bsmm_float_bits(GEMM_LEAST_SUM) - 1 && most <= bsmm_float_bits(GEMM_MOST_SUM);
+    return (uint32_t)positive <= limit && negative - sign <= limit;
 }
 
-/* Returns true if the epilogue only rounds sums to D, and lanes can store 16 bytes of a row of D at
- * once. */
-BSMM_DEVICE bool gemm_only_rounds(const bsmm_gpu_epilogue *e) {
-    const bsmm_gpu_epilogue_factors f = bsmm_gpu_epilogue_begin(e);
-    const uint32_t bytes = e->d_elem == BSMM_ELEM_F32 ? 4 : 2;
-    const bool known = bytes == 4 || e->d_elem == BSMM_ELEM_F16 || e->d_elem == BSMM_ELEM_BF16;
-    return known && !e->c && !e->bias && f.factor == 1 && f.global == 1 && e->d_col == 1 &&
-           ((uintptr_t)e->d | e->d_row * bytes) % 16 == 0;
+/* Returns true if the magnitude of all sums of a lane other than 0 is at least GEMM_LEAST_SUM. The
+ * bits of a sum without its sign are an integer in the order of the magnitudes. The function
+ * compares twice this integer less 1, so that a sum of 0 becomes the largest integer and does not
+ * count as small. */
+BSMM_DEVICE bool gemm_trusts_small(gemm_shape s, const gemm_sums sums) {
+    uint32_t least = UINT32_MAX;
+#pragma unroll
+    for (uint32_t i = 0; i < s.row_tiles; i++)
+#pragma unroll
+        for (uint32_t j = 0; j < s.col_tiles; j++)
+#pragma unroll
+            for (uint32_t e = 0; e < 4; e++) {
+                const uint32_t bits = (bsmm_float_bits(sums[i][j][e]) << 1) - 1;
+                least = bits < least ? bits : least;
+            }
+    return least >= (bsmm_float_bits(GEMM_LEAST_SUM) << 1) - 1;
 }
 
 /* Rounds two neighbouring sums to f16 and returns both in a 32-bit word. */
@@ -149,9 +167,9 @@ BSMM_DEVICE void gemm_store_row(gemm_shape s, const bsmm_f32x4 sums[GEMM_MOST_CO
 BSMM_DEVICE void gemm_store_rows(gemm_shape s, const gemm_sums sums, uint32_t elem, uint32_t row,
                                  uint32_t col) {
     const bsmm_gpu_epilogue *e = &gemm_params_here()->epilogue;
-    const uint32_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
-    const uint64_t first = (uint64_t)(row + gemm_lane() % BSMM_CDNA_EDGE) * e->d_row + col +
-                           gemm_lane() / BSMM_CDNA_EDGE * 4 * s.col_tiles;
+    const uint32_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2, lane = gemm_thread_of_tile() % GEMM_WAVE;
+    const uint64_t first = (uint64_t)(row + lane % BSMM_CDNA_EDGE) * e->d_row + col +
+                           lane / BSMM_CDNA_EDGE * 4 * s.col_tiles;
     BSMM_GLOBAL uint8_t *to = (BSMM_GLOBAL uint8_t *)e->d + first * bytes;
 #pragma unroll
     for (uint32_t i = 0; i < s.row_tiles; i++) {
@@ -160,15 +178,20 @@ BSMM_DEVICE void gemm_store_rows(gemm_shape s, const gemm_sums sums, uint32_t el
     }
 }
 
+/* Stores the sums of a wave's tile. `row` and `col` are the tile's first row and column in D. The
+ * operators & join conditions without branches, so that the wave waits only once for the parameters
+ * that they need. */
 BSMM_DEVICE void gemm_finish(gemm_shape s, const gemm_sums sums, BSMM_IN_LDS float *strip,
-                             uint32_t row, uint32_t col, bool may_vanish) {
+                             uint32_t row, uint32_t col, gemm_trust trust) {
     const bsmm_cdna_gemm *p = gemm_params_here();
-    const bool inside = row + s.row_tiles * BSMM_CDNA_EDGE <= p->sides[0].rows &&
-                        col + s.col_tiles * BSMM_CDNA_EDGE <= p->sides[1].rows;
     const uint32_t elem = p->epilogue.d_elem;
-    if (!inside || may_vanish || !gemm_only_rounds(&p->epilogue) ||
-        __builtin_amdgcn_ballot_w64(!gemm_trusts(s, sums)))
-        gemm_finish_slowly(s, sums, strip, row, col, may_vanish);
+    const bool plain = (row + s.row_tiles * BSMM_CDNA_EDGE <= p->sides[0].rows) &
+                       (col + s.col_tiles * BSMM_CDNA_EDGE <= p->sides[1].rows) &
+                       (p->only_rounds != 0) & (trust != GEMM_TRUST_LARGE);
+    bool trusted = plain && gemm_trusts_large(s, sums);
+    if (trusted && trust == GEMM_TRUST_ZERO) trusted = gemm_trusts_small(s, sums);
+    if (__builtin_amdgcn_ballot_w64(!trusted))
+        gemm_finish_slowly(s, sums, strip, row, col, trust == GEMM_TRUST_LARGE);
     else if (elem == BSMM_ELEM_F32)
         gemm_store_rows(s, sums, BSMM_ELEM_F32, row, col);
     else if (elem == BSMM_ELEM_F16)

@@ -22,7 +22,8 @@ typedef struct gemm_reader {
 } gemm_reader;
 
 BSMM_DEVICE gemm_reader gemm_reader_of(uint32_t type) {
-    const uint32_t row = gemm_lane() % BSMM_CDNA_EDGE, group = gemm_lane() / BSMM_CDNA_EDGE;
+    const uint32_t lane = gemm_thread_of_tile() % GEMM_WAVE;
+    const uint32_t row = lane % BSMM_CDNA_EDGE, group = lane / BSMM_CDNA_EDGE;
     const uint32_t swizzle = gemm_swizzle(type, row), piece = gemm_piece_bytes(type);
     const uint32_t base = row * gemm_row_bytes(type);
     return (gemm_reader){{base + (gemm_piece_of(type, group, 0) ^ swizzle) * piece,

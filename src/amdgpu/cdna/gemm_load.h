@@ -15,7 +15,12 @@
  * L2. */
 BSMM_DEVICE uint32_t gemm_part_here(const bsmm_cdna_gemm *p) {
     const uint32_t tiles = p->row_tiles * p->col_tiles;
-    const uint32_t number = gemm_number(bsmm_group_x(), tiles * p->parts);
+    /* The empty assembly hides from the compiler that all calls return the same number. The
+     * compiler then computes it anew in the rare code that needs it, instead of keeping it in a
+     * register. */
+    uint32_t group = bsmm_group_x();
+    __asm__ volatile("" : "+s"(group));
+    const uint32_t number = gemm_number(group, tiles * p->parts);
     return (uint32_t)(number * p->tiles_reciprocal >> 32);
 }
 
@@ -77,7 +82,7 @@ BSMM_DEVICE uint32_t gemm_source_byte(uint32_t type, uint32_t at) {
 BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, uint32_t side,
                                        uint32_t row) {
     const bsmm_cdna_side *o = &p->sides[side];
-    const uint32_t type = s.types[side], at = bsmm_thread() * gemm_load_bytes(type);
+    const uint32_t type = s.types[side], at = gemm_thread_of_tile() * gemm_load_bytes(type);
     const uint32_t begin = gemm_part_begin(p), left = p->k - begin;
     const uint64_t skipped = (uint64_t)begin * gemm_bits(type) / 8;
     const uint64_t row_bytes = ((uint64_t)left * gemm_bits(type) + 7) / 8;
@@ -182,7 +187,7 @@ BSMM_DEVICE void gemm_load_by_registers(const gemm_source *from, gemm_shape s, u
         const uint32_t byte = gemm_source_byte(type, i * piece);
         const int32_t left = (int32_t)((p->k - step * gemm_k(type)) * bits - byte * 8);
         bsmm_i32x4 words = {0};
-        if (row < from->rows && left > 0)
+        if (from->row + row < p->sides[side].rows && left > 0)
             words = gemm_load_piece(data + (uint64_t)(from->row + row) * from->pitch +
                                         step * row_bytes + byte,
                                     piece, left);

@@ -22,7 +22,7 @@
 #include "amdgpu/cdna/gemm_relay.h"
 
 BSMM_DEVICE void gemm_promoted_run(const bsmm_cdna_gemm *p, gemm_shape s) {
-    const gemm_place at = gemm_place_of(p, s);
+    const gemm_place at = gemm_place_of(p, s, bsmm_group_x());
     gemm_promoted now, next;
     const uint32_t relayed = gemm_relay_steps(p, s);
     gemm_relay relay;
@@ -53,7 +53,7 @@ BSMM_DEVICE void gemm_promoted_run(const bsmm_cdna_gemm *p, gemm_shape s) {
             next.low[side] = now.low[side], next.high[side] = now.high[side];
     }
     gemm_promoted_distrust(&next, s, totals);
-    gemm_end(&at, s, totals, false);
+    gemm_end(&at, s, totals);
 }
 
 #endif

@@ -142,7 +142,7 @@ typedef struct gemm_chores {
  * this number of steps before their elements are loaded to LDS. */
 enum { GEMM_SCOUTED = 2 };
 
-enum { GEMM_CHORE_STORE, GEMM_CHORE_LOAD, GEMM_CHORE_STAGE, GEMM_CHORE_PARTS };
+enum { GEMM_CHORE_STORE, GEMM_CHORE_LOAD, GEMM_CHORE_PARTS };
 
 BSMM_DEVICE uint32_t gemm_chore_count(gemm_shape s) {
     return GEMM_CHORE_PARTS + gemm_stage_loads(s) + gemm_scouts(s);
@@ -166,9 +166,6 @@ BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_place *at, gemm_shape s, 
         gemm_store_scales(&c->carrier, s, c->ring);
     } else if (number == GEMM_CHORE_LOAD) {
         gemm_load_scales(&c->carrier, s, gemm_trays(s, c->ring), c->step);
-    } else if (number == GEMM_CHORE_STAGE) {
-        if (__builtin_expect(c->loading >= c->whole && c->loading < at->steps, 0))
-            gemm_load_stage(at, s, c->loading, c->stage);
     } else if (part < gemm_stage_loads(s)) {
         /* In large tiles, an empty assembly hides from the compiler that these values are the same
          * for all loads. The compiler then computes the address of a load here. Otherwise it would

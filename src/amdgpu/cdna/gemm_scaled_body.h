@@ -4,8 +4,8 @@
  *
  * The tile of a workgroup has waves_down * row_tiles * 16 rows and waves_across * col_tiles * 16
  * columns. LDS holds two or three stages of 128 or 256 elements of K (gemm_k, gemm_stage_count),
- * and the scales of 1024 elements of K (gemm_scales.h). After the main loop it holds 16 rows of
- * sums for each wave. The registers of a wave hold the sums, B's operands for a step, up to four
+ * and the scales of 1024 elements of K (gemm_scales.h). After the main loop, stage 1 holds 16 rows
+ * of sums for each wave. The registers of a wave hold the sums, B's operands for a step, up to four
  * operands of A, and the scales of a step.
  *
  * A step of the main loop looks as follows, with eight rows of tiles and two stages. "rows" are
@@ -39,46 +39,96 @@ BSMM_DEVICE void gemm_scaled_wait(gemm_shape s, bool direct) {
     bsmm_isa_barrier();
 }
 
-BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
+/* Issues the loads of the first stage of a tile, and those of its first scales if one wide load can
+ * load them. No wave may need stage 0 or its tray any more. */
+BSMM_DEVICE void gemm_scaled_request(const gemm_place *at, const gemm_carrier *carrier,
+                                     gemm_shape s) {
+    const uint32_t stages = gemm_stage_count(s);
+    for (uint32_t step = 0; step < stages - 1 && step < at->steps; step++)
+        gemm_load_stage(at, s, step, gemm_stage(s, step));
+    gemm_request_scales(carrier, s, gemm_stage(s, stages));
+}
+
+/* Multiplies all stages of a tile. gemm_scaled_request has issued the first loads. */
+BSMM_DEVICE void gemm_scaled_multiply(const gemm_place *at, gemm_chores *chores, gemm_shape s,
+                                      gemm_sums sums) {
     const uint32_t stages = gemm_stage_count(s), early = s.row_tiles - GEMM_LATE_ROWS;
-    const gemm_place at = gemm_place_of(p, s);
-    gemm_chores chores = {.carrier = gemm_carrier_of(p, s, at.tile),
-                          .ring = gemm_stage(s, stages),
-                          .stage = gemm_stage(s, stages - 1),
-                          .whole = at.sources[0].whole < at.sources[1].whole ? at.sources[0].whole
-                                                                             : at.sources[1].whole};
     gemm_lds *stage = gemm_stage(s, 0), *next = gemm_stage(s, 1);
     gemm_scaled g;
-    gemm_sums sums = {{{0}}};
-    for (uint32_t step = 0; step < stages - 1 && step < at.steps; step++)
-        gemm_load_stage(&at, s, step, gemm_stage(s, step));
-    gemm_begin_scales(&chores.carrier, s, chores.ring);
+    gemm_begin_scales(&chores->carrier, s, chores->ring);
     bsmm_isa_wait_barrier();
-    gemm_read_step_scales(&at, s, chores.ring, 0, g.scales);
-    gemm_scaled_begin(&g, &at, s, stage);
-    for (uint32_t step = 0; step < at.steps; step++) {
-        chores.step = step, chores.loading = step + stages - 1;
+    gemm_read_step_scales(at, s, chores->ring, 0, g.scales);
+    gemm_scaled_begin(&g, at, s, stage);
+    for (uint32_t step = 0; step < at->steps; step++) {
+        chores->step = step, chores->loading = step + stages - 1;
+        if (__builtin_expect(chores->loading >= chores->whole && chores->loading < at->steps, 0))
+            gemm_load_stage(at, s, chores->loading, chores->stage);
 #pragma unroll
         for (uint32_t i = 0; i < early; i++)
-            gemm_scaled_row(&g, &at, s, stage, i, &chores, sums);
+            gemm_scaled_row(&g, at, s, stage, i, chores, sums);
 #pragma unroll
         for (uint32_t n = early * s.col_tiles; n < gemm_chore_count(s); n++)
-            gemm_chore(&chores, &at, s, n);
-        gemm_scaled_wait(s, chores.loading < chores.whole);
+            gemm_chore(chores, at, s, n);
+        gemm_scaled_wait(s, chores->loading < chores->whole);
         /* After the last step of the main loop, the wave reads the operands of the same step once
          * more, because there is no next step. Nothing uses these operands. */
-        const bool last = step + 1 == at.steps;
+        const bool last = step + 1 == at->steps;
         gemm_scales scales[GEMM_MOST_UNITS];
-        gemm_scaled_turn(&g, &at, s, last ? stage : next, scales, chores.ring,
+        gemm_scaled_turn(&g, at, s, last ? stage : next, scales, chores->ring,
                          last ? step : step + 1, sums);
 #pragma unroll
         for (uint32_t u = 0; u < gemm_units(s); u++)
             g.scales[u] = scales[u];
         gemm_lds *free = stage;
-        stage = next, next = stages == 3 ? chores.stage : free, chores.stage = free;
+        stage = next, next = stages == 3 ? chores->stage : free, chores->stage = free;
     }
     bsmm_isa_wait_barrier();
-    gemm_end(&at, s, sums, gemm_may_vanish(&chores.carrier, s));
+}
+
+/* GEMM_SCOUTED_FIRST is the number of steps of a workgroup's next tile that are prefetched to L2
+ * before the results of a tile are stored. Loads from memory that are issued later wait for the
+ * stores. */
+enum { GEMM_SCOUTED_FIRST = 6 };
+
+/* Issues the first loads of the tile that this workgroup computes next. The kernel computes the
+ * addresses again when it begins the tile, because the scalar registers cannot hold them while it
+ * stores results. */
+BSMM_DEVICE void gemm_scaled_request_next(gemm_shape s, uint32_t group) {
+    const bsmm_cdna_gemm *p = gemm_params_here();
+    const gemm_place at = gemm_place_of(p, s, group);
+    const gemm_carrier carrier = gemm_carrier_of(p, s, at.tile);
+    if (at.sources[0].whole) {
+#pragma unroll
+        for (uint32_t i = 0; i < gemm_stage_loads(s); i++)
+            gemm_load_part(&at, s, 0, (uint32_t)(uintptr_t)gemm_stage(s, 0), i);
+        gemm_request_scales(&carrier, s, gemm_stage(s, gemm_stage_count(s)));
+    }
+    gemm_scout_first(&at, s, GEMM_SCOUTED_FIRST,
+                     gemm_stage(s, 1) + gemm_threads(s) / GEMM_WAVE * gemm_strip_bytes(s));
+}
+
+/* Computes the tiles of a workgroup, one after another. A workgroup issues the first loads of the
+ * next tile before it stores the results of a tile, so that memory is never idle. Only workgroups
+ * with large tiles compute several tiles. */
+BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
+    const uint32_t stages = gemm_stage_count(s);
+    uint32_t group = bsmm_group_x();
+    do {
+        const gemm_place at = gemm_place_of(p, s, group);
+        gemm_chores chores = {.carrier = gemm_carrier_of(p, s, at.tile),
+                              .ring = gemm_stage(s, stages),
+                              .stage = gemm_stage(s, stages - 1),
+                              .whole = at.sources[0].whole};
+        gemm_sums sums = {{{0}}};
+        if (group < p->groups || !chores.whole) gemm_scaled_request(&at, &chores.carrier, s);
+        gemm_scaled_multiply(&at, &chores, s, sums);
+        const gemm_trust trust = gemm_trust_of(&chores.carrier, s, chores.ring);
+        p = gemm_params_here();
+        group += p->groups;
+        if (gemm_scouts(s) && gemm_is_tile(p, group)) gemm_scaled_request_next(s, group);
+        gemm_store_sums(s, sums, at.first, gemm_stage(s, 1), trust);
+        p = gemm_params_here();
+    } while (gemm_scouts(s) && gemm_is_tile(p, group));
 }
 
 #endif

@@ -97,7 +97,7 @@ BSMM_DEVICE gemm_lds *gemm_trays(gemm_shape s, gemm_lds *ring) {
 BSMM_DEVICE gemm_carrier gemm_carrier_of(const bsmm_cdna_gemm *p, gemm_shape s,
                                          const uint32_t first[2]) {
     const uint32_t wave_row = gemm_wave() * GEMM_WAVE, side = wave_row >= gemm_rows(s, 0);
-    const uint32_t row = bsmm_thread() - (side ? gemm_rows(s, 0) : 0);
+    const uint32_t thread = gemm_thread_of_tile(), row = thread - (side ? gemm_rows(s, 0) : 0);
     const bsmm_cdna_side *o = &p->sides[side];
     const uint32_t at = first[side] + row, last = o->rows - 1;
     const uint32_t length = gemm_part_length(p);
@@ -107,7 +107,7 @@ BSMM_DEVICE gemm_carrier gemm_carrier_of(const bsmm_cdna_gemm *p, gemm_shape s,
         .buffer = bsmm_isa_buffer(o->o.scales, UINT32_MAX),
         .row = (uint32_t)bsmm_axis_at(&o->o.row_map, at < last ? at : last) +
                gemm_part_scale(p, side, GEMM_SCALED_BLOCK),
-        .at = o->scale_at[gemm_lane() % BSMM_CDNA_SCALES],
+        .at = o->scale_at[thread % BSMM_CDNA_SCALES],
         .period = o->scale_period,
         .to = gemm_scale_place(s, side, gemm_row_in_lds(gemm_order(s, side), row)),
         .pitch = BSMM_CDNA_EDGE * gemm_tiles(s, side),
@@ -194,16 +194,20 @@ BSMM_DEVICE void gemm_store_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring
     if (c->tray == GEMM_FOUR_UNITS) gemm_store_group(c, s, ring, gemm_trays(s, ring));
 }
 
-/* Moves the scales of the first steps from memory to the ring buffer in LDS, before the main
- * loop. */
+/* Loads the scales of the first four units to the trays, if a wide load can load them. */
+BSMM_DEVICE void gemm_request_scales(const gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
+    gemm_carrier first = *c;
+    if (c->wide) gemm_load_group(&first, gemm_trays(s, ring), 0);
+}
+
+/* Moves the scales of the first steps to the ring buffer in LDS, before the main loop.
+ * gemm_request_scales must have been called before. */
 BSMM_DEVICE void gemm_begin_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     const uint32_t last = (c->wide ? 1 : GEMM_AHEAD) * gemm_units(s);
+    c->tray = GEMM_FOUR_UNITS, c->unit = 0;
 #pragma clang loop unroll(disable)
     for (uint32_t unit = 0; unit < last && unit < c->units; unit += gemm_units(s)) {
-        if (c->wide)
-            gemm_load_group(c, gemm_trays(s, ring), unit);
-        else
-            gemm_load_step(c, s, gemm_trays(s, ring), unit);
+        if (!c->wide) gemm_load_step(c, s, gemm_trays(s, ring), unit);
         bsmm_isa_wait_loads(0);
         gemm_store_scales(c, s, ring);
     }
@@ -236,21 +240,27 @@ BSMM_DEVICE gemm_scales gemm_read_scales(gemm_shape s, const gemm_lds *slot,
 }
 
 BSMM_DEVICE uint32_t gemm_wave_least(uint32_t value) {
+    const int32_t lane = (int32_t)(gemm_thread_of_tile() % GEMM_WAVE);
     for (int distance = GEMM_WAVE / 2; distance > 0; distance /= 2) {
-        const uint32_t other = (uint32_t)__builtin_amdgcn_ds_bpermute(
-            4 * ((int32_t)gemm_lane() ^ distance), (int32_t)value);
+        const uint32_t other =
+            (uint32_t)__builtin_amdgcn_ds_bpermute(4 * (lane ^ distance), (int32_t)value);
         value = other < value ? other : value;
     }
     return value;
 }
 
-/* Returns true if a product of two elements and their scales may underflow to 0 in fp32. The least
- * product of two nonzero elements is 2^-32 (two e5m2 subnormals). If the least scales of A and B
- * multiply to 2^-117 or more, every product is at least 2^-149, the least positive fp32 number.
- * Each wave writes its least scale to LDS over the stages, so no wave may need the stages any
- * more. */
-BSMM_DEVICE bool gemm_may_vanish(const gemm_carrier *c, gemm_shape s) {
-    BSMM_IN_LDS uint32_t *lows = (BSMM_IN_LDS uint32_t *)gemm_stages;
+/* Returns which sums are accurate. The least product of two nonzero elements is 2^-32 (two e5m2
+ * subnormals), and all products of elements are multiples of it. With the least scales of A and B,
+ * all terms of a sum are therefore multiples of a power of two, the unit. If the unit is
+ * GEMM_LEAST_SUM or more, no term loses bits to underflow. If it is 2^-149 or more, the least
+ * positive fp32 number, no term becomes 0. Each wave writes its least scale to the last slot of the
+ * ring buffer in LDS, so no wave may need this slot any more. */
+BSMM_DEVICE gemm_trust gemm_trust_of(const gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
+    BSMM_IN_LDS uint32_t *lows =
+        (BSMM_IN_LDS uint32_t *)(ring + gemm_slot(s, BSMM_CDNA_SCALE_UNITS - 1));
+    /* The empty assembly hides the address from the compiler, which would otherwise keep the
+     * address of each word in a scalar register throughout the main loop. */
+    __asm__ volatile("" : "+v"(lows));
     uint32_t least[2] = {255, 255};
     lows[gemm_wave()] = gemm_wave_least(c->low);
     bsmm_isa_wait_barrier();
@@ -258,7 +268,11 @@ BSMM_DEVICE bool gemm_may_vanish(const gemm_carrier *c, gemm_shape s) {
         const uint32_t side = w * GEMM_WAVE >= gemm_rows(s, 0);
         least[side] = lows[w] < least[side] ? lows[w] : least[side];
     }
-    return least[0] + least[1] < 254 - 117;
+    /* The unit is 2^(least[0] + least[1] - 254 - 32). */
+    const uint32_t both = least[0] + least[1];
+    return both >= 286 - 118   ? GEMM_TRUST_ALL
+           : both >= 286 - 149 ? GEMM_TRUST_ZERO
+                               : GEMM_TRUST_LARGE;
 }
 
 #endif

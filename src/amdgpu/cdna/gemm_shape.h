@@ -116,6 +116,17 @@ BSMM_DEVICE uint32_t gemm_thread_here(void) {
     return thread;
 }
 
+/* Returns the thread's number. On gfx950, workgroups may compute several tiles, and the compiler
+ * must not keep values that only the begin or the end of a tile needs in registers
+ * (gemm_thread_here). */
+BSMM_DEVICE uint32_t gemm_thread_of_tile(void) {
+#if defined(__gfx950__)
+    return gemm_thread_here();
+#else
+    return bsmm_thread();
+#endif
+}
+
 BSMM_DEVICE uint32_t gemm_lane(void) {
     return bsmm_thread() % GEMM_WAVE;
 }

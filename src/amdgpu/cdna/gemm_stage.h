@@ -30,7 +30,7 @@ BSMM_DEVICE bool gemm_scouts(gemm_shape s) {
 BSMM_DEVICE gemm_scout gemm_scout_of(const gemm_source sources[2], gemm_tile tile) {
     const uint32_t side = gemm_wave() / 4, parts = side ? BSMM_CDNA_BAND_ROWS : 4;
     const uint32_t part = (side ? tile.row : tile.col) % parts, rows = 256 / parts / 4;
-    const uint32_t row = (part * 4 + gemm_wave() % 4) * rows + gemm_lane() % rows;
+    const uint32_t row = (part * 4 + gemm_wave() % 4) * rows + gemm_thread_of_tile() % rows;
     gemm_scout scout = {sources[0].buffer, row * (side ? sources[1].pitch : sources[0].pitch)};
 #pragma unroll
     for (uint32_t i = 0; i < 4; i++)
@@ -50,15 +50,30 @@ typedef struct gemm_place {
     gemm_scout scout;
 } gemm_place;
 
-BSMM_DEVICE gemm_place gemm_place_of(const bsmm_cdna_gemm *p, gemm_shape s) {
+/* Loads the parameters that gemm_place_of needs. The empty assembly makes the compiler issue all of
+ * these loads before it waits for one of them. */
+BSMM_DEVICE void gemm_fetch_params(const bsmm_cdna_gemm *p) {
+    const bsmm_cdna_side *a = &p->sides[0], *b = &p->sides[1];
+    __asm__ volatile(""
+                     :
+                     : "s"(a->o.data), "s"(a->pitch), "s"(a->rows), "s"(a->direct), "s"(b->o.data),
+                       "s"(b->pitch), "s"(b->rows), "s"(b->direct), "s"(p->tiles_reciprocal),
+                       "s"(p->k), "s"(p->row_tiles), "s"(p->col_tiles), "s"(p->parts),
+                       "s"(p->part_k));
+}
+
+BSMM_DEVICE gemm_place gemm_place_of(const bsmm_cdna_gemm *p, gemm_shape s, uint32_t group) {
+    gemm_fetch_params(p);
     const uint32_t part = gemm_part_here(p), tiles = p->row_tiles * p->col_tiles;
-    const uint32_t number = gemm_number(bsmm_group_x(), tiles * p->parts) - part * tiles;
+    const uint32_t number = gemm_number(group, tiles * p->parts) - part * tiles;
     const gemm_tile tile = gemm_tile_of(number, p->row_tiles, p->col_tiles);
     const uint32_t rows[2] = {tile.row * gemm_rows(s, 0), tile.col * gemm_rows(s, 1)};
     const uint32_t down = gemm_wave() / s.waves_across * s.row_tiles * BSMM_CDNA_EDGE;
     const uint32_t across = gemm_wave() % s.waves_across * s.col_tiles * BSMM_CDNA_EDGE;
-    const gemm_source sources[2] = {gemm_source_of(p, s, 0, rows[0]),
-                                    gemm_source_of(p, s, 1, rows[1])};
+    gemm_source sources[2] = {gemm_source_of(p, s, 0, rows[0]), gemm_source_of(p, s, 1, rows[1])};
+    const uint32_t whole =
+        sources[0].whole < sources[1].whole ? sources[0].whole : sources[1].whole;
+    sources[0].whole = sources[1].whole = whole;
     return (gemm_place){
         .tile = {rows[0], rows[1]},
         .first = {rows[0] + down, rows[1] + across},
@@ -101,13 +116,35 @@ BSMM_DEVICE void gemm_load_part(const gemm_place *at, gemm_shape s, uint32_t ste
                     stage + (side ? gemm_side_bytes(s, 0) : 0));
 }
 
-/* Prefetches this workgroup's part of the cache lines of step `step` to L2. If direct loads cannot
- * load this step, the function prefetches the last step that direct loads can load. */
-BSMM_DEVICE void gemm_scout_ahead(const gemm_place *at, gemm_shape s, uint32_t step) {
+/* Returns true if the launch has a tile with number `group`, counted over all parts of K. */
+BSMM_DEVICE bool gemm_is_tile(const bsmm_cdna_gemm *p, uint32_t group) {
+    return group < p->row_tiles * p->col_tiles * p->parts;
+}
+
+/* Returns the offset in a row of the cache lines of step `step`. If direct loads cannot load this
+ * step, the function returns the offset for the last step that direct loads can load. */
+BSMM_DEVICE uint32_t gemm_scout_offset(const gemm_place *at, gemm_shape s, uint32_t step) {
     const uint32_t whole = at->sources[0].whole, last = whole ? whole - 1 : 0;
-    const uint32_t offset = (uint32_t)__builtin_amdgcn_readfirstlane(
+    return (uint32_t)__builtin_amdgcn_readfirstlane(
         (int32_t)((step < last ? step : last) * gemm_row_bytes(s.types[0])));
-    bsmm_isa_touch(at->scout.buffer, at->scout.lane_offset, offset, step % 2);
+}
+
+/* Prefetches this workgroup's part of the cache lines of step `step` to L2. */
+BSMM_DEVICE void gemm_scout_ahead(const gemm_place *at, gemm_shape s, uint32_t step) {
+    bsmm_isa_touch(at->scout.buffer, at->scout.lane_offset, gemm_scout_offset(at, s, step),
+                   step % 2);
+}
+
+/* Prefetches this workgroup's part of the cache lines of steps 1 to `steps` to L2. Each load writes
+ * 256 bytes for each wave to LDS, from `unused` on, and nothing reads these bytes. */
+BSMM_DEVICE void gemm_scout_first(const gemm_place *at, gemm_shape s, uint32_t steps,
+                                  gemm_lds *unused) {
+#pragma unroll
+    for (uint32_t step = 1; step <= steps; step++)
+        bsmm_isa_load_to_lds(at->scout.buffer,
+                             (uint32_t)(uintptr_t)unused + (step - 1) * gemm_threads(s) * 4 +
+                                 gemm_wave() * GEMM_WAVE * 4,
+                             at->scout.lane_offset, gemm_scout_offset(at, s, step), 4);
 }
 
 /* Stores the sums of a part of K, which gemm_parts.c adds to the sums of the other parts. A sum of
@@ -118,9 +155,10 @@ BSMM_DEVICE void gemm_store_part(const bsmm_cdna_gemm *p, gemm_shape s, const ge
     const uint32_t pitch = p->col_tiles * gemm_rows(s, 1);
     const uint32_t first = gemm_part_here(p) * p->row_tiles * gemm_rows(s, 0) + row;
     const uint32_t nan = may_vanish ? 0x7fc00000u : 0;
+    const uint32_t lane = gemm_thread_of_tile() % GEMM_WAVE;
     BSMM_GLOBAL float *to = (BSMM_GLOBAL float *)p->sums +
-                            (uint64_t)(first + gemm_lane() % BSMM_CDNA_EDGE) * pitch + col +
-                            gemm_lane() / BSMM_CDNA_EDGE * 4 * s.col_tiles;
+                            (uint64_t)(first + lane % BSMM_CDNA_EDGE) * pitch + col +
+                            lane / BSMM_CDNA_EDGE * 4 * s.col_tiles;
 #pragma unroll
     for (uint32_t i = 0; i < s.row_tiles; i++) {
 #pragma unroll
@@ -135,19 +173,23 @@ BSMM_DEVICE void gemm_store_part(const bsmm_cdna_gemm *p, gemm_shape s, const ge
     }
 }
 
+/* Stores the sums of a wave's tile, whose first row and column in D are `first`. The function may
+ * write a strip for each wave (gemm_strip_bytes) to LDS at `strips`. */
+BSMM_DEVICE void gemm_store_sums(gemm_shape s, const gemm_sums sums, const uint32_t first[2],
+                                 gemm_lds *strips, gemm_trust trust) {
+    const bsmm_cdna_gemm *p = gemm_params_here();
+    if (p->parts > 1)
+        gemm_store_part(p, s, sums, first[0], first[1], trust == GEMM_TRUST_LARGE);
+    else
+        gemm_finish(s, sums, (BSMM_IN_LDS float *)(strips + gemm_wave() * gemm_strip_bytes(s)),
+                    first[0], first[1], trust);
+}
+
 /* Stores the sums after all stages have been multiplied. The buffers for rows of sums overwrite the
  * stages in LDS. */
-BSMM_DEVICE void gemm_end(const gemm_place *at, gemm_shape s, const gemm_sums sums,
-                          bool may_vanish) {
-    BSMM_IN_LDS float *strips = (BSMM_IN_LDS float *)gemm_stages;
-    const bsmm_cdna_gemm *p = gemm_params_here();
+BSMM_DEVICE void gemm_end(const gemm_place *at, gemm_shape s, const gemm_sums sums) {
     bsmm_isa_wait_barrier();
-    if (p->parts > 1) {
-        gemm_store_part(p, s, sums, at->first[0], at->first[1], may_vanish);
-        return;
-    }
-    gemm_finish(s, sums, strips + gemm_wave() * BSMM_CDNA_EDGE * gemm_strip_pitch(s), at->first[0],
-                at->first[1], may_vanish);
+    gemm_store_sums(s, sums, at->first, gemm_stage(s, 0), GEMM_TRUST_ZERO);
 }
 
 #endif

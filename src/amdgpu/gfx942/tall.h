@@ -280,7 +280,7 @@ BSMM_DEVICE BSMM_IN_LDS const uint32_t *tall_flags(const tall_relay *r, gemm_sha
 }
 
 BSMM_DEVICE void tall_run(const bsmm_cdna_gemm *p, gemm_shape s) {
-    const gemm_place at = gemm_place_of(p, s);
+    const gemm_place at = gemm_place_of(p, s, bsmm_group_x());
     const float factor = p->factor;
     tall_relay r = {.nan = 0};
     tall_scales g = tall_scales_of(p, &at);
@@ -308,7 +308,7 @@ BSMM_DEVICE void tall_run(const bsmm_cdna_gemm *p, gemm_shape s) {
     for (uint32_t n = 0; n < 2 * TALL_TILES; n++)
         tall_promote(&w, &g, 0, n);
     tall_distrust(&g, &at, &w, s.ocp ? tall_flags(&r, s) : NULL);
-    gemm_end(&at, s, w.totals, false);
+    gemm_end(&at, s, w.totals);
 }
 
 #endif

@@ -34,7 +34,8 @@ static const uint32_t elems[TYPES] = {BSMM_ELEM_E4M3, BSMM_ELEM_E5M2, BSMM_ELEM_
                512,                                                                                \
                2560,                                                                               \
                2560,                                                                               \
-               false}
+               false,                                                                              \
+               true}
 #define BOTH_TILES(a, b, a_bits, b_bits)                                                           \
     SMALL_TILE(a, b, a_bits, b_bits), LARGE_TILE(a, b, a_bits, b_bits)
 

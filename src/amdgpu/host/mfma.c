@@ -162,6 +162,8 @@ static void set_tile(const bsmm_product *p, const bsmm_mfma_tile *tile, bsmm_mfm
     state->tile = tile;
     state->job.row_tiles = (uint32_t)bsmm_ceil_div(p->d.m.rows, tile->rows);
     state->job.col_tiles = (uint32_t)bsmm_ceil_div(p->d.m.cols, tile->cols);
+    state->job.groups = bsmm_mfma_choose_groups(
+        p, tile, state->job.row_tiles * state->job.col_tiles, state->job.parts);
     state->job.tiles_reciprocal =
         state->job.parts > 1 ? UINT32_MAX / (uint64_t)count_tiles(p, tile) + 1 : 0;
 }
@@ -205,7 +207,7 @@ static bsmm_status multiply(const bsmm_product *p, const bsmm_mfma_state *s) {
     bsmm_cdna_gemm job = s->job;
     return bsmm_hip_launch(p->device, &(bsmm_hip_launch_desc){
                                           .function = &s->tile->function,
-                                          .grid = {job.row_tiles * job.col_tiles * job.parts},
+                                          .grid = {job.groups},
                                           .block = {s->tile->threads},
                                           .shared_bytes = s->tile->function.shared_bytes,
                                           .stream = p->stream,
@@ -229,6 +231,16 @@ static bsmm_status add(const bsmm_product *p, const bsmm_mfma_state *s) {
                            });
 }
 
+/* Returns 1 if the epilogue only rounds sums to D's format, and the address of each 16 bytes of a
+ * row of D is a multiple of 16, else 0. */
+static uint32_t only_rounds(const bsmm_gpu_epilogue *e) {
+    const uint32_t bytes = e->d_elem == BSMM_ELEM_F32 ? 4 : 2;
+    const bool known = bytes == 4 || e->d_elem == BSMM_ELEM_F16 || e->d_elem == BSMM_ELEM_BF16;
+    const bool scaled = e->globals[0] || e->globals[1] || e->globals[2] || e->alpha != 1;
+    return known && !scaled && !e->c && !e->bias && e->d_col == 1 &&
+           ((uintptr_t)e->d | e->d_row * bytes) % 16 == 0;
+}
+
 bsmm_status bsmm_mfma_run(const bsmm_product *p, const void *state, void *workspace) {
     bsmm_mfma_state s = *(const bsmm_mfma_state *)state;
     const bsmm_operand *operands[2] = {&p->a, &p->b};
@@ -239,6 +251,7 @@ bsmm_status bsmm_mfma_run(const bsmm_product *p, const void *state, void *worksp
     if (s.tile->aligned && !(s.job.sides[0].direct && s.job.sides[1].direct))
         set_tile(p, s.tile - 1, &s);
     bsmm_gpu_epilogue_bind(p, &s.job.epilogue);
+    s.job.only_rounds = only_rounds(&s.job.epilogue);
     s.job.sums = workspace;
     BSMM_TRY(multiply(p, &s));
     return s.job.parts > 1 ? add(p, &s) : BSMM_OK;

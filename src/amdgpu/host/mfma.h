@@ -13,12 +13,13 @@
  * it has a compute unit to itself; it waits for memory then. A kernel that is `aligned` takes only
  * operands whose memory is aligned for direct loads, and whose K is a multiple of BSMM_CDNA_K. If
  * the operands turn out not to be aligned when the product runs, the run uses the tile before this
- * one in the list. */
+ * one in the list. If a kernel is `persistent`, a launch has at most one workgroup for each compute
+ * unit, and a workgroup computes several tiles, one after another. */
 typedef struct bsmm_mfma_tile {
     bsmm_hip_function function;
     uint32_t rows, cols, threads;
     double busy, alone;
-    bool aligned;
+    bool aligned, persistent;
 } bsmm_mfma_tile;
 
 /* Holds the state of a plan for an MFMA kernel: the chosen tile size, and the kernel's parameters
@@ -45,6 +46,10 @@ uint32_t bsmm_mfma_most_parts(const bsmm_product *p, const bsmm_mfma_tile *tile)
 
 /* Returns the number of parts of K (split-K) with the least estimated time. */
 uint32_t bsmm_mfma_choose_parts(const bsmm_product *p, const bsmm_mfma_tile *tile);
+
+/* Returns the number of workgroups of a launch for `tiles` tiles of D and `parts` parts of K. */
+uint32_t bsmm_mfma_choose_groups(const bsmm_product *p, const bsmm_mfma_tile *tile, uint32_t tiles,
+                                 uint32_t parts);
 
 /* Returns true if the tile has a function with code for the product's device, and takes the
  * product's K and distances between rows (or columns). */

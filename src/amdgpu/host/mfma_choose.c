@@ -10,6 +10,17 @@ uint32_t bsmm_mfma_choose_parts(const bsmm_product *p, const bsmm_mfma_tile *til
     return best;
 }
 
+/* The number of workgroups is a multiple of the number of XCDs, so that the tiles of a workgroup
+ * lie in the same band of D (gemm_schedule.h). If K is divided into parts, there are few tiles, and
+ * each workgroup computes one part of one tile. */
+uint32_t bsmm_mfma_choose_groups(const bsmm_product *p, const bsmm_mfma_tile *tile, uint32_t tiles,
+                                 uint32_t parts) {
+    const bsmm_hip_device *device = p->device;
+    const uint32_t units = device->compute_units > 0 ? (uint32_t)device->compute_units : 0;
+    const uint32_t most = units / BSMM_CDNA_XCDS * BSMM_CDNA_XCDS;
+    return tile->persistent && parts == 1 && most && tiles > most ? most : tiles * parts;
+}
+
 static double least_time(const bsmm_product *p, const bsmm_mfma_tile *tile) {
     return bsmm_mfma_estimate(p, tile, bsmm_mfma_choose_parts(p, tile));
 }
