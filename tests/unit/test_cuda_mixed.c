@@ -104,6 +104,28 @@ static void test_narrow_a(void **state) {
         }
 }
 
+/* Tests an A in e4m3 with one fp32 scale for each row, which the epilogue multiplies by. */
+static void test_scaled_rows_of_a(void **state) {
+    static const char *const formats[] = {"mxfp4", "nvfp4"};
+    static const char *const results[] = {"bf16", "f16", "f32"};
+    (void)state;
+    need_hopper();
+    rng r = {88};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (size_t d = 0; d < BSMM_COUNT(results); d++) {
+            checked_product p;
+            make(&p, "fp8_row", formats[i], results[d], 67, 77, 544, FILL_ORDINARY, &r);
+            run(&p);
+            make(&p, "fp8_row", formats[i], results[d], 65, 41, 192, FILL_ORDINARY, &r);
+            checked_add_c_and_bias(&p, "bf16", &r);
+            run(&p);
+            make(&p, "fp8_row", formats[i], results[d], 66, 40, 256, FILL_EXTREME, &r);
+            run(&p);
+            make(&p, "fp8_row", formats[i], results[d], 66, 40, 256, FILL_SPECIAL, &r);
+            run(&p);
+        }
+}
+
 /* Tests the general epilogue, and a D in 8 bits. */
 static void test_epilogues(void **state) {
     static const char *const formats[] = {"f32", "f16", "bf16", "e4m3"};
@@ -129,8 +151,9 @@ static void test_zeros(void **state) {
     need_hopper();
     rng r = {86};
     for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
+        const bool scaled = strcmp(weights[i], "nvfp4") == 0;
         checked_product p;
-        make(&p, "bf16", weights[i], "f32", M, N, 256, FILL_ORDINARY, &r);
+        make(&p, scaled ? "fp8_row" : "bf16", weights[i], "f32", M, N, 256, FILL_ORDINARY, &r);
         uint8_t *const a = p.a.m.data, *const b = p.b.m.data;
         const size_t a_row = p.a.data_bytes / M, b_row = p.b.data_bytes / N;
         memset(a + ZERO_ROW * a_row, 0, a_row);
@@ -165,6 +188,7 @@ int main(void) {
         cmocka_unit_test(test_long),
         cmocka_unit_test(test_extreme),
         cmocka_unit_test(test_narrow_a),
+        cmocka_unit_test(test_scaled_rows_of_a),
         cmocka_unit_test(test_epilogues),
         cmocka_unit_test(test_zeros),
         cmocka_unit_test(test_plain_fp8_is_refused),

@@ -77,8 +77,9 @@ typedef struct made {
     bsmm_cuda_ready prepare, multiply;
     /* `image_bytes` is the size in bytes of A converted to bf16 (A's image). `least_bytes` is the
      * size in bytes of an array with the smallest nonzero magnitudes of A's rows, from which the
-     * epilogue concludes whether a product may have underflowed. */
-    uint64_t image_bytes, least_bytes;
+     * epilogue concludes whether a product may have underflowed. `scale_bytes` is the size in bytes
+     * of an array with the fp32 scales of A's rows, or 0 if A has no such scales. */
+    uint64_t image_bytes, least_bytes, scale_bytes;
 } made;
 
 BSMM_CHECK_STATE(made);
@@ -139,12 +140,19 @@ static cut find_cut(const bsmm_product *p, const weights *w) {
     return best;
 }
 
-static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
-    static const char rule[] = "the kernel takes bf16, f16, and row-major mxfp8, mxfp4 and nvfp4";
+/* Returns true if A is e4m3 with one fp32 scale per row, and the weights have 4 bits. The epilogue
+ * of the kernels for other weights has no code for scales of A. */
+static bool has_row_scales(const bsmm_operand *a, const weights *w) {
+    return bits_of(w) == 4 && a->m.format.elem == BSMM_ELEM_E4M3 && bsmm_small_m_has_row_floats(a);
+}
+
+static const char *refuse_a(const bsmm_operand *a, const weights *w, char *why, size_t size) {
+    static const char rule[] = "the kernel takes bf16, f16, row-major mxfp8, mxfp4 and nvfp4, and, "
+                               "by 4-bit weights, e4m3 with f32 scales of rows";
     const bool half = a->m.format.elem == BSMM_ELEM_BF16 || a->m.format.elem == BSMM_ELEM_F16;
     const bool coded = a->m.format.scale == BSMM_SCALE_E8M0 || a->m.format.scale == BSMM_SCALE_E4M3;
     if (half && a->m.format.scale == BSMM_SCALE_NONE) return NULL;
-    if (!coded || bsmm_small_m_find_source(a) == BSMM_SMALL_M_ANY)
+    if ((!coded && !has_row_scales(a, w)) || bsmm_small_m_find_source(a) == BSMM_SMALL_M_ANY)
         return bsmm_gpu_refuse_format(a, 'A', rule, why, size);
     return NULL;
 }
@@ -183,7 +191,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     const weights *w = find_weights(&p->b);
     const char *reason = bsmm_cuda_refuse(p, &(w ? w : &all_weights[0])->functions[0], why, size);
     if (!w) return reason ? reason : bsmm_gpu_refuse_format(&p->b, 'B', WEIGHTS_RULE, why, size);
-    if (!reason) reason = refuse_a(&p->a, why, size);
+    if (!reason) reason = refuse_a(&p->a, w, why, size);
     if (!reason) reason = refuse_few(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b, w, why, size);
     if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
@@ -198,13 +206,14 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     const uint64_t columns = (uint64_t)m->c.tiles * columns_of[m->c.choice];
     m->image_bytes = columns * bsmm_small_m_count_steps(p) * BSMM_SMALL_M_K * 2;
     m->least_bytes = (uint64_t)p->a.m.rows * blocks_per_row(p) * sizeof(uint32_t);
+    m->scale_bytes = has_row_scales(&p->a, w) ? (uint64_t)p->a.m.rows * sizeof(float) : 0;
     return NULL;
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     (void)p;
     const made *m = state;
-    return m->image_bytes + m->least_bytes;
+    return m->image_bytes + m->least_bytes + m->scale_bytes;
 }
 
 /* Returns the kernel's error bound. The tensor cores add 16 products and an accumulator at once and
@@ -227,6 +236,7 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const made *m) {
     params.k_warps_log2 = bsmm_small_m_log2(c->groups);
     params.source = bsmm_small_m_find_source(&p->a);
     params.narrow = bits_of(m->w) < 8;
+    params.row_scaled = has_row_scales(&p->a, m->w);
     params.blocks_per_row = blocks_per_row(p);
     params.columns = columns;
     params.column_tiles = c->tiles;
@@ -277,6 +287,7 @@ static bsmm_status run_in_context(const bsmm_product *p, const made *m, void *wo
     bsmm_small_m_params_bind(p, &params);
     params.a_image = workspace;
     params.a_image_any = (uint32_t *)(void *)(params.a_image + m->image_bytes);
+    params.a_image_scales = (float *)(void *)(params.a_image + m->image_bytes + m->least_bytes);
     BSMM_TRY(
         bsmm_cuda_ready_launch(p->device, &m->prepare, p->stream, BSMM_CUDA_ARGUMENTS(&params)));
     return bsmm_cuda_ready_launch(p->device, &m->multiply, p->stream, BSMM_CUDA_ARGUMENTS(&params));

@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         for (int i = 0; i < 4; i++)
             mine[(s * 8 + t * 2 + i % 2) * pitch + i / 2 * 8 + g] = sums[s][i];
     mixed_epilogue(&p, &block, MIXED_COLUMNS, pitch, small_m_unfold(MIXED_FORMAT),
-                   MIXED_FORMAT == SMALL_M_FP8_ROWS, GROUPED);
+                   MIXED_FORMAT == SMALL_M_FP8_ROWS, GROUPED, small_m_is_4bit(MIXED_FORMAT));
 }
 
 #undef TILES

@@ -45,17 +45,21 @@ typedef struct mixed_fast {
         whole; /* `whole` is true if a store of 8 or 16 bytes may write all four results at once. */
 } mixed_fast;
 
-/* Multiplies four accumulators by their factors. If products are inexact and D's elements have 16
+/* Multiplies four accumulators by their factors, and by `row_factor`, the fp32 scale of A's row or
+ * 1. If products are inexact and D's elements have 16
  * bits (`wide` is false), products are rounded to odd, so that the rounding to 16 bits gives the
  * same result as one rounding of the exact product. Returns false if an accumulator may be wrong,
  * or if an inexact product is too close to the ends of the fp32 range (small_m_is_inside). */
 static __device__ __forceinline__ bool mixed_scale(const mixed_fast *fast, const bool grouped,
-                                                   bool wide, float v[MIXED_RUN]) {
+                                                   bool wide, float row_factor,
+                                                   float v[MIXED_RUN]) {
     const bool trusts = mixed_trusts(v, grouped);
 #pragma unroll
-    for (int i = 0; i < MIXED_RUN; i++)
-        v[i] = fast->exact || wide ? v[i] * fast->factors[i]
-                                   : small_m_times_odd(v[i], fast->factors[i]);
+    for (int i = 0; i < MIXED_RUN; i++) {
+        /* If A has scales, fast->factors[i] is a power of two, so this product is exact. */
+        const float factor = fast->factors[i] * row_factor;
+        v[i] = fast->exact || wide ? v[i] * factor : small_m_times_odd(v[i], factor);
+    }
     return trusts && (fast->exact || mixed_within(v, (127 - 100) << 23, (127 + 126) << 23));
 }
 
@@ -141,6 +145,13 @@ static __device__ __noinline__ void mixed_store_slow(const bsmm_small_m_params *
     if (wanted) bsmm_gpu_epilogue_store(&p->epilogue, &factors, row, col, value);
 }
 
+/* Returns the fp32 scale of row `row` of A, which the kernel mixed_prepare has stored. Returns 1 if
+ * A has no such scales. Kernels that do not take an A with such scales pass false for `may`. */
+static __device__ __forceinline__ float mixed_factor_of_a(const bsmm_small_m_params *p,
+                                                          const bool may, uint32_t row) {
+    return may && p->row_scaled ? p->a_image_scales[row] : 1;
+}
+
 /* Returns the fp32 scale of row `row` of B, which applies to all of K. Returns 1 if `row` lies past
  * the last row of B. */
 static __device__ __forceinline__ float mixed_row_factor(const bsmm_small_m_params *p,
@@ -214,11 +225,9 @@ static __device__ __forceinline__ void mixed_collect(const int count, const bsmm
 /* Stores the results that the fast path can store. Returns a mask of the remaining results: bit n
  * is set if the thread's run number n is not stored. The loop calls no function, because a call
  * would keep the compiler from holding the loop's values in registers. */
-static __device__ __forceinline__ uint32_t mixed_store_most(const bsmm_small_m_params *p,
-                                                            const mixed_block *block,
-                                                            const mixed_runs *runs,
-                                                            const mixed_fast *fast,
-                                                            const bool grouped) {
+static __device__ __forceinline__ uint32_t
+mixed_store_most(const bsmm_small_m_params *p, const mixed_block *block, const mixed_runs *runs,
+                 const mixed_fast *fast, const bool grouped, const bool rows_of_a) {
     const bsmm_gpu_epilogue *e = &p->epilogue;
     const bool wide = e->d_elem == BSMM_ELEM_F32, whole = fast->whole;
     const uint64_t stride = runs->step * e->d_row;
@@ -227,15 +236,17 @@ static __device__ __forceinline__ uint32_t mixed_store_most(const bsmm_small_m_p
 #pragma unroll 1
     for (uint32_t n = 0; runs->first + n * runs->step < runs->count; n += MIXED_AT_ONCE) {
         uint32_t i[MIXED_AT_ONCE];
-        float v[MIXED_AT_ONCE][MIXED_RUN];
+        float v[MIXED_AT_ONCE][MIXED_RUN], row_factor[MIXED_AT_ONCE];
 #pragma unroll
-        for (int r = 0; r < MIXED_AT_ONCE; r++)
+        for (int r = 0; r < MIXED_AT_ONCE; r++) {
             i[r] = min(runs->first + (n + r) * runs->step, runs->count - 1);
+            row_factor[r] = mixed_factor_of_a(p, rows_of_a, block->first + i[r]);
+        }
         mixed_collect(MIXED_AT_ONCE, p, runs, i, v);
 #pragma unroll
         for (int r = 0; r < MIXED_AT_ONCE; r++) {
             const bool here = runs->first + (n + r) * runs->step < runs->count;
-            const bool fits = mixed_scale(fast, grouped, wide, v[r]);
+            const bool fits = mixed_scale(fast, grouped, wide, row_factor[r], v[r]);
             if (here && fits) mixed_store_run(e, index, wide, whole, v[r]);
             if (here && !fits) left |= 1u << (n + r);
             index += stride;
@@ -273,7 +284,7 @@ static __device__ __forceinline__ uint32_t mixed_find_zeros(const bsmm_small_m_p
 static __device__ __forceinline__ void
 mixed_store_left(const bsmm_small_m_params *p, const mixed_block *block, const mixed_runs *runs,
                  const bsmm_gpu_epilogue_factors *factors, const float scales[MIXED_RUN],
-                 double unfold, const bool grouped, uint32_t left) {
+                 double unfold, const bool grouped, const bool rows_of_a, uint32_t left) {
     float least[MIXED_RUN];
     mixed_least_of_b(p, runs->col, mixed_find_zeros(p, runs, left), grouped, least);
 #pragma unroll 1
@@ -284,19 +295,23 @@ mixed_store_left(const bsmm_small_m_params *p, const mixed_block *block, const m
         mixed_collect(1, p, runs, &i, v);
         const bool zero = v[0][0] == 0 || v[0][1] == 0 || v[0][2] == 0 || v[0][3] == 0;
         const float least_of_a = here && zero ? mixed_least_of_a(p, row) : 0;
+        const double row_factor = mixed_factor_of_a(p, rows_of_a && here, row);
 #pragma unroll
         for (uint32_t j = 0; j < MIXED_RUN; j++)
             mixed_store_slow(p, *factors, here && runs->col + j < p->n, row, runs->col + j, v[0][j],
-                             least_of_a * least[j], grouped, unfold, scales[j]);
+                             least_of_a * least[j], grouped, unfold, scales[j] * row_factor);
     }
 }
 
 /* Adds the accumulators of all warpgroups and thread blocks that split K, and stores the results of
  * this thread block. `scaled` means that each row of B has one fp32 scale. `grouped` means that
- * fp32 scales of B along K have multiplied the accumulators. */
-static __device__ __forceinline__ void
-mixed_epilogue(const bsmm_small_m_params *p, const mixed_block *block, const uint32_t columns,
-               uint32_t pitch, const double unfold, const bool scaled, const bool grouped) {
+ * fp32 scales of B along K have multiplied the accumulators. `rows_of_a` means that each row of A
+ * may have one fp32 scale. */
+static __device__ __forceinline__ void mixed_epilogue(const bsmm_small_m_params *p,
+                                                      const mixed_block *block,
+                                                      const uint32_t columns, uint32_t pitch,
+                                                      const double unfold, const bool scaled,
+                                                      const bool grouped, const bool rows_of_a) {
     /* Each thread block of a cluster stores the results of `rows` rows of B. */
     const uint32_t rows = block->rows >> p->splits_log2;
     const uint32_t runs_log2 = 31 - __clz((int)(rows / MIXED_RUN));
@@ -316,13 +331,15 @@ mixed_epilogue(const bsmm_small_m_params *p, const mixed_block *block, const uin
     const bsmm_gpu_epilogue *e = &p->epilogue;
     bsmm_gpu_epilogue_factors factors = {1, 1};
     if (p->plain != BSMM_SMALL_M_PLAIN) factors = bsmm_gpu_epilogue_begin(e);
-    /* The fast path multiplies by one fp32 number: the factor of the whole tensor, or B's scale. */
+    /* The fast path multiplies by one fp32 number: the factor of the whole tensor, B's scale or A's
+     * scale. */
     const float factor = (float)factors.factor;
+    const bool rows_scaled = rows_of_a && p->row_scaled;
     const bool plain = p->plain != BSMM_SMALL_M_GENERAL && (double)factor == factors.factor &&
-                       (!scaled || factor == 1) && runs.col + MIXED_RUN <= p->n;
+                       ((!scaled && !rows_scaled) || factor == 1) && runs.col + MIXED_RUN <= p->n;
     float scales[MIXED_RUN];
     mixed_fast fast;
-    fast.exact = !scaled && factor == 1;
+    fast.exact = !scaled && !rows_scaled && factor == 1;
     fast.whole = e->d_col == 1 && e->d_row % MIXED_RUN == 0 &&
                  (uint64_t)e->d % (e->d_elem == BSMM_ELEM_F32 ? 16 : 8) == 0;
 #pragma unroll
@@ -332,10 +349,10 @@ mixed_epilogue(const bsmm_small_m_params *p, const mixed_block *block, const uin
     }
     small_m_sync(p);
     uint32_t left = ~0u;
-    if (plain) left = mixed_store_most(p, block, &runs, &fast, grouped);
+    if (plain) left = mixed_store_most(p, block, &runs, &fast, grouped, rows_of_a);
     left &= mixed_run_bits(&runs);
     if (__any_sync(0xffffffffu, left))
-        mixed_store_left(p, block, &runs, &factors, scales, unfold, grouped, left);
+        mixed_store_left(p, block, &runs, &factors, scales, unfold, grouped, rows_of_a, left);
     if (p->splits_log2 == 0) return;
     /* Other thread blocks of the cluster read the accumulators in this thread block's shared
      * memory. This thread block must therefore not exit before they have read them. */

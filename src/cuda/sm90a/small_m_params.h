@@ -93,7 +93,7 @@ typedef struct bsmm_small_m_params {
     /* A row of A has this number of parts (a_image_any). */
     uint32_t blocks_per_row;
     /* `a_image_scales` holds the fp32 scales of A in the workspace, as [step of 128 elements along
-     * K][scale_columns]. */
+     * K][scale_columns]. For the mixed-input kernels it holds one scale for each row of A. */
     float *a_image_scales;
     /* a_image_scales has this number of scales per step: `columns`, rounded up to a multiple of 4.
      */
