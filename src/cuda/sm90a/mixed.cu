@@ -14,7 +14,7 @@
  * of K. The thread blocks of a cluster split K, too. Each thread copies its own weights through a
  * ring buffer in shared memory (mixed_weights.h). Bulk copies move A's tile through another one
  * (mixed_stage.h). There is no producer warp, because with more than 16 warps a thread would have
- * fewer than 128 registers. The epilogue adds the accumulators in the order of K
+ * fewer than 128 registers. The epilogue adds the accumulators in a fixed order
  * (mixed_epilogue.h). cuda_sm90a_mixed.c states the error bound, and docs/notes/hopper-large.md has
  * measurements.
  *
@@ -58,11 +58,13 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
     __shared__ uint32_t least[BSMM_MIXED_PREPARE_STEPS][BSMM_MIXED_PREPARE_ROWS];
     /* Wait for the kernel that writes A, and for the last kernel that reads the image of A, because
      * this kernel overwrites the image. */
-    ptx_grid_wait();
-    ptx_grid_release_next();
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const uint32_t row = blockIdx.x * BSMM_MIXED_PREPARE_ROWS + lane / 4;
     const uint32_t step = blockIdx.y * BSMM_MIXED_PREPARE_STEPS + warp;
+    /* A prefetch reads no value, so it may come before the wait. */
+    if (row < p.m) mixed_prefetch_fragment(&p, row, step * 4 + lane % 4);
+    ptx_grid_wait();
+    ptx_grid_release_next();
     uint32_t mine = ~0u;
     if (row < p.m && step < p.steps) mine = mixed_prepare_fragment(&p, row, step, lane % 4);
     mine = min(mine, __shfl_xor_sync(0xffffffffu, mine, 1));

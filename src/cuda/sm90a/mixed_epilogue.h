@@ -1,6 +1,8 @@
 /* This is the epilogue of the mixed-input kernels (sm90a/mixed.cu). K is split among warpgroups and
- * among the thread blocks of a cluster. The epilogue adds their accumulators in the order of K and
- * stores the results. A thread computes four adjacent results of a row of D at a time. */
+ * among the thread blocks of a cluster. Each thread block stores the results of a part of the tile.
+ * For a result, it adds its own accumulators first, and then those of the following thread blocks
+ * of the cluster; after the last one, the first one follows. A thread computes four adjacent
+ * results of a row of D at a time. */
 #ifndef BSMM_CUDA_SM90A_MIXED_EPILOGUE_H
 #define BSMM_CUDA_SM90A_MIXED_EPILOGUE_H
 
@@ -126,12 +128,12 @@ static __device__ __forceinline__ void mixed_least_of_b(const bsmm_small_m_param
  * lanes of a warp call this function together. It recomputes the result in double if the
  * accumulator may be wrong. An accumulator of 0 is right if no product of nonzero numbers can have
  * underflowed. `least` is a lower limit of the magnitude of such a product. `factor` is the
- * fp32 scale of B's row. */
+ * product of the fp32 scales of A's row and B's row, which is exact in double. */
 static __device__ __noinline__ void mixed_store_slow(const bsmm_small_m_params *p,
                                                      const bsmm_gpu_epilogue_factors factors,
                                                      bool wanted, uint32_t row, uint32_t col,
                                                      float sum, float least, bool grouped,
-                                                     double unfold, float factor) {
+                                                     double unfold, double factor) {
     /* Accumulators are smaller than results by the factor `unfold`, which is at most 2^27. If
      * products are at least 2^27 times the smallest accumulator that may be stored, none has
      * underflowed. With fp32 scales along K, `unfold` is 1. */
@@ -139,7 +141,7 @@ static __device__ __noinline__ void mixed_store_slow(const bsmm_small_m_params *
     const bool trusts = (fabsf(sum) >= smallest && fabsf(sum) <= 0x1p127f) ||
                         (sum == 0 && least >= smallest * (grouped ? 1 : 0x1p27f));
     /* A negative factor may turn 0 into -0. Adding 0.0 turns -0 into +0. */
-    double value = wanted ? sum * unfold * (double)factor + 0.0 : 0;
+    double value = wanted ? sum * unfold * factor + 0.0 : 0;
     const bool doubtful = wanted && (!trusts || !isfinite(factor));
     value = small_m_repair(p, doubtful, row, col, value);
     if (wanted) bsmm_gpu_epilogue_store(&p->epilogue, &factors, row, col, value);
@@ -172,24 +174,33 @@ typedef struct mixed_runs {
      * of A. In shared memory, the accumulators of the next part begin `part_bytes` bytes later, and
      * those of the next group of warps along K begin `group_bytes` bytes later. */
     uint32_t terms_log2, terms, part_bytes, group_bytes;
+    /* `rank` is the number of this thread block in its cluster, and `last_rank` that of the last
+     * thread block. */
+    uint32_t rank, last_rank;
 } mixed_runs;
 
 /* MIXED_AT_ONCE is the number of runs whose accumulators the fast path loads at once. */
 enum { MIXED_AT_ONCE = 4 };
 
 /* Loads one accumulator, number `term`, of each result in `count` runs, i.e. in the tile's rows
- * i[0], i[1] and so on. A result has several accumulators, which are numbered along K for the first
- * bf16 part of A, then along K for the next part. */
+ * i[0], i[1] and so on. For rows past the thread's last run it sets zeros. A result has several
+ * accumulators, first those of the first bf16 part of A, and then those of the next part. Within a
+ * part, the accumulators of this thread block have the lowest numbers, and those of the following
+ * ranks of the cluster come next. If all thread blocks began with rank 0 instead, they would wait
+ * for its shared memory, while the shared memory of the other ranks would be idle. */
 static __device__ __forceinline__ void mixed_load(const int count, const bsmm_small_m_params *p,
                                                   const mixed_runs *runs, uint32_t term,
                                                   const uint32_t *i, float4 *to) {
     const uint32_t along = term & ((1u << runs->terms_log2) - 1);
     const uint32_t group = along & ((1u << p->k_warps_log2) - 1);
-    const uint32_t from = ptx_grid_mapa(runs->from, along >> p->k_warps_log2) +
+    const uint32_t rank = (runs->rank + (along >> p->k_warps_log2)) & runs->last_rank;
+    const uint32_t from = ptx_grid_mapa(runs->from, rank) +
                           (term >> runs->terms_log2) * runs->part_bytes + group * runs->group_bytes;
 #pragma unroll
-    for (int r = 0; r < count; r++)
-        to[r] = ptx_grid_load_f32x4(from + i[r] * runs->row_bytes);
+    for (int r = 0; r < count; r++) {
+        to[r] = make_float4(0, 0, 0, 0);
+        if (i[r] < runs->count) to[r] = ptx_grid_load_f32x4(from + i[r] * runs->row_bytes);
+    }
 }
 
 static __device__ __forceinline__ void mixed_accumulate(const int count, const float4 *term,
@@ -239,13 +250,14 @@ mixed_store_most(const bsmm_small_m_params *p, const mixed_block *block, const m
         float v[MIXED_AT_ONCE][MIXED_RUN], row_factor[MIXED_AT_ONCE];
 #pragma unroll
         for (int r = 0; r < MIXED_AT_ONCE; r++) {
-            i[r] = min(runs->first + (n + r) * runs->step, runs->count - 1);
-            row_factor[r] = mixed_factor_of_a(p, rows_of_a, block->first + i[r]);
+            i[r] = runs->first + (n + r) * runs->step;
+            row_factor[r] =
+                mixed_factor_of_a(p, rows_of_a, block->first + min(i[r], runs->count - 1));
         }
         mixed_collect(MIXED_AT_ONCE, p, runs, i, v);
 #pragma unroll
         for (int r = 0; r < MIXED_AT_ONCE; r++) {
-            const bool here = runs->first + (n + r) * runs->step < runs->count;
+            const bool here = i[r] < runs->count;
             const bool fits = mixed_scale(fast, grouped, wide, row_factor[r], v[r]);
             if (here && fits) mixed_store_run(e, index, wide, whole, v[r]);
             if (here && !fits) left |= 1u << (n + r);
@@ -327,6 +339,8 @@ static __device__ __forceinline__ void mixed_epilogue(const bsmm_small_m_params 
     runs.group_bytes = columns * pitch * 4;
     runs.terms_log2 = p->splits_log2 + p->k_warps_log2;
     runs.terms = p->parts << runs.terms_log2;
+    runs.rank = block->rank;
+    runs.last_rank = (1u << p->splits_log2) - 1;
 
     const bsmm_gpu_epilogue *e = &p->epilogue;
     bsmm_gpu_epilogue_factors factors = {1, 1};

@@ -13,6 +13,7 @@
 #ifndef BSMM_CUDA_SM90A_MIXED_PREPARE_H
 #define BSMM_CUDA_SM90A_MIXED_PREPARE_H
 
+#include "cuda/ptx/prefetch.h"
 #include "cuda/sm90a/mixed_shape.h"
 #include "cuda/sm90a/small_m_prepare.h"
 
@@ -58,6 +59,16 @@ static __device__ __forceinline__ uint32_t mixed_least(uint32_t least, uint4 v) 
         least = min(least, (words[i] >> 16 & 0x7fff) - 1);
     }
     return least;
+}
+
+/* Prefetches fragment number `fragment` (32 elements along K) of a row of A into L2. */
+static __device__ __forceinline__ void mixed_prefetch_fragment(const bsmm_small_m_params *p,
+                                                               uint32_t row, uint32_t fragment) {
+    if (p->source == BSMM_SMALL_M_ANY || fragment * 32 >= p->k) return;
+    const uint32_t bytes = p->source == BSMM_SMALL_M_E4M3   ? 32
+                           : p->source == BSMM_SMALL_M_E2M1 ? 16
+                                                            : 64;
+    ptx_prefetch_l2(p->a.data + row * p->a_pitch + fragment * bytes);
 }
 
 /* Converts a fragment (32 elements along K) of a row of A in any format. Returns the smallest
