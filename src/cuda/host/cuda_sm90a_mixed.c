@@ -4,10 +4,11 @@
  *
  * A is converted to bf16. A column is one row of A converted to bf16. An f16 row makes two columns,
  * because its values are split into two bf16 numbers. A thread block multiplies a tile of 96 or 128
- * columns by 128 or 256 rows of B. K is split into ranges of whole steps of 128 elements, and the
- * accumulators of the ranges are added in the order of K. */
+ * columns by 128 or 256 rows of B. K is split into ranges of whole steps of 128 elements. The
+ * accumulators of the ranges are added in an order that depends only on the column of D. */
 #include "cuda/host/kernel.h"
 #include "cuda/host/small_m_product.h"
+#include "cuda/host/wgmma.h"
 #include "cuda/sm90a/mixed_shape.h"
 
 #include <math.h>
@@ -88,39 +89,89 @@ static uint32_t rows_of(const cut *c) {
     return BSMM_SMALL_M_WARPS * 16 / c->groups;
 }
 
+/* Returns true if many sums are exactly 0, because all elements are small multiples of a power of
+ * two. */
+static bool sums_to_zero(const bsmm_product *p) {
+    return p->a.m.format.scale == BSMM_SCALE_E8M0 && p->b.m.format.scale == BSMM_SCALE_E8M0 &&
+           bsmm_elem_row(p->a.m.format.elem)->bits < 8 &&
+           bsmm_elem_row(p->b.m.format.elem)->bits < 8;
+}
+
+/* Returns the number of results that a thread block stores. */
+static double results_of(const bsmm_product *p, const cut *c) {
+    return (double)p->a.m.rows / c->tiles * rows_of(c) / c->splits;
+}
+
 /* Predicts the time of a division of the GEMM in us: waves of clusters times the time of a thread
- * block, and fixed times. The constants are fitted to measured times on an H200
- * (docs/notes/hopper-large.md, "Weights decoded by all consumer warps"). */
+ * block, and fixed times. The constants are fitted to 211 times that were measured on an H200. If
+ * they are fitted to every second time only, the others are predicted with an error of 7% (root
+ * mean square). */
 static double predict(const bsmm_product *p, const weights *w, const cut *c) {
     const uint32_t steps =
         bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c->splits * c->groups);
     const int64_t clusters = bsmm_ceil_div(p->b.m.rows, rows_of(c)) * c->tiles;
     const int64_t waves = bsmm_ceil_div(clusters, bsmm_small_m_clusters_at_once(p, c->splits));
-    /* Each further accumulator of a result takes time in the epilogue, more of it if it lies in the
-     * shared memory of another thread block. */
-    const double adding = 1.3 * (c->groups - 1) + 2.7 * (c->splits - 1);
+    /* Each further accumulator of a result takes time in the epilogue, and so does each sum of 0,
+     * for which the epilogue reads scales. */
+    const double adding = 0.6 * (c->groups - 1) + 1.3 * bsmm_small_m_log2(c->splits);
+    const double zeros = sums_to_zero(p) ? 0.3e-3 * results_of(p, c) : 0;
     /* The kernel that converts A takes longer if it splits f16 values, and the epilogue if each row
      * of B has an fp32 scale. */
-    const double more = 3.0 * (bsmm_small_m_count_parts(&p->a) - 1) + (w == &row_scaled ? 2 : 0);
-    return 4 + more + (double)waves * (3 + adding + w->step[c->choice] * (double)steps);
+    const uint32_t parts = bsmm_small_m_count_parts(&p->a);
+    const double more = 3.8 * (parts - 1) + (w == &row_scaled ? 0.5 : 0);
+    /* `converted` is about the number of bytes that this kernel reads and writes. */
+    const double converted = (double)p->a.m.rows * (double)p->a.m.cols * (2 + 2 * parts);
+    return 3 + more + converted * 0.25e-6 +
+           (double)waves * (4 + adding + zeros + w->step[c->choice] * (double)steps);
+}
+
+/* Returns true if A is e4m3 with one fp32 scale per row, and the weights have 4 bits. The epilogue
+ * of the kernels for other weights has no code for scales of A. */
+static bool has_row_scales(const bsmm_operand *a, const weights *w) {
+    return bits_of(w) == 4 && a->m.format.elem == BSMM_ELEM_E4M3 && bsmm_small_m_has_row_floats(a);
 }
 
 /* Returns true if cuda_sm90a_fold multiplies A and B in FP8, which takes half as long as in bf16.
  */
 static bool folds(const bsmm_product *p) {
-    const uint32_t a = p->a.m.format.elem, b = p->b.m.format.elem;
-    const bool narrow = bsmm_elem_row(a)->bits < 8 && bsmm_elem_row(b)->bits < 8;
-    return p->a.m.format.scale == BSMM_SCALE_E8M0 && p->b.m.format.scale == BSMM_SCALE_E8M0 &&
-           (narrow || p->compute == BSMM_COMPUTE_FAST);
+    const bsmm_format *a = &p->a.m.format, *b = &p->b.m.format;
+    if (b->scale != BSMM_SCALE_E8M0) return false;
+    if (a->scale == BSMM_SCALE_F32)
+        return bsmm_elem_row(b->elem)->bits < 8 && a->elem == BSMM_ELEM_E4M3;
+    return sums_to_zero(p) || (a->scale == BSMM_SCALE_E8M0 && p->compute == BSMM_COMPUTE_FAST);
 }
 
-/* Predicts the time in us of a kernel that first converts all of B to bf16 or FP8. It is the sum of
- * a fixed time, the time to read and write B, and the time to multiply. The constants for bf16 are
- * fitted to times measured on an H200. Those for FP8 are not measured but derived from them. */
+/* Describes a kernel that first packs all of B: how the tensor cores then multiply, and the three
+ * constants of its time in us, which are `fixed`, plus `of_byte` for each byte of B that packing
+ * reads or writes, plus `of_cycle` for each cycle that the GEMM kernel is estimated to take. */
+typedef struct packed {
+    bsmm_wgmma_kind kind;
+    uint32_t elem;  /* `elem` is the type of the elements that the tensor cores multiply. */
+    uint32_t bytes; /* `bytes` is the number of bytes of such an element. */
+    double fixed, of_byte, of_cycle;
+} packed;
+
+/* Returns the kernel that would compute the product if cuda_sm90a_mixed does not. The constants are
+ * fitted to 74 products that were measured on an H200. If they are fitted to every second product
+ * only, the others are predicted with an error of 12% for FP8 and bf16, and of 19% for f16 (root
+ * mean square). */
+static packed packed_of(const bsmm_product *p, const weights *w) {
+    static const packed fp8 = {BSMM_WGMMA_POW2, BSMM_ELEM_E4M3, 1, 11.6, 0.38e-6, 0.57e-3},
+                        bf16 = {BSMM_WGMMA_BF16, BSMM_ELEM_BF16, 2, 8.3, 0.13e-6, 0.70e-3},
+                        f16 = {BSMM_WGMMA_BF16, BSMM_ELEM_F16, 2, 8.1, 0.27e-6, 0.62e-3};
+    packed k = folds(p) ? fp8 : p->a.m.format.elem == BSMM_ELEM_F16 ? f16 : bf16;
+    if (has_row_scales(&p->a, w)) k.kind = BSMM_WGMMA_ROW;
+    if (w == &group_scaled && k.elem == BSMM_ELEM_BF16) k.kind = BSMM_WGMMA_BLOCK;
+    return k;
+}
+
+/* Predicts the time in us of a kernel that first converts all of B to bf16, f16 or FP8. */
 static double predict_packed(const bsmm_product *p, const weights *w) {
+    const packed k = packed_of(p, w);
+    const bsmm_wgmma_tile *tile = bsmm_wgmma_choose(p, k.kind, k.elem, k.elem);
     const double count = (double)p->b.m.rows * (double)p->b.m.cols;
-    const double bytes = (folds(p) ? 1 : 2) + bits_of(w) / 8.0, rate = folds(p) ? 1200e6 : 750e6;
-    return 11 + count * bytes / 3.5e6 + 2 * (double)p->a.m.rows * count / rate;
+    return k.fixed + k.of_byte * count * (k.bytes + bits_of(w) / 8.0) +
+           k.of_cycle * bsmm_wgmma_tile_cycles(p, tile);
 }
 
 /* Finds the division of the GEMM with the least predicted time. */
@@ -138,12 +189,6 @@ static cut find_cut(const bsmm_product *p, const weights *w) {
                 if (c.time < best.time) best = c;
             }
     return best;
-}
-
-/* Returns true if A is e4m3 with one fp32 scale per row, and the weights have 4 bits. The epilogue
- * of the kernels for other weights has no code for scales of A. */
-static bool has_row_scales(const bsmm_operand *a, const weights *w) {
-    return bits_of(w) == 4 && a->m.format.elem == BSMM_ELEM_E4M3 && bsmm_small_m_has_row_floats(a);
 }
 
 static const char *refuse_a(const bsmm_operand *a, const weights *w, char *why, size_t size) {
