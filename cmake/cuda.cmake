@@ -40,7 +40,7 @@ add_gpu_sources(cuda "${cuda_files}")
 add_gpu_rows(cuda ${PROJECT_SOURCE_DIR}/src/cuda/sm90a/tiles.def cuda/sm90a/gemm_body.h sm90a/gemm cu)
 # A pack is one compressed file of compiled kernels. The kernels for few rows share most of their
 # source, so one pack for all of them is smaller.
-foreach(name small_m small_m_6bit small_m_64 mixed fp8_small_m)
+foreach(name small_m small_m_6bit small_m_64 mixed mixed_f16 fp8_small_m)
   set(cuda_pack_sm90a/${name} sm90a/small_m)
   set(cuda_pack_sm100f/${name} sm100f/small_m)
 endforeach()

@@ -41,6 +41,7 @@ static void make(checked_product *p, const char *a, const char *b, const char *d
                  describe(format_named(d), m, n), how, r);
 }
 
+/* Runs the product. The kernel under test must accept it. */
 static void run(checked_product *p) {
     if (!accepts(&p->desc)) fail_msg("%s refuses a product", name);
     checked_run(p);
@@ -51,8 +52,7 @@ static void need_hopper(void) {
     if (test_cuda_device()->capability != 90) skip();
 }
 
-/* Tests tiles of 96 and 128 columns. Each row of A is a column of a tile, or two columns if A is
- * f16. */
+/* Tests tiles of 96 and 128 columns. Each row of A is a column of a tile. */
 static void test_formats(void **state) {
     (void)state;
     need_hopper();
@@ -62,6 +62,8 @@ static void test_formats(void **state) {
         make(&p, "bf16", weights[i], "bf16", 70, 270, 544, FILL_ORDINARY, &r);
         run(&p);
         make(&p, "f16", weights[i], "f16", 67, 77, 928, FILL_ORDINARY, &r);
+        run(&p);
+        make(&p, "f16", weights[i], "f16", 102, 270, 544, FILL_ORDINARY, &r);
         run(&p);
     }
 }
@@ -73,7 +75,9 @@ static void test_long(void **state) {
     rng r = {82};
     for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
         checked_product p;
-        make(&p, "bf16", weights[i], "f32", 130, 78, 1440, FILL_ORDINARY, &r);
+        make(&p, i % 2 ? "f16" : "bf16", weights[i], "f32", 130, 78, 1440, FILL_ORDINARY, &r);
+        run(&p);
+        make(&p, i % 2 ? "bf16" : "f16", weights[i], "f32", 70, 40, 1440, FILL_ORDINARY, &r);
         run(&p);
     }
 }
@@ -87,6 +91,8 @@ static void test_extreme(void **state) {
         for (size_t f = 0; f < BSMM_COUNT(fills); f++) {
             checked_product p;
             make(&p, "bf16", weights[i], "f32", 66, 36, 288, fills[f], &r);
+            run(&p);
+            make(&p, "f16", weights[i], "f32", 66, 36, 288, fills[f], &r);
             run(&p);
         }
 }
@@ -150,10 +156,13 @@ static void test_zeros(void **state) {
     (void)state;
     need_hopper();
     rng r = {86};
-    for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
-        const bool scaled = strcmp(weights[i], "nvfp4") == 0;
+    for (size_t i = 0; i < 3 * BSMM_COUNT(weights); i++) {
+        static const char *const formats_of_a[] = {"bf16", "f16", "fp8_row"};
+        const char *const a_format = formats_of_a[i % 3], *const b_format = weights[i / 3];
+        const bool scaled = i % 3 == 2;
+        if (scaled && strcmp(b_format, "nvfp4") != 0) continue;
         checked_product p;
-        make(&p, scaled ? "fp8_row" : "bf16", weights[i], "f32", M, N, 256, FILL_ORDINARY, &r);
+        make(&p, a_format, b_format, "f32", M, N, 256, FILL_ORDINARY, &r);
         uint8_t *const a = p.a.m.data, *const b = p.b.m.data;
         const size_t a_row = p.a.data_bytes / M, b_row = p.b.data_bytes / N;
         memset(a + ZERO_ROW * a_row, 0, a_row);
@@ -166,6 +175,76 @@ static void test_zeros(void **state) {
             for (int64_t col = 0; col < N; col++)
                 if (row == ZERO_ROW || col == ZERO_COLUMN) assert_int_equal(bits[row * N + col], 0);
         p.desc.device = p.desc.kernel = NULL;
+        run(&p);
+    }
+}
+
+/* Sets block `block` of row `row` of B to zeros, which are all bits 0 in every format. */
+static void clear_block(test_matrix *b, int64_t row, int64_t block) {
+    const int64_t block_bytes = (int64_t)b->data_bytes / b->m.rows / (b->m.cols / 32);
+    memset((uint8_t *)b->m.data + (row * (b->m.cols / 32) + block) * block_bytes, 0,
+           (size_t)block_bytes);
+}
+
+/* Gives each row of B one of eight patterns of e8m0 scales, by its number. With an f16 A the kernel
+ * multiplies scales of 22 to 30 powers of two around the scales of blocks that it has looked at. */
+static void set_scales(test_matrix *b, rng *r) {
+    const int64_t blocks = b->m.cols / 32;
+    for (int64_t row = 0; row < b->m.rows; row++) {
+        uint8_t *const codes = (uint8_t *)b->m.scales + row * blocks;
+        const int64_t odd = rng_below(r, (uint32_t)blocks);
+        const uint32_t pattern = (uint32_t)row % 8;
+        for (int64_t i = 0; i < blocks; i++) {
+            codes[i] = (uint8_t)(110 + rng_below(r, 12));
+            /* All scales lie at the lower or upper end of e8m0. */
+            if (pattern == 0)
+                codes[i] = (uint8_t)(row % 16 ? rng_below(r, 3) : 254 - rng_below(r, 3));
+            /* Blocks of zeros have the least or the largest scale, at the beginning or anywhere. */
+            if ((pattern == 1 && i < blocks / 2) || (pattern == 2 && rng_below(r, 2))) {
+                clear_block(b, row, i);
+                codes[i] = (uint8_t)(row % 16 < 8 ? 0 : 254);
+            }
+            /* All blocks but one are zeros. The scale of this block is far from 1. */
+            if (pattern == 3 && i != odd) clear_block(b, row, i);
+            if (pattern == 3) codes[i] = (uint8_t)(row % 16 < 8 ? 40 : 200);
+            /* The whole range of scales occurs in a row. */
+            if (pattern == 4) codes[i] = (uint8_t)(60 + rng_below(r, 130));
+        }
+        /* One nonzero block has a much smaller or larger scale than its row. */
+        if (pattern == 5) codes[odd] = (uint8_t)(row % 16 < 8 ? 60 : 160);
+        /* A scale is NaN, in a block of zeros too. */
+        if (pattern == 6) codes[odd] = 255;
+        if (pattern == 6) clear_block(b, row, odd);
+    }
+}
+
+/* Tests e8m0 scales of which f16 cannot hold all, and scales of blocks of zeros. */
+static void test_scales(void **state) {
+    static const char *const formats[] = {"mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8"};
+    (void)state;
+    need_hopper();
+    rng r = {88};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (int64_t k = 96; k <= 1440; k += 672) {
+            checked_product p;
+            make(&p, "f16", formats[i], k % 2 ? "f16" : "f32", 65, 50, k, FILL_ORDINARY, &r);
+            set_scales(&p.b, &r);
+            run(&p);
+        }
+}
+
+/* Tests an f16 A that is stored in the order of columns, for all formats of weights. */
+static void test_columns_of_f16(void **state) {
+    (void)state;
+    need_hopper();
+    rng r = {89};
+    for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
+        checked_product p;
+        bsmm_matrix a = describe(format_named("f16"), 66, 288);
+        a.order = BSMM_ORDER_COL;
+        a.ld = 66;
+        checked_make(&p, a, describe(named(weights[i], 288), 40, 288),
+                     describe(format_named("f16"), 66, 40), FILL_EXTREME, &r);
         run(&p);
     }
 }
@@ -191,6 +270,8 @@ int main(void) {
         cmocka_unit_test(test_scaled_rows_of_a),
         cmocka_unit_test(test_epilogues),
         cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_columns_of_f16),
         cmocka_unit_test(test_plain_fp8_is_refused),
     };
     setenv("BSMM_TEST_MIXED", "1", 1);

@@ -1,5 +1,6 @@
 /* Tests functions of the GPU kernels for few rows of A by running them on the CPU. They decode
  * weights in registers and prepare scales. The results must be those of the scalar codec. */
+#include "gpu/half_weights.h"
 #include "gpu/params.h"
 #include "gpu/small_m_weights.h"
 #include "operand.h"
@@ -32,11 +33,16 @@ static void e2m1_pairs_hold_elements_4_apart(void **state) {
         }
 }
 
+static double f16_value(uint32_t code) {
+    return bsmm_elem_decode(BSMM_ELEM_F16, code & 0xffff);
+}
+
 typedef void decoder(uint32_t first, uint32_t second, uint32_t pairs[4]);
 
 /* Tests the decoding of 6-bit codes: every code at every position of a 48-bit word, among random
  * codes. */
-static void check_sixes(uint32_t elem, decoder *decode, double unfold, rng *r) {
+static void check_sixes(uint32_t elem, decoder *decode, double value(uint32_t), double unfold,
+                        rng *r) {
     for (uint32_t code = 0; code < 64; code++)
         for (uint32_t place = 0; place < 8; place++) {
             uint64_t word = rng_next(r);
@@ -48,7 +54,7 @@ static void check_sixes(uint32_t elem, decoder *decode, double unfold, rng *r) {
                            second = (uint32_t)((word >> 8 & 0xffff) | (word >> 32 & 0xffff) << 16);
             decode(first, second, pairs);
             for (uint32_t i = 0; i < 8; i++) {
-                double got = bf16_value(pairs[i % 4] >> 16 * (i / 4)) * unfold;
+                double got = value(pairs[i % 4] >> 16 * (i / 4)) * unfold;
                 double want = bsmm_elem_decode(elem, (uint32_t)(word >> 6 * i & 0x3f));
                 assert_true(got == want && signbit(got) == signbit(want));
             }
@@ -58,8 +64,57 @@ static void check_sixes(uint32_t elem, decoder *decode, double unfold, rng *r) {
 static void e2m3_and_e3m2_pairs_hold_elements_4_apart(void **state) {
     (void)state;
     rng r = {4};
-    check_sixes(BSMM_ELEM_E2M3, bsmm_e2m3_pairs, 0x1p126, &r);
-    check_sixes(BSMM_ELEM_E3M2, bsmm_e3m2_pairs, 0x1p124, &r);
+    check_sixes(BSMM_ELEM_E2M3, bsmm_e2m3_pairs, bf16_value, 0x1p126, &r);
+    check_sixes(BSMM_ELEM_E3M2, bsmm_e3m2_pairs, bf16_value, 0x1p124, &r);
+    check_sixes(BSMM_ELEM_E2M3, bsmm_e2m3_halves, f16_value, 0x1p14, &r);
+    check_sixes(BSMM_ELEM_E3M2, bsmm_e3m2_halves, f16_value, 0x1p12, &r);
+}
+
+/* Tests the conversion of e2m1 to e4m3 by random words, which contain every code many times. */
+static void e2m1_becomes_e4m3(void **state) {
+    (void)state;
+    rng r = {5};
+    for (int n = 0; n < 1000; n++) {
+        const uint32_t word = (uint32_t)rng_next(&r);
+        uint32_t to[2];
+        bsmm_e2m1_to_e4m3(word, to);
+        for (uint32_t i = 0; i < 8; i++) {
+            const double got = bsmm_elem_decode(BSMM_ELEM_E4M3, to[i % 2] >> 8 * (i / 2) & 0xff);
+            const double want = bsmm_elem_decode(BSMM_ELEM_E2M1, word >> 4 * i & 0xf) * 0x1p-6;
+            assert_true(got == want && signbit(got) == signbit(want));
+        }
+    }
+}
+
+/* Tests that f16 holds the product of each element of a format and each scale of the range exactly,
+ * and that the product has the value that the reference code and its exponent give. */
+static void check_range(uint32_t elem, uint32_t bits, uint32_t mantissa) {
+    const bsmm_half_range range = bsmm_half_range_of(bits, mantissa);
+    const uint32_t reference = bsmm_half_reference(&range, 127);
+    for (uint32_t n = 0; n <= range.span; n++) {
+        const uint32_t factor = bsmm_half_factor(&range, n);
+        assert_int_equal(factor & 0xffff, factor >> 16);
+        for (uint32_t code = 0; code < 1u << bits; code++) {
+            const double value = bsmm_elem_decode(elem, code);
+            if (isnan(value)) continue;
+            const double product = ldexp(value, -range.bias) * f16_value(factor);
+            assert_true(fabs(product) <= 65504 && product * 0x1p24 == rint(product * 0x1p24));
+            assert_true(ldexp(product, bsmm_half_exponent(&range, reference)) ==
+                        ldexp(value, (int)(reference + n) - 127));
+        }
+    }
+    for (uint32_t most = 0; most < 255; most++) {
+        const uint32_t lowest = bsmm_half_reference(&range, most);
+        assert_true(lowest <= most && most - lowest <= range.span && 255 - lowest > range.span);
+    }
+}
+
+static void f16_holds_ranges_of_scales(void **state) {
+    (void)state;
+    check_range(BSMM_ELEM_E2M1, 4, 1);
+    check_range(BSMM_ELEM_E4M3, 8, 3);
+    check_range(BSMM_ELEM_E2M3, 6, 3);
+    check_range(BSMM_ELEM_E3M2, 6, 2);
 }
 
 static void e4m3_pairs_hold_elements_2_apart(void **state) {
@@ -145,6 +200,8 @@ int main(void) {
         cmocka_unit_test(e2m1_pairs_hold_elements_4_apart),
         cmocka_unit_test(e2m3_and_e3m2_pairs_hold_elements_4_apart),
         cmocka_unit_test(e4m3_pairs_hold_elements_2_apart),
+        cmocka_unit_test(e2m1_becomes_e4m3),
+        cmocka_unit_test(f16_holds_ranges_of_scales),
         cmocka_unit_test(e8m0_factors_are_exact_or_told),
         cmocka_unit_test(operands_have_their_values),
     };

@@ -2,10 +2,10 @@
  * sm90a/mixed.cu). It takes more rows of A than cuda_sm90_small_m. With very many rows, a kernel
  * that first converts all of B to bf16 is faster.
  *
- * A is converted to bf16. A column is one row of A converted to bf16. An f16 row makes two columns,
- * because its values are split into two bf16 numbers. A thread block multiplies a tile of 96 or 128
- * columns by 128 or 256 rows of B. K is split into ranges of whole steps of 128 elements. The
- * accumulators of the ranges are added in an order that depends only on the column of D. */
+ * A is converted to bf16, unless it is f16. Weights are decoded to bf16, or to f16 if A is f16. A
+ * column is one row of A. A thread block multiplies a tile of 96 or 128 columns by 128 or 256 rows
+ * of B. K is split into ranges of whole steps of 128 elements. The accumulators of the ranges are
+ * added in an order that depends only on the column of D. */
 #include "cuda/host/kernel.h"
 #include "cuda/host/small_m_product.h"
 #include "cuda/host/wgmma.h"
@@ -24,26 +24,31 @@ typedef struct weights {
     bsmm_format format;
     double step[COLUMN_CHOICES];
     bsmm_cuda_function functions[COLUMN_CHOICES];
+    /* `halves` are the kernels for an f16 A, which decode weights to f16. */
+    bsmm_cuda_function halves[COLUMN_CHOICES];
 } weights;
 
 /* clang-format off */
-#define FUNCTION_96(name) {"sm90a/mixed", "mixed_" name "_96", BSMM_SMALL_M_MOST_SHARED}
-#define FUNCTIONS(name) \
-    {FUNCTION_96(name), {"sm90a/mixed", "mixed_" name "_128", BSMM_SMALL_M_MOST_SHARED}}
+#define FUNCTION(file, name, columns) \
+    {"sm90a/" file, file "_" name "_" #columns, BSMM_SMALL_M_MOST_SHARED}
+#define NARROW(name) {FUNCTION("mixed", name, 96)}, {FUNCTION("mixed_f16", name, 96)}
+#define BOTH(name) \
+    {FUNCTION("mixed", name, 96), FUNCTION("mixed", name, 128)}, \
+    {{0}, FUNCTION("mixed_f16", name, 128)}
 static const weights all_weights[] = {
-    {{BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, {1.15, 1.38}, FUNCTIONS("mxfp4")},
-    {{BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, {1.25, 1.45}, FUNCTIONS("nvfp4")},
-    {{BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, {1.42, 1.60}, FUNCTIONS("mxfp8")},
-    {{BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, {1.32, 0}, {FUNCTION_96("mxfp6_e2m3")}},
-    {{BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, {1.32, 0}, {FUNCTION_96("mxfp6_e3m2")}},
+    {{BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, {1.15, 1.38}, BOTH("mxfp4")},
+    {{BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, {1.25, 1.45}, BOTH("nvfp4")},
+    {{BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, {1.42, 1.60}, BOTH("mxfp8")},
+    {{BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, {1.32, 0}, NARROW("mxfp6_e2m3")},
+    {{BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, {1.32, 0}, NARROW("mxfp6_e3m2")},
 };
 /* These weights are e4m3 with one fp32 scale for each row of B. */
 static const weights row_scaled = {
-    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 0}, {1.42, 1.60}, FUNCTIONS("fp8_rows")};
+    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 0}, {1.42, 1.60}, BOTH("fp8_rows")};
 /* These weights are e4m3 with an fp32 scale for each 128 elements along K. */
 static const weights group_scaled = {
     {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, BSMM_SMALL_M_K}, {1.55, 0},
-    {FUNCTION_96("fp8_groups")}};
+    NARROW("fp8_groups")};
 /* clang-format on */
 
 static const bsmm_cuda_function prepare_a = {"sm90a/mixed", "mixed_prepare", 0};
@@ -55,6 +60,22 @@ static const weights *find_weights(const bsmm_operand *b) {
     if (f->elem != BSMM_ELEM_E4M3 || f->scale != BSMM_SCALE_F32) return NULL;
     if (bsmm_small_m_has_row_floats(b)) return &row_scaled;
     return f->block_cols == BSMM_SMALL_M_K ? &group_scaled : NULL;
+}
+
+/* Returns true if the kernel decodes weights to f16, because A is f16. */
+static bool is_half(const bsmm_product *p) {
+    return p->a.m.format.elem == BSMM_ELEM_F16;
+}
+
+static const bsmm_cuda_function *functions_of(const bsmm_product *p, const weights *w) {
+    return is_half(p) ? w->halves : w->functions;
+}
+
+/* Returns the distance along K of the two elements of A that share a 32-bit word of A's image. They
+ * are the elements whose weights take the fewest instructions to decode together. */
+static uint32_t pair_distance(const bsmm_product *p, uint32_t bits) {
+    if (bits == 6) return 4;
+    return (bits == 4 ? 4u : 2u) / (is_half(p) ? 2 : 1);
 }
 
 static uint32_t bits_of(const weights *w) {
@@ -115,12 +136,10 @@ static double predict(const bsmm_product *p, const weights *w, const cut *c) {
      * for which the epilogue reads scales. */
     const double adding = 0.6 * (c->groups - 1) + 1.3 * bsmm_small_m_log2(c->splits);
     const double zeros = sums_to_zero(p) ? 0.3e-3 * results_of(p, c) : 0;
-    /* The kernel that converts A takes longer if it splits f16 values, and the epilogue if each row
-     * of B has an fp32 scale. */
-    const uint32_t parts = bsmm_small_m_count_parts(&p->a);
-    const double more = 3.8 * (parts - 1) + (w == &row_scaled ? 0.5 : 0);
-    /* `converted` is about the number of bytes that this kernel reads and writes. */
-    const double converted = (double)p->a.m.rows * (double)p->a.m.cols * (2 + 2 * parts);
+    /* The epilogue takes longer if each row of B has an fp32 scale. */
+    const double more = w == &row_scaled ? 0.5 : 0;
+    /* `converted` is about the number of bytes that the kernel for A reads and writes. */
+    const double converted = (double)p->a.m.rows * (double)p->a.m.cols * 4;
     return 3 + more + converted * 0.25e-6 +
            (double)waves * (4 + adding + zeros + w->step[c->choice] * (double)steps);
 }
@@ -176,15 +195,16 @@ static double predict_packed(const bsmm_product *p, const weights *w) {
 
 /* Finds the division of the GEMM with the least predicted time. */
 static cut find_cut(const bsmm_product *p, const weights *w) {
-    const int64_t columns = p->a.m.rows * bsmm_small_m_count_parts(&p->a);
     const uint32_t steps = bsmm_small_m_count_steps(p);
+    const bsmm_cuda_function *functions = functions_of(p, w);
     cut best = {.time = INFINITY};
-    for (uint32_t i = 0; i < COLUMN_CHOICES && w->functions[i].name; i++)
+    for (uint32_t i = 0; i < COLUMN_CHOICES; i++)
         for (uint32_t groups = 1; groups <= BSMM_MIXED_MOST_GROUPS; groups *= 2)
             for (uint32_t splits = 1; splits <= BSMM_SMALL_M_MOST_SPLITS; splits *= 2) {
-                if (splits * groups > 1 && splits * groups > steps) continue;
+                if (!functions[i].name || (splits * groups > 1 && splits * groups > steps))
+                    continue;
                 cut c = {.choice = i, .groups = groups, .splits = splits};
-                c.tiles = (uint32_t)bsmm_ceil_div(columns, columns_of[i]);
+                c.tiles = (uint32_t)bsmm_ceil_div(p->a.m.rows, columns_of[i]);
                 c.time = predict(p, w, &c);
                 if (c.time < best.time) best = c;
             }
@@ -234,7 +254,7 @@ static uint32_t blocks_per_row(const bsmm_product *p) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     made *m = state;
     const weights *w = find_weights(&p->b);
-    const char *reason = bsmm_cuda_refuse(p, &(w ? w : &all_weights[0])->functions[0], why, size);
+    const char *reason = bsmm_cuda_refuse(p, (w ? w : &all_weights[0])->functions, why, size);
     if (!w) return reason ? reason : bsmm_gpu_refuse_format(&p->b, 'B', WEIGHTS_RULE, why, size);
     if (!reason) reason = refuse_a(&p->a, w, why, size);
     if (!reason) reason = refuse_few(&p->a, why, size);
@@ -263,13 +283,12 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 
 /* Returns the kernel's error bound. The tensor cores add 16 products and an accumulator at once and
  * truncate each of these 17 terms 23 bits below the largest term. The bound for 16 elements of K is
- * therefore 17 * 2^-23. f16 values are split into two bf16 numbers, so K has twice as many
- * products. The factors of the epilogue add a few roundings. */
+ * therefore 17 * 2^-23. The factors of the epilogue add a few roundings. */
 static double bound(const bsmm_product *p, const void *state) {
     const made *m = state;
-    const double k = (double)p->a.m.cols, parts = bsmm_small_m_count_parts(&p->a);
+    const double k = (double)p->a.m.cols;
     const double quotients = m->w == &group_scaled ? 3 * k / BSMM_SMALL_M_K : 0;
-    return (parts * 2.2 * (k + 16) + quotients + 64) * 0x1p-24;
+    return (2.2 * (k + 16) + quotients + 64) * 0x1p-24;
 }
 
 static bsmm_small_m_params params_of(const bsmm_product *p, const made *m) {
@@ -282,6 +301,9 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const made *m) {
     params.source = bsmm_small_m_find_source(&p->a);
     params.narrow = bits_of(m->w) < 8;
     params.row_scaled = has_row_scales(&p->a, m->w);
+    params.parts = 1;
+    params.half = is_half(p);
+    params.pair_distance = pair_distance(p, bits_of(m->w));
     params.blocks_per_row = blocks_per_row(p);
     params.columns = columns;
     params.column_tiles = c->tiles;
@@ -316,7 +338,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
         .overlap = true,
     };
     const bsmm_cuda_launch_desc multiply = {
-        .function = &m->w->functions[c->choice],
+        .function = &functions_of(p, m->w)[c->choice],
         .grid = {(uint32_t)bsmm_ceil_div(p->d.m.cols, rows_of(c)) * c->tiles * c->splits},
         .block = {BSMM_SMALL_M_THREADS},
         .cluster = {c->splits},

@@ -45,14 +45,15 @@ extern __shared__ __align__(128) uint8_t small_m_shared[];
 
 #include "cuda/sm90a/mixed_epilogue.h"
 #include "cuda/sm90a/mixed_groups.h"
+#include "cuda/sm90a/mixed_half.h"
 #include "cuda/sm90a/mixed_multiply.h"
 #include "cuda/sm90a/mixed_prepare.h"
 
 /* Converts A for the mixed-input kernel that runs next. Thread block (x, y) converts rows
  * [8 x, 8 x + 8) of A for steps [8 y, 8 y + 8) of 128 elements along K. Each warp converts one step
  * of these rows. For each row, the thread block also stores the smallest magnitude of its nonzero
- * bf16 numbers in a_image_any, as mixed_prepare_any returns it. If A has one fp32 scale per row, it
- * also stores the scales of these rows in a_image_scales. */
+ * numbers in a_image_any, as a bf16 code minus 1. If A has one fp32 scale per row, it also stores
+ * the scales of these rows in a_image_scales. */
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
     mixed_prepare(const __grid_constant__ bsmm_small_m_params p) {
     __shared__ uint32_t least[BSMM_MIXED_PREPARE_STEPS][BSMM_MIXED_PREPARE_ROWS];
@@ -76,10 +77,13 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
     uint32_t all = ~0u;
     for (uint32_t i = 0; i < BSMM_MIXED_PREPARE_STEPS; i++)
         all = min(all, least[i][threadIdx.x]);
+    if (p.half) all = mixed_half_least(all);
     if (own < p.m) p.a_image_any[own * p.blocks_per_row + blockIdx.y] = all;
     if (own < p.m && p.row_scaled && blockIdx.y == 0)
         p.a_image_scales[own] = bsmm_gpu_scale(&p.a, own, 0);
 }
+
+#define MIXED_HALF 0
 
 #define MIXED_NAME    mixed_mxfp4_96
 #define MIXED_FORMAT  SMALL_M_MXFP4

@@ -3,12 +3,16 @@
  *
  *     MIXED_NAME     name of the kernel
  *     MIXED_FORMAT   format of the weights, for example SMALL_M_MXFP4
- *     MIXED_COLUMNS  number of columns of a tile, 96 or 128. A column is one row of A, or one of
- * the bf16 rows whose sum is an f16 or f32 row of A */
+ *     MIXED_COLUMNS  number of columns of a tile, 96 or 128. A column is one row of A
+ *     MIXED_HALF     1 if A is f16 and weights are decoded to f16, 0 if both become bf16. The
+ *                    includer undefines this macro
+ */
 
 #define TILES (MIXED_COLUMNS / 8)
 /* GROUPED is 1 if B has fp32 scales that change along K. */
 #define GROUPED (MIXED_FORMAT == SMALL_M_FP8_F32)
+/* REFERRED is 1 if rows of B have reference codes (mixed_half.h). */
+#define REFERRED (MIXED_HALF && small_m_has_e8m0(MIXED_FORMAT))
 
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     MIXED_NAME(const __grid_constant__ bsmm_small_m_params p) {
@@ -34,14 +38,16 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         small_m_find_six(&p, block.row + row_warp * 16, begin, &lane);
     else
         small_m_find_rows(MIXED_FORMAT, 2, &p, row, begin, &lane);
-    mixed_stream stream = {lane, {{{0}}}, mixed_last_slot(MIXED_FORMAT), begin, end};
+    mixed_stream stream = {lane, {{{0}}}, mixed_last_slot(MIXED_FORMAT), begin, end, {0, 0}};
     mixed_begin(MIXED_FORMAT, &p, &scales, &stream);
+    const mixed_rows rows = {row, begin, end};
 
     mixed_ring ring = mixed_find_ring(&p, MIXED_COLUMNS, k_group, row_warps, begin, end);
     mixed_make_barriers(&p, row_warps);
     __syncthreads();
     ptx_grid_wait();
     if (row_warp == 0 && threadIdx.x % 32 == 0) mixed_fill_first(&ring, block.image);
+    if (REFERRED) mixed_find_references(MIXED_FORMAT, &p, &scales, &stream);
 
     float sums[TILES][4];
     uint32_t nans[2] = {0, 0}, most = 0;
@@ -53,9 +59,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     small_m_fragments fragments = {{{0}}};
     small_m_words words;
     small_m_factors factors;
-    mixed_next(MIXED_FORMAT, &stream, &words, &factors, &most);
-    if (GROUPED) mixed_group_factors(&groups, &factors);
-    mixed_decode(MIXED_FORMAT, 0, &words, &factors, fragments.f[0], nans);
+    mixed_next(MIXED_FORMAT, MIXED_HALF, &stream, &words, &factors, &most);
+    if (GROUPED) mixed_group_factors(MIXED_HALF, &groups, &factors);
+    mixed_decode(MIXED_FORMAT, MIXED_HALF, 0, &words, &factors, fragments.f[0], nans);
 #pragma unroll 1
     for (uint32_t i = 0; begin + i < end; i++) {
         mixed_load_codes(MIXED_FORMAT, &p, &scales, stream.step, &stream.codes);
@@ -65,18 +71,18 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         const uint64_t a = small_m_describe(TILES, mixed_slot(&ring, i));
 #pragma unroll
         for (int chunk = 0; chunk < MIXED_CHUNKS; chunk++) {
-            small_m_multiply_chunk(TILES, &sums[0][0], fragments.f[chunk % 2],
-                                   a + (chunk * SMALL_M_GROUP_CHUNK(TILES) >> 4),
-                                   i > 0 || chunk > 0);
+            mixed_multiply_chunk(MIXED_HALF, TILES, &sums[0][0], fragments.f[chunk % 2],
+                                 a + (chunk * SMALL_M_GROUP_CHUNK(TILES) >> 4), i > 0 || chunk > 0);
             /* After the last chunk, the first chunk of the next step is decoded. */
             const int next = (chunk + 1) % MIXED_CHUNKS;
-            if (next == 0) mixed_next(MIXED_FORMAT, &stream, &words, &factors, &most);
-            if (GROUPED && next == 0) mixed_group_factors(&groups, &factors);
+            if (next == 0) mixed_next(MIXED_FORMAT, MIXED_HALF, &stream, &words, &factors, &most);
+            if (GROUPED && next == 0) mixed_group_factors(MIXED_HALF, &groups, &factors);
             if (chunk == 1 && i > 0) mixed_refill(&ring, block.image, i - 1, row_warp);
             if (next == 2) mixed_second_half(MIXED_FORMAT, &stream, &words);
             PTX_WGMMA_WAIT(1);
             small_m_hold_fragment(fragments.f[next % 2]);
-            mixed_decode(MIXED_FORMAT, next, &words, &factors, fragments.f[next % 2], nans);
+            mixed_decode(MIXED_FORMAT, MIXED_HALF, next, &words, &factors, fragments.f[next % 2],
+                         nans);
         }
         small_m_wait_products(&fragments);
         mixed_leave_slot(&ring, i);
@@ -85,7 +91,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     }
     small_m_hold(TILES, &sums[0][0]);
     if (GROUPED) mixed_multiply_rows(TILES, groups.current, sums);
-    small_m_mark_nans(MIXED_FORMAT, TILES, nans, bsmm_e8m0_beyond(most), sums);
+    if (!MIXED_HALF) small_m_mark_nans(MIXED_FORMAT, TILES, nans, bsmm_e8m0_beyond(most), sums);
+    if (REFERRED) mixed_apply_references(MIXED_FORMAT, TILES, stream.reference, sums);
 
     /* The epilogue reuses the ring buffers. The last copies, which write zeros, must have ended. */
     ptx_copy_wait(0);
@@ -99,12 +106,17 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #pragma unroll
         for (int i = 0; i < 4; i++)
             mine[(s * 8 + t * 2 + i % 2) * pitch + i / 2 * 8 + g] = sums[s][i];
-    mixed_epilogue(&p, &block, MIXED_COLUMNS, pitch, small_m_unfold(MIXED_FORMAT),
+    if (REFERRED && __any_sync(0xffffffffu, most > mixed_half_range(MIXED_FORMAT).span))
+        mixed_check_references(MIXED_FORMAT, &p, rows, stream.reference[0], stream.reference[1],
+                               TILES, mine + t * 2 * pitch + g, pitch);
+    mixed_epilogue(&p, &block, MIXED_COLUMNS, pitch,
+                   MIXED_HALF ? mixed_half_unfold(MIXED_FORMAT) : small_m_unfold(MIXED_FORMAT),
                    MIXED_FORMAT == SMALL_M_FP8_ROWS, GROUPED, small_m_is_4bit(MIXED_FORMAT));
 }
 
 #undef TILES
 #undef GROUPED
+#undef REFERRED
 #undef MIXED_NAME
 #undef MIXED_FORMAT
 #undef MIXED_COLUMNS

@@ -48,15 +48,17 @@ static __device__ __forceinline__ void mixed_load_groups(mixed_groups *s) {
     }
 }
 
-/* Sets the factors by which the next step's weights are multiplied: 0 if the scale is 0, otherwise
- * 2^120, which corrects the exponent bias of decoded e4m3. */
-static __device__ __forceinline__ void mixed_group_factors(const mixed_groups *s,
+/* Sets the factors by which the next step's weights are multiplied. The factor is 0 if the scale is
+ * 0. Otherwise it is 1 as f16 (`half`), or 2^120 as bf16, which corrects the exponent bias of
+ * decoded e4m3. */
+static __device__ __forceinline__ void mixed_group_factors(const bool half, const mixed_groups *s,
                                                            small_m_factors *to) {
+    const uint32_t one = half ? 0x3c003c00u : 0x7b807b80u;
 #pragma unroll
     for (int row = 0; row < 2; row++)
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            to->f[half][row][0] = to->f[half][row][1] = s->next[row] == 0 ? 0 : 0x7b807b80u;
+            to->f[half][row][0] = to->f[half][row][1] = s->next[row] == 0 ? 0 : one;
 }
 
 /* Multiplies the accumulators of the thread's two rows of B by one factor for each row. */

@@ -4,24 +4,102 @@
 #ifndef BSMM_CUDA_SM90A_MIXED_MULTIPLY_H
 #define BSMM_CUDA_SM90A_MIXED_MULTIPLY_H
 
+#include "cuda/ptx/arith.h"
 #include "cuda/sm90a/mixed_weights.h"
 #include "cuda/sm90a/small_m_group.h"
+
+#define WGMMA_NAME  mixed_wgmma_f16_96
+#define WGMMA_HOLD  mixed_hold_f16_96
+#define WGMMA_WORDS 1
+#define WGMMA_N     96
+#define WGMMA_SHAPE "m64n96k16"
+#define WGMMA_TYPES "f32.f16.f16"
+#define WGMMA_TAIL  ", 1, 1, 0"
+#include "cuda/ptx/wgmma_one.h"
+
+#define WGMMA_NAME  mixed_wgmma_f16_128
+#define WGMMA_HOLD  mixed_hold_f16_128
+#define WGMMA_WORDS 1
+#define WGMMA_N     128
+#define WGMMA_SHAPE "m64n128k16"
+#define WGMMA_TYPES "f32.f16.f16"
+#define WGMMA_TAIL  ", 1, 1, 0"
+#include "cuda/ptx/wgmma_one.h"
 
 /* MIXED_CHUNKS is the number of chunks in a step. */
 enum { MIXED_CHUNKS = 4 };
 
+/* Decodes four e4m3 codes to f16. NaN stays NaN. */
+static __device__ __forceinline__ void mixed_four_halves(uint32_t codes, uint32_t pairs[2]) {
+    pairs[0] = ptx_f16x2_of_e4m3x2(codes & 0xffff);
+    pairs[1] = ptx_f16x2_of_e4m3x2(codes >> 16);
+}
+
+/* Decodes 8 weights of one row of B to f16 and multiplies them by their scales. The 8 weights are
+ * the thread's part of chunk number `chunk`. `pairs` receives two f16 numbers per word, which are
+ * p->pair_distance apart along K. */
+static __device__ __forceinline__ void mixed_chunk_half(const int format, const uint4 *w,
+                                                        const int chunk, const uint32_t factor[2],
+                                                        uint32_t pairs[4]) {
+    if (small_m_is_4bit(format)) {
+        uint32_t codes[2], even[2], odd[2];
+        bsmm_e2m1_to_e4m3(small_m_word(w, chunk), codes);
+        mixed_four_halves(codes[0], even);
+        mixed_four_halves(codes[1], odd);
+        pairs[0] = even[0], pairs[1] = odd[0], pairs[2] = even[1], pairs[3] = odd[1];
+    } else if (small_m_is_6bit(format)) {
+        const uint2 six = small_m_six(w, chunk);
+        if (format == SMALL_M_MXFP6_E2M3)
+            bsmm_e2m3_halves(six.x, six.y, pairs);
+        else
+            bsmm_e3m2_halves(six.x, six.y, pairs);
+    } else {
+        mixed_four_halves(small_m_word(w, 2 * (chunk % 2)), pairs);
+        mixed_four_halves(small_m_word(w, 2 * (chunk % 2) + 1), pairs + 2);
+    }
+    /* The scale of a whole row multiplies sums in the epilogue. */
+    if (format == SMALL_M_FP8_ROWS) return;
+    const uint32_t f = factor[format == SMALL_M_NVFP4 ? chunk / 2 : 0];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        pairs[i] = bsmm_ptx_mul_f16x2(pairs[i], f);
+}
+
+/* Starts the two wgmma instructions that multiply one chunk: sums = (add ? sums : 0) + products.
+ * The operands are f16 if `half` is true, else bf16 (small_m_multiply_chunk). */
+static __device__ __forceinline__ void mixed_multiply_chunk(const bool half, const int tiles,
+                                                            float *sums, const uint32_t f[8],
+                                                            uint64_t a, uint32_t add) {
+    if (!half) {
+        small_m_multiply_chunk(tiles, sums, f, a, add);
+        return;
+    }
+    const uint64_t second = a + (2 * SMALL_M_GROUP_PART(tiles) >> 4);
+    ptx_wgmma_fence();
+    if (tiles == 12) mixed_wgmma_f16_96(sums, f, a, add);
+    if (tiles == 12) mixed_wgmma_f16_96(sums, f + 4, second, 1);
+    if (tiles == 16) mixed_wgmma_f16_128(sums, f, a, add);
+    if (tiles == 16) mixed_wgmma_f16_128(sums, f + 4, second, 1);
+    ptx_wgmma_commit();
+}
+
 /* Decodes the thread's weights of one chunk, 8 of each of two rows of B, to the registers `f`, from
- * which wgmma reads them. For e4m3, bit 7 of a byte of nans[i] is set if a weight of row i is NaN.
- */
-static __device__ __forceinline__ void mixed_decode(const int format, const int chunk,
-                                                    const small_m_words *words,
+ * which wgmma reads them: to f16 if `to_half` is true, else to bf16. For e4m3 in bf16, bit 7 of a
+ * byte of nans[i] is set if a weight of row i is NaN. */
+static __device__ __forceinline__ void mixed_decode(const int format, const bool to_half,
+                                                    const int chunk, const small_m_words *words,
                                                     const small_m_factors *factors, uint32_t f[8],
                                                     uint32_t nans[2]) {
     const int half = small_m_is_4bit(format) ? 0 : chunk / 2;
     const int block = small_m_is_6bit(format) ? 0 : half;
     uint32_t low[4], high[4];
-    small_m_chunk(format, &words->w[half][0], chunk, factors->f[block][0], low, &nans[0]);
-    small_m_chunk(format, &words->w[half][1], chunk, factors->f[block][1], high, &nans[1]);
+    if (to_half) {
+        mixed_chunk_half(format, &words->w[half][0], chunk, factors->f[block][0], low);
+        mixed_chunk_half(format, &words->w[half][1], chunk, factors->f[block][1], high);
+    } else {
+        small_m_chunk(format, &words->w[half][0], chunk, factors->f[block][0], low, &nans[0]);
+        small_m_chunk(format, &words->w[half][1], chunk, factors->f[block][1], high, &nans[1]);
+    }
 #pragma unroll
     for (int i = 0; i < 4; i++)
         f[2 * i] = low[i], f[2 * i + 1] = high[i];

@@ -1,12 +1,11 @@
-/* Converts A for the mixed-input kernels (sm90a/mixed.cu) to bf16. The result is an image of A,
- * i.e. bf16 values in the layout that wgmma reads from shared memory, and in the order along K in
- * which the kernels decode weights.
+/* Converts A for the mixed-input kernels (sm90a/mixed.cu) to bf16, unless A is f16. The result is
+ * an image of A, i.e. 16-bit values in the layout that wgmma reads from shared memory, and in the
+ * order along K in which the kernels decode weights.
  *
- * A column is one row of A, or one of the two or three rows of bf16 numbers whose sum is an f16 or
- * f32 row of A. The image is an array [tile][step][fragment][part][column][8] of bf16. A tile is
- * p->columns columns. A step is 128 elements along K. A step consists of 4 fragments of 32
- * elements, and a fragment of 4 parts of 8 elements. small_m_prepare.h explains the order of the
- * elements.
+ * A column is one row of A. The image is an array [tile][step][fragment][part][column][8] of bf16
+ * or f16. A tile is p->columns columns. A step is 128 elements along K. A step consists of 4
+ * fragments of 32 elements, and a fragment of 4 parts of 8 elements. small_m_prepare.h explains the
+ * order of the elements.
  *
  * The kernel small_m_prepare makes the same image, but stores 4 bytes at a time. With many rows of
  * A these stores would take longer than the kernel here, which stores 16 bytes at a time. */
@@ -40,7 +39,7 @@ static __device__ __forceinline__ void mixed_store(const bsmm_small_m_params *p,
     uint8_t *to = mixed_part(p, column, step, fragment);
 #pragma unroll
     for (int t = 0; t < 4; t++)
-        v[t] = small_m_arrange(p->narrow, v[t]);
+        if (p->pair_distance > 1) v[t] = small_m_arrange(p->pair_distance == 4, v[t]);
     const uint32_t part_bytes = p->columns * 16;
     *(uint4 *)to = make_uint4(v[0].x, v[1].x, v[2].x, v[3].x);
     *(uint4 *)(to + part_bytes) = make_uint4(v[0].y, v[1].y, v[2].y, v[3].y);
@@ -48,8 +47,8 @@ static __device__ __forceinline__ void mixed_store(const bsmm_small_m_params *p,
     *(uint4 *)(to + 3 * part_bytes) = make_uint4(v[0].w, v[1].w, v[2].w, v[3].w);
 }
 
-/* Returns the smallest of `least` and the magnitudes, as bf16 codes, of eight bf16 numbers. Zeros
- * are left out. */
+/* Returns the smallest of `least` and the magnitudes of eight bf16 or f16 numbers, as codes
+ * minus 1. Zeros are left out. */
 static __device__ __forceinline__ uint32_t mixed_least(uint32_t least, uint4 v) {
     const uint32_t words[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
@@ -71,34 +70,52 @@ static __device__ __forceinline__ void mixed_prefetch_fragment(const bsmm_small_
     ptx_prefetch_l2(p->a.data + row * p->a_pitch + fragment * bytes);
 }
 
+/* Returns the bf16 code, minus 1, of a lower limit of a magnitude that is given as its f16 code
+ * minus 1. Returns ~0 for ~0. */
+static __device__ __forceinline__ uint32_t mixed_half_least(uint32_t least) {
+    return least == ~0u ? ~0u : (__float_as_uint(ptx_f32_of_f16(least + 1)) >> 16) - 1;
+}
+
+static __device__ __forceinline__ uint32_t mixed_read_half(const bsmm_small_m_params *p,
+                                                           uint32_t row, uint32_t k) {
+    return k < p->k ? bsmm_gpu_code(&p->a, row, k) : 0;
+}
+
+/* Reads eight f16 elements of a row of A with any strides. */
+static __device__ __forceinline__ uint4 mixed_read_halves(const bsmm_small_m_params *p,
+                                                          uint32_t row, uint32_t k) {
+    uint32_t words[4];
+    for (uint32_t i = 0; i < 4; i++)
+        words[i] = mixed_read_half(p, row, k + 2 * i) | mixed_read_half(p, row, k + 2 * i + 1)
+                                                            << 16;
+    return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
 /* Converts a fragment (32 elements along K) of a row of A in any format. Returns the smallest
- * magnitude of a nonzero bf16 number of the fragment, as its code minus 1, or ~0 if all are zeros.
- */
+ * magnitude of a nonzero number of the fragment, as its code minus 1, or ~0 if all are zeros. */
 static __device__ __noinline__ uint32_t mixed_prepare_any(const bsmm_small_m_params *p,
                                                           uint32_t row, uint32_t step,
                                                           uint32_t fragment) {
     uint32_t least = ~0u;
-    for (uint32_t part = 0; part < p->parts; part++) {
-        uint4 v[4];
-        for (uint32_t t = 0; t < 4; t++) {
-            const uint32_t chunk = step * 16 + mixed_inner(p->narrow, fragment, t);
-            v[t] = small_m_read_any(p, row, chunk * 8, part);
-            least = mixed_least(least, v[t]);
-        }
-        mixed_store(p, row * p->parts + part, step, fragment, v);
+    uint4 v[4];
+    for (uint32_t t = 0; t < 4; t++) {
+        const uint32_t k = (step * 16 + mixed_inner(p->narrow, fragment, t)) * 8;
+        v[t] = p->half ? mixed_read_halves(p, row, k) : small_m_read_any(p, row, k, 0);
+        least = mixed_least(least, v[t]);
     }
+    mixed_store(p, row, step, fragment, v);
     return least;
 }
 
 /* Converts a fragment (32 elements along K) of a row of A. Elements past the end of K become zeros.
- * Returns the smallest magnitude of a nonzero bf16 number of the fragment, as its code minus 1, or
- * ~0 if all are zeros. */
+ * Returns the smallest magnitude of a nonzero number of the fragment, as its code minus 1, or ~0 if
+ * all are zeros. */
 static __device__ __forceinline__ uint32_t mixed_prepare_fragment(const bsmm_small_m_params *p,
                                                                   uint32_t row, uint32_t step,
                                                                   uint32_t fragment) {
     if (p->source == BSMM_SMALL_M_ANY) return mixed_prepare_any(p, row, step, fragment);
     small_m_raw raw[4];
-    uint4 first[4], second[4];
+    uint4 v[4];
     uint32_t least = ~0u;
 #pragma unroll
     for (int t = 0; t < 4; t++)
@@ -107,12 +124,10 @@ static __device__ __forceinline__ uint32_t mixed_prepare_fragment(const bsmm_sma
     for (int t = 0; t < 4; t++) {
         uint4 parts[2];
         small_m_convert(p, true, &raw[t], parts);
-        first[t] = parts[0];
-        second[t] = parts[1];
-        least = mixed_least(mixed_least(least, first[t]), second[t]);
+        v[t] = p->half ? raw[t].codes : parts[0];
+        least = mixed_least(least, v[t]);
     }
-    mixed_store(p, row * p->parts, step, fragment, first);
-    if (p->parts == 2) mixed_store(p, row * 2 + 1, step, fragment, second);
+    mixed_store(p, row, step, fragment, v);
     return least;
 }
 

@@ -7,10 +7,15 @@
 
 #include "cuda/sm90a/mixed_shape.h"
 #include "cuda/sm90a/small_m_multiply.h"
+#include "gpu/half_weights.h"
 
 /* Returns the number of bits of a weight. */
 static __device__ __forceinline__ uint32_t mixed_bits(const int format) {
     return small_m_is_4bit(format) ? 4 : small_m_is_6bit(format) ? 6 : 8;
+}
+
+static __device__ __forceinline__ bsmm_half_range mixed_half_range(const int format) {
+    return bsmm_half_range_of(mixed_bits(format), format == SMALL_M_MXFP6_E3M2 ? 2 : 3);
 }
 
 /* Starts the copy of the thread's weights of one step to the slot at the address `to`. The thread
@@ -112,6 +117,32 @@ static __device__ __forceinline__ void mixed_load_codes(const int format,
     to->code[1][1] = next[scales->to_second];
 }
 
+/* Converts codes of scales to the f16 factors by which decoded weights are multiplied. `reference`
+ * holds the reference codes of the thread's two rows (mixed_half.h). *most is the running maximum
+ * of the differences of e8m0 codes and reference codes. Codes that lie out of range get the largest
+ * factor. */
+static __device__ __forceinline__ void mixed_half_factors(const int format,
+                                                          const mixed_codes *codes,
+                                                          const uint32_t reference[2],
+                                                          small_m_factors *to, uint32_t *most) {
+    const bsmm_half_range range = mixed_half_range(format);
+#pragma unroll
+    for (int row = 0; row < 2; row++) {
+        if (format == SMALL_M_NVFP4) {
+            const uint32_t two =
+                ptx_f16x2_of_e4m3x2(codes->code[0][row] | codes->code[1][row] << 8);
+            to->f[0][row][0] = __byte_perm(two, 0, 0x1010);
+            to->f[0][row][1] = __byte_perm(two, 0, 0x3232);
+        }
+        for (int half = 0; half < (format == SMALL_M_MXFP8 ? 2 : 1); half++) {
+            if (!small_m_has_e8m0(format)) continue;
+            const uint32_t n = codes->code[half][row] - reference[row];
+            *most = max(*most, n);
+            to->f[half][row][0] = bsmm_half_factor(&range, min(n, range.span));
+        }
+    }
+}
+
 /* Converts codes of scales to the bf16 factors by which decoded weights are multiplied. *most is
  * the running maximum of e8m0 codes, as bsmm_e8m0_most returns it. */
 static __device__ __forceinline__ void mixed_factors(const int format, const mixed_codes *codes,
@@ -141,6 +172,9 @@ typedef struct mixed_stream {
     uint32_t slot;
     /* `step` is the step that mixed_next loads next. The thread multiplies steps below `end`. */
     uint32_t step, end;
+    /* If weights are decoded to f16, `reference` holds the reference codes of the thread's two rows
+     * of B. */
+    uint32_t reference[2];
 } mixed_stream;
 
 /* Returns the offset of the last slot of the ring buffer of weights. */
@@ -165,9 +199,9 @@ static __device__ __forceinline__ void mixed_begin(const int format, const bsmm_
 /* Loads the next step's weights, or their first half, into *words, and converts its scales to
  * *factors. Starts the copy of the weights of a later step to the slot that the thread read last.
  * Loads zeros after the last step. */
-static __device__ __forceinline__ void mixed_next(const int format, mixed_stream *s,
-                                                  small_m_words *words, small_m_factors *factors,
-                                                  uint32_t *most) {
+static __device__ __forceinline__ void mixed_next(const int format, const bool half,
+                                                  mixed_stream *s, small_m_words *words,
+                                                  small_m_factors *factors, uint32_t *most) {
     const uint32_t ahead = bsmm_mixed_ahead(mixed_bits(format)),
                    bytes = bsmm_mixed_slot_bytes(mixed_bits(format));
     const uint32_t last = s->slot;
@@ -180,7 +214,10 @@ static __device__ __forceinline__ void mixed_next(const int format, mixed_stream
      * the slot that is refilled now. */
     if (small_m_is_6bit(format)) __syncwarp();
     mixed_take(format, &s->lane, s->slot, 0, words);
-    mixed_factors(format, &s->codes, factors, most);
+    if (half)
+        mixed_half_factors(format, &s->codes, s->reference, factors, most);
+    else
+        mixed_factors(format, &s->codes, factors, most);
     mixed_fetch(format, &s->lane, s->lane.ring + last, s->step + ahead - 1 < s->end);
     mixed_go_on(format, &s->lane);
     ptx_copy_commit();

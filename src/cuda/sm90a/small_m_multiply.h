@@ -227,6 +227,15 @@ static __device__ __forceinline__ void small_m_find_factors(const int format, ui
                       most);
 }
 
+/* Returns the 8 weights of 6 bits that belong to chunk number `chunk`, in the two words from which
+ * bsmm_e2m3_pairs decodes them. The weights have 6 bytes. They are the first or the last 6 of the
+ * 12 bytes in *w. */
+static __device__ __forceinline__ uint2 small_m_six(const uint4 *w, const int chunk) {
+    const uint32_t low = chunk % 2 ? w->y : w->x, high = chunk % 2 ? w->z : w->y;
+    return make_uint2(__byte_perm(low, high, chunk % 2 ? 0x6532 : 0x4310),
+                      __byte_perm(low, high, chunk % 2 ? 0x7643 : 0x5421));
+}
+
 /* Decodes 8 weights of one row of B to bf16 and multiplies them by their scales. The 8 weights are
  * the thread's part of chunk number `chunk`, a chunk being 32 elements along K. `pairs` receives
  * two bf16 numbers per word. For e4m3, bit 7 of a byte of *nans is set if a weight was NaN. */
@@ -236,15 +245,11 @@ static __device__ __forceinline__ void small_m_chunk(const int format, const uin
     if (small_m_is_4bit(format)) {
         bsmm_e2m1_pairs(small_m_word(w, chunk), pairs);
     } else if (small_m_is_6bit(format)) {
-        /* The 8 weights of a chunk have 6 bytes. They are the first or the last 6 of the 12 bytes
-         * in *w. */
-        const uint32_t low = chunk % 2 ? w->y : w->x, high = chunk % 2 ? w->z : w->y;
-        const uint32_t first = __byte_perm(low, high, chunk % 2 ? 0x6532 : 0x4310);
-        const uint32_t second = __byte_perm(low, high, chunk % 2 ? 0x7643 : 0x5421);
+        const uint2 six = small_m_six(w, chunk);
         if (format == SMALL_M_MXFP6_E2M3)
-            bsmm_e2m3_pairs(first, second, pairs);
+            bsmm_e2m3_pairs(six.x, six.y, pairs);
         else
-            bsmm_e3m2_pairs(first, second, pairs);
+            bsmm_e3m2_pairs(six.x, six.y, pairs);
     } else {
         uint32_t first = small_m_word(w, 2 * (chunk % 2)),
                  second = small_m_word(w, 2 * (chunk % 2) + 1);

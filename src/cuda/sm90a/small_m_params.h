@@ -99,6 +99,12 @@ typedef struct bsmm_small_m_params {
      */
     uint32_t scale_columns;
     uint32_t narrow; /* `narrow` is nonzero if weights have 4 or 6 bits, 0 if they have 8. */
+    /* `half` is nonzero if a mixed-input kernel multiplies an f16 A as it is. Its image of A then
+     * has f16 elements. */
+    uint32_t half;
+    /* A 32-bit word of the mixed-input kernels' image of A holds two elements that are
+     * `pair_distance` (1, 2 or 4) apart along K. */
+    uint32_t pair_distance;
     /* `source` tells how A is read, by a value of the enum bsmm_small_m_source. */
     uint32_t source;
     uint32_t row_scaled; /* `row_scaled` is nonzero if A has one fp32 scale per row. */

@@ -49,6 +49,11 @@ static inline int emulated_wgmma_least(char type) {
                          : SIM_TENSOR_LEAST_E4M3;
 }
 
+/* Returns the value of a code of 16 bits. */
+static inline float emulated_wgmma_wide(char type, uint32_t code) {
+    return type == 'b' ? __uint_as_float(code << 16) : emulated_value(EMULATED_F16, code);
+}
+
 /* Reads 32 bytes along K of one row of a tile. The rows of the tile have 128 bytes and the 128-byte
  * swizzle. */
 static inline void emulated_wgmma_row(uint64_t descriptor, uint32_t row, char type,
@@ -64,7 +69,7 @@ static inline void emulated_wgmma_row(uint64_t descriptor, uint32_t row, char ty
     }
     for (uint32_t i = 0; i < 16 && wide; i++) {
         const uint32_t code = codes[2 * i] | uint32_t(codes[2 * i + 1]) << 8;
-        values[i] = type == 'b' ? __uint_as_float(code << 16) : emulated_value(EMULATED_F16, code);
+        values[i] = emulated_wgmma_wide(type, code);
     }
     for (uint32_t i = 0; i < 32 && !wide; i++)
         values[i] = emulated_wgmma_values(type)[codes[i]];
@@ -123,8 +128,8 @@ static inline void emulated_wgmma(float *d, uint64_t a, uint64_t b, uint32_t add
         sim_tensor_rule_of(!wide, emulated_wgmma_least(a_type), emulated_wgmma_least(b_type)));
 }
 
-/* Reads 16 bf16 along K of one row of a tile. The tile has no swizzle. */
-static inline void emulated_wgmma_plain_row(uint64_t descriptor, uint32_t row,
+/* Reads 16 elements of 16 bits along K of one row of a tile. The tile has no swizzle. */
+static inline void emulated_wgmma_plain_row(uint64_t descriptor, uint32_t row, char type,
                                             sim_tensor_vector *to) {
     float values[16];
     uint32_t along = uint32_t(descriptor >> 16 & 0x3FFF) << 4;
@@ -134,9 +139,20 @@ static inline void emulated_wgmma_plain_row(uint64_t descriptor, uint32_t row,
         uint16_t codes[8];
         memcpy(codes, emulated_pointer(emulated_mapped(start + half * along, emulated_rank())), 16);
         for (uint32_t k = 0; k < 8; k++)
-            values[8 * half + k] = __uint_as_float(uint32_t(codes[k]) << 16);
+            values[8 * half + k] = emulated_wgmma_wide(type, codes[k]);
     }
-    sim_tensor_prepare(to, values, 16, SIM_TENSOR_LEAST_BF16);
+    sim_tensor_prepare(to, values, 16, emulated_wgmma_least(type));
+}
+
+/* Prepares one of the 16 rows of A, whose elements four threads hold. A thread has two pairs of
+ * adjacent elements, the second of which is 8 elements behind the first. */
+static inline void emulated_wgmma_words_row(const uint64_t *values, char type,
+                                            sim_tensor_vector *to) {
+    float row[16];
+    for (uint32_t i = 0; i < 16; i++)
+        row[i] = emulated_wgmma_wide(
+            type, uint32_t(values[i % 8 / 2] >> (32 * (i / 8) + 16 * (i % 2)) & 0xffff));
+    sim_tensor_prepare(to, row, 16, emulated_wgmma_least(type));
 }
 
 /* Prepares the operands of a wgmma with A in registers: 16 rows of A, whose words the threads of
@@ -144,20 +160,24 @@ static inline void emulated_wgmma_plain_row(uint64_t descriptor, uint32_t row,
 static inline void emulated_wgmma_words_prepare(const uint64_t *values, const void *argument) {
     const emulated_wgmma_operands *o = static_cast<const emulated_wgmma_operands *>(argument);
     sim_tensor_vector *to = emulated_wgmma_memory(o->n);
-    emulated_mma_rows(values, to);
+    for (uint32_t i = 0; i < 16; i++)
+        emulated_wgmma_words_row(values + 32 * (i / 8) + 4 * (i % 8), o->a_type, &to[i]);
     for (uint32_t i = 0; i < o->n; i++)
-        emulated_wgmma_plain_row(o->b, i, &to[16 + i]);
+        emulated_wgmma_plain_row(o->b, i, o->b_type, &to[16 + i]);
 }
 
-/* Emulates wgmma with bf16 operands and A in registers. `a` holds this thread's four words of the
- * 16 rows of A of its warp. The words are read only when a thread waits for the wgmma, as on
+/* Emulates wgmma with bf16 or f16 operands and A in registers. `a` holds this thread's four words
+ * of the 16 rows of A of its warp. The words are read only when a thread waits for the wgmma, as on
  * hardware. A kernel that changes them too early therefore gets wrong results. */
 static inline void emulated_wgmma_words(float *d, const uint32_t *a, uint64_t b, uint32_t add,
-                                        uint32_t n) {
+                                        uint32_t n, const char *types) {
+    const char type = types[4];
     const uint64_t mine[2] = {uint64_t(a[2]) << 32 | a[0], uint64_t(a[3]) << 32 | a[1]};
-    const emulated_wgmma_operands operands = {0, b, 'b', 'b', n, 0};
+    const emulated_wgmma_operands operands = {0, b, type, type, n, 0};
     emulated_exchange_words(mine, 2, emulated_wgmma_words_prepare, &operands);
-    emulated_wgmma_add(d, add, n, 16, emulated_mma_rule());
+    emulated_wgmma_add(
+        d, add, n, 16,
+        sim_tensor_rule_of(false, emulated_wgmma_least(type), emulated_wgmma_least(type)));
 }
 
 #endif

@@ -2,7 +2,8 @@
  * instruction. The emulated instruction is executed when a thread waits for it. */
 #ifdef WGMMA_WORDS
 static inline void WGMMA_NAME(float *d, const uint32_t *a, uint64_t b, uint32_t add) {
-    emulated_push(EMULATED_PRODUCTS, [=] { emulated_wgmma_words(d, a, b, add, WGMMA_N); });
+    emulated_push(EMULATED_PRODUCTS,
+                  [=] { emulated_wgmma_words(d, a, b, add, WGMMA_N, WGMMA_TYPES); });
 }
 #else
 static inline void WGMMA_NAME(float *d, uint64_t a, uint64_t b, uint32_t add) {

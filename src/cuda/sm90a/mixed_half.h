@@ -1,0 +1,164 @@
+/* Chooses reference codes for weights with e8m0 scales that a mixed-input kernel (sm90a/mixed.cu)
+ * decodes to f16.
+ *
+ * f16 holds a weight exactly only if its scale lies in a range of 22 to 30 powers of two
+ * (gpu/half_weights.h). The kernel places this range separately for each row of B and each range of
+ * K. It looks at the scales of the first two or three steps, and puts the largest of them into the
+ * upper half of the range. Usual scales of a row differ by much less than the range allows. Blocks
+ * of zeros often have other scales than their row, so they do not count. The lowest scale code of
+ * the range is the row's reference code. The kernel multiplies complete sums by a power of two that
+ * follows from it.
+ *
+ * A scale outside of the range does no harm if all elements of its block are zeros. After the main
+ * loop, a warp that has met such a scale looks at these blocks. If an element is not zero, it sets
+ * the row's sums to NaN, and the epilogue computes the row's results again in double. */
+#ifndef BSMM_CUDA_SM90A_MIXED_HALF_H
+#define BSMM_CUDA_SM90A_MIXED_HALF_H
+
+#include "cuda/sm90a/mixed_weights.h"
+
+/* MIXED_LOOKS is the largest number of steps of K whose scales decide a reference code.
+ * MIXED_STEP_BLOCKS is the number of blocks (32 elements that share a scale) in a row of a step. */
+enum { MIXED_LOOKS = 3, MIXED_STEP_BLOCKS = BSMM_SMALL_M_K / 32 };
+
+/* MIXED_USUAL is the scale code that rows get as their largest one if all elements are zeros that a
+ * kernel has looked at. Its value is 2^-8. */
+enum { MIXED_USUAL = 119 };
+
+/* MIXED_HALF_LOG2 is the log2 of the factor by which sums with e8m0 scales are smaller than
+ * results. It is the factor that bf16 kernels have for mxfp4, so that the epilogue can trust the
+ * same range of results. */
+enum { MIXED_HALF_LOG2 = 27 };
+
+/* Names the thread's two rows of B, `row` and `row` + 8, and its steps [begin, end) of K. */
+typedef struct mixed_rows {
+    uint32_t row, begin, end;
+} mixed_rows;
+
+/* Returns the factor by which the epilogue multiplies sums of products with f16 weights. */
+static __device__ __forceinline__ double mixed_half_unfold(const int format) {
+    if (small_m_has_e8m0(format)) return (double)(1u << MIXED_HALF_LOG2);
+    /* Decoded e2m1 elements are 2^-6 times as large as their values. */
+    return format == SMALL_M_NVFP4 ? 0x1p6 : 1;
+}
+
+/* Returns a mask of the bits of the magnitudes in word number i of the elements of a block, which
+ * begins with the first bit of an element. 6-bit elements repeat their places after three words. */
+static __device__ __forceinline__ uint32_t mixed_magnitudes(const int format, uint32_t i) {
+    if (small_m_is_4bit(format)) return 0x77777777u;
+    if (!small_m_is_6bit(format)) return 0x7f7f7f7fu;
+    return i % 3 == 0 ? ~0x20820820u : i % 3 == 1 ? ~0x08208208u : ~0x82082082u;
+}
+
+/* Returns true if an element of block number `block` of a row of B is not zero. A block of elements
+ * of n bits has n words. */
+static __device__ __forceinline__ bool
+mixed_has_values(const int format, const bsmm_small_m_params *p, uint32_t row, uint32_t block) {
+    const uint32_t words = mixed_bits(format);
+    const uint2 *from =
+        (const uint2 *)(p->b.data + (uint64_t)row * p->b_pitch8 * 8 + (uint64_t)block * words * 4);
+    uint32_t any = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < words / 2; i++) {
+        const uint2 two = from[i];
+        any |= two.x & mixed_magnitudes(format, 2 * i);
+        any |= two.y & mixed_magnitudes(format, 2 * i + 1);
+    }
+    return any != 0;
+}
+
+/* Returns true if a magnitude among 12 or 16 bytes of elements is not zero. The bytes begin with
+ * the first bit of an element. */
+static __device__ __forceinline__ bool mixed_any(const int format, uint4 v) {
+    uint32_t any = v.x & mixed_magnitudes(format, 0);
+    any |= v.y & mixed_magnitudes(format, 1);
+    any |= v.z & mixed_magnitudes(format, 2);
+    if (!small_m_is_6bit(format)) any |= v.w & mixed_magnitudes(format, 0);
+    return any != 0;
+}
+
+/* Computes the reference codes of the thread's two rows of B from the weights of the first steps,
+ * whose copies mixed_begin has started. The function waits for these copies. Four threads share a
+ * row, and each of them looks at its own weights. */
+static __device__ __forceinline__ void mixed_find_references(const int format,
+                                                             const bsmm_small_m_params *p,
+                                                             const mixed_scales *scales,
+                                                             mixed_stream *s) {
+    const bsmm_half_range range = mixed_half_range(format);
+    const uint32_t bits = mixed_bits(format);
+    mixed_codes codes[MIXED_LOOKS];
+#pragma unroll
+    for (uint32_t i = 0; i < bsmm_mixed_ahead(bits) - 1; i++)
+        mixed_load_codes(format, p, scales, s->step + i, &codes[i]);
+    ptx_copy_wait(0);
+    __syncwarp();
+    uint32_t most[2] = {0, 0};
+#pragma unroll
+    for (uint32_t i = 0; i < bsmm_mixed_ahead(bits) - 1; i++)
+#pragma unroll
+        for (int half = 0; half < (small_m_is_4bit(format) ? 1 : 2); half++) {
+            small_m_words words;
+            mixed_take(format, &s->lane, i * bsmm_mixed_slot_bytes(bits), half, &words);
+#pragma unroll
+            for (int row = 0; row < 2; row++) {
+                const uint32_t code = codes[i].code[format == SMALL_M_MXFP8 ? half : 0][row];
+                const bool counts = code != 255 && mixed_any(format, words.w[half][row]);
+                most[row] = max(most[row], counts ? code + 1 : 0);
+            }
+        }
+#pragma unroll
+    for (int row = 0; row < 2; row++) {
+        most[row] = max(most[row], __shfl_xor_sync(0xffffffffu, most[row], 1));
+        most[row] = max(most[row], __shfl_xor_sync(0xffffffffu, most[row], 2));
+        s->reference[row] = bsmm_half_reference(&range, most[row] ? most[row] - 1 : MIXED_USUAL);
+    }
+}
+
+/* Multiplies the sums of the thread's two rows of B by the powers of two that belong to their
+ * reference codes. The products are exact unless they are too small or too large for the epilogue
+ * to trust. */
+static __device__ __forceinline__ void mixed_apply_references(const int format, const int tiles,
+                                                              const uint32_t reference[2],
+                                                              float (*sums)[4]) {
+    const bsmm_half_range range = mixed_half_range(format);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const float by = bsmm_pow2(bsmm_half_exponent(&range, reference[i]) - MIXED_HALF_LOG2);
+#pragma unroll
+        for (int s = 0; s < tiles; s++)
+            sums[s][2 * i] *= by, sums[s][2 * i + 1] *= by;
+    }
+}
+
+/* Sets the sums of a row of B to NaN if a block with nonzero elements has a scale outside of the
+ * row's range, or if a scale is NaN. All lanes of a warp call this function together. `sums` is the
+ * address of the thread's first sum in shared memory, and `pitch` is the number of floats from one
+ * column to the next. A thread has two adjacent columns of each tile of 8 columns, and two rows
+ * that are 8 rows apart. */
+static __device__ __noinline__ void mixed_check_references(const int format,
+                                                           const bsmm_small_m_params *p,
+                                                           const mixed_rows rows, uint32_t first,
+                                                           uint32_t second, const uint32_t tiles,
+                                                           float *sums, uint32_t pitch) {
+    const uint32_t span = mixed_half_range(format).span;
+    const uint32_t end = min(rows.end * MIXED_STEP_BLOCKS, p->scale_count);
+#pragma unroll 1
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t row = min(rows.row + i * 8, p->n - 1), reference = i ? second : first;
+        uint32_t bad = 0;
+#pragma unroll 1
+        for (uint32_t block = rows.begin * MIXED_STEP_BLOCKS + threadIdx.x % 4; block < end;
+             block += 4) {
+            const uint32_t code = p->b.scales[row * p->b_scale_pitch + block];
+            if (code - reference <= span) continue;
+            bad |= code == 255 || mixed_has_values(format, p, row, block);
+        }
+        bad |= __shfl_xor_sync(0xffffffffu, bad, 1);
+        bad |= __shfl_xor_sync(0xffffffffu, bad, 2);
+#pragma unroll 1
+        for (uint32_t s = 0; s < 2 * tiles && bad; s++)
+            sums[(s / 2 * 8 + s % 2) * pitch + i * 8] = __uint_as_float(0x7fc00000u);
+    }
+}
+
+#endif

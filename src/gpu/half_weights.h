@@ -1,0 +1,86 @@
+/* Decodes weights in registers to f16, for the mixed-input kernels on Hopper that multiply an f16 A
+ * (cuda/sm90a/mixed.cu). small_m_weights.h has the same functions for bf16.
+ *
+ * A weight is an element times an e8m0 scale 2^(code - 127). f16 has a smaller range than bf16, so
+ * a kernel multiplies elements by a power of two relative to a reference code of their row of B.
+ * The lowest scale code that the kernel can multiply exactly is the row's reference code, and
+ * bsmm_half_span tells how far codes may lie above it. The kernel multiplies a row's sums by the
+ * reference scale. The code is plain C, so that the host can test it. */
+#ifndef BSMM_GPU_HALF_WEIGHTS_H
+#define BSMM_GPU_HALF_WEIGHTS_H
+
+#include "gpu/scalar.h"
+
+/* Converts eight e2m1 codes to e4m3 codes, whose values are 2^-6 times as large. The instruction
+ * that converts e4m3 to f16 then decodes them. to[0] holds elements 0, 2, 4 and 6, and to[1]
+ * holds elements 1, 3, 5 and 7. */
+BSMM_SHARED void bsmm_e2m1_to_e4m3(uint32_t word, uint32_t to[2]) {
+    to[0] = (word << 4 & 0x80808080u) | (word << 2 & 0x1c1c1c1cu);
+    to[1] = (word & 0x80808080u) | (word >> 2 & 0x1c1c1c1cu);
+}
+
+/* Decodes eight e2m3 elements to f16. Pair i holds elements i and i + 4, times 2^-14. Elements lie
+ * in `first` and `second` as for bsmm_e2m3_pairs. */
+BSMM_SHARED void bsmm_e2m3_halves(uint32_t first, uint32_t second, uint32_t pairs[4]) {
+    pairs[0] = (first << 7 & 0x0f800f80u) | (first << 10 & 0x80008000u);
+    pairs[1] = (first << 1 & 0x0f800f80u) | (first << 4 & 0x80008000u);
+    pairs[2] = (second << 3 & 0x0f800f80u) | (second << 6 & 0x80008000u);
+    pairs[3] = (second >> 3 & 0x0f800f80u) | (second & 0x80008000u);
+}
+
+/* Decodes eight e3m2 elements to f16. Pair i holds elements i and i + 4, times 2^-12. Elements lie
+ * in `first` and `second` as for bsmm_e3m2_pairs. */
+BSMM_SHARED void bsmm_e3m2_halves(uint32_t first, uint32_t second, uint32_t pairs[4]) {
+    pairs[0] = (first << 8 & 0x1f001f00u) | (first << 10 & 0x80008000u);
+    pairs[1] = (first << 2 & 0x1f001f00u) | (first << 4 & 0x80008000u);
+    pairs[2] = (second << 4 & 0x1f001f00u) | (second << 6 & 0x80008000u);
+    pairs[3] = (second >> 2 & 0x1f001f00u) | (second & 0x80008000u);
+}
+
+/* Describes how e8m0 scales multiply decoded elements of one format. A decoded element is 2^-bias
+ * times its value. The factor of the reference code is 2^(lowest - 15), and the factor of a code
+ * that lies n above it is 2^n times as large. With lowest <= n + lowest <= 30 all factors are
+ * normal f16 numbers. f16 holds all products exactly for n from 0 to `span`. */
+typedef struct bsmm_half_range {
+    int bias, lowest;
+    uint32_t span;
+    /* The reference code is chosen so that `above` more codes fit above the largest scale code that
+     * a kernel has found among a row's first blocks. */
+    uint32_t above;
+} bsmm_half_range;
+
+/* Returns the range of a format whose elements have `bits` bits, and `mantissa` bits of mantissa.
+ * e2m1 elements are first converted to e4m3, which multiplies them by 2^-6. */
+BSMM_SHARED bsmm_half_range bsmm_half_range_of(uint32_t bits, uint32_t mantissa) {
+    /* The smallest decoded e2m1 element is 2^-7, and the largest is 6 * 2^-6. Their products with
+     * all normal powers of two fit in f16. */
+    const bsmm_half_range e2m1 = {6, 1, 29, 12};
+    /* e4m3 elements are multiples of 2^-9 up to 448, so the factor is 2^-14 to 2^7. */
+    const bsmm_half_range e4m3 = {0, 1, 21, 8};
+    /* Decoded e2m3 elements are multiples of 2^-17, and e3m2 elements are multiples of 2^-16. f16
+     * holds multiples of 2^-24, so their factors are at least 2^-7 and 2^-8. */
+    const bsmm_half_range e2m3 = {14, 8, 22, 8}, e3m2 = {12, 7, 23, 8};
+    return bits == 4 ? e2m1 : bits == 8 ? e4m3 : mantissa == 3 ? e2m3 : e3m2;
+}
+
+/* Returns the factor of a scale code that lies `n` above the reference code, as f16 in both 16-bit
+ * halves of a word. */
+BSMM_SHARED uint32_t bsmm_half_factor(const bsmm_half_range *r, uint32_t n) {
+    return n * 0x04000400u + (uint32_t)r->lowest * 0x04000400u;
+}
+
+/* Returns the reference code of a row of B whose largest scale code is about `most`. The code 255,
+ * which means NaN, lies outside the range of any reference code. */
+BSMM_SHARED uint32_t bsmm_half_reference(const bsmm_half_range *r, uint32_t most) {
+    const uint32_t top = most + r->above;
+    if (top < r->span) return 0;
+    return top - r->span > 254 - r->span ? 254 - r->span : top - r->span;
+}
+
+/* Returns the exponent of the power of two by which sums of products with a row's decoded weights
+ * must be multiplied, if the row has the reference code `reference`. */
+BSMM_SHARED int bsmm_half_exponent(const bsmm_half_range *r, uint32_t reference) {
+    return (int)reference - 127 + r->bias - r->lowest + 15;
+}
+
+#endif
