@@ -178,6 +178,14 @@ BSMM_DEVICE void gemm_store_rows(gemm_shape s, const gemm_sums sums, uint32_t el
     }
 }
 
+/* Returns true if all global scales are 1. Packed weights always have one, which is usually 1. */
+BSMM_DEVICE bool gemm_globals_are_1(const bsmm_gpu_epilogue *e) {
+    bool all = true;
+    for (int i = 0; i < 3; i++)
+        if (e->globals[i]) all = all && *e->globals[i] == 1;
+    return all;
+}
+
 /* Stores the sums of a wave's tile. `row` and `col` are the tile's first row and column in D. The
  * operators & join conditions without branches, so that the wave waits only once for the parameters
  * that they need. */
@@ -188,7 +196,7 @@ BSMM_DEVICE void gemm_finish(gemm_shape s, const gemm_sums sums, BSMM_IN_LDS flo
     const bool plain = (row + s.row_tiles * BSMM_CDNA_EDGE <= p->sides[0].rows) &
                        (col + s.col_tiles * BSMM_CDNA_EDGE <= p->sides[1].rows) &
                        (p->only_rounds != 0) & (trust != GEMM_TRUST_LARGE);
-    bool trusted = plain && gemm_trusts_large(s, sums);
+    bool trusted = plain && gemm_globals_are_1(&p->epilogue) && gemm_trusts_large(s, sums);
     if (trusted && trust == GEMM_TRUST_ZERO) trusted = gemm_trusts_small(s, sums);
     if (__builtin_amdgcn_ballot_w64(!trusted))
         gemm_finish_slowly(s, sums, strip, row, col, trust == GEMM_TRUST_LARGE);

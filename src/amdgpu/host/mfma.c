@@ -231,13 +231,12 @@ static bsmm_status add(const bsmm_product *p, const bsmm_mfma_state *s) {
                            });
 }
 
-/* Returns 1 if the epilogue only rounds sums to D's format, and the address of each 16 bytes of a
- * row of D is a multiple of 16, else 0. */
+/* Returns 1 if an epilogue whose global scales are all 1 only rounds sums to D's format, and the
+ * address of each 16 bytes of a row of D is a multiple of 16, else 0. */
 static uint32_t only_rounds(const bsmm_gpu_epilogue *e) {
     const uint32_t bytes = e->d_elem == BSMM_ELEM_F32 ? 4 : 2;
     const bool known = bytes == 4 || e->d_elem == BSMM_ELEM_F16 || e->d_elem == BSMM_ELEM_BF16;
-    const bool scaled = e->globals[0] || e->globals[1] || e->globals[2] || e->alpha != 1;
-    return known && !scaled && !e->c && !e->bias && e->d_col == 1 &&
+    return known && e->alpha == 1 && !e->c && !e->bias && e->d_col == 1 &&
            ((uintptr_t)e->d | e->d_row * bytes) % 16 == 0;
 }
 
