@@ -63,8 +63,7 @@ static const tile_case cases[] = {
      SHORT_K},
     {"gemm_bf16_row", "cuda_sm90a_bf16", "fp8_group128", "nvfp4", BSMM_WGMMA_ROW, 0, SHORT_K},
     {"gemm_bf16_row_64x128", "cuda_sm90a_bf16", "bf16", "fp8_group128", BSMM_WGMMA_ROW, 0, SHORT_K},
-    {"gemm_pow2_e4m3_e4m3", "cuda_sm90a_fold", "mxfp4", "mxfp4", BSMM_WGMMA_POW2, 1, SHORT_K},
-    {"gemm_pow2_128x128", "cuda_sm90a_fold", "mxfp4", "mxfp6_e2m3", BSMM_WGMMA_POW2, 1, SHORT_K},
+    {"gemm_pow2_e4m3_e4m3", "cuda_sm90a_fold", "mxfp4", "mxfp6_e2m3", BSMM_WGMMA_POW2, 1, SHORT_K},
     {"gemm_pow2_64x64", "cuda_sm90a_fold", "mxfp6_e3m2", "mxfp4", BSMM_WGMMA_POW2, 1, SHORT_K},
 };
 

@@ -38,7 +38,9 @@ typedef struct weights {
 static const weights all_weights[] = {
     {{BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, {1.15, 1.38}, BOTH("mxfp4")},
     {{BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, {1.25, 1.45}, BOTH("nvfp4")},
-    {{BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, {1.42, 1.60}, BOTH("mxfp8")},
+    {{BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, {1.42, 1.60},
+     {FUNCTION("mixed", "mxfp8", 96), FUNCTION("mixed", "mxfp8", 128)},
+     {FUNCTION("mixed_f16", "mxfp8", 96), FUNCTION("mixed_f16", "mxfp8", 128)}},
     {{BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, {1.32, 0}, NARROW("mxfp6_e2m3")},
     {{BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, {1.32, 0}, NARROW("mxfp6_e3m2")},
 };
