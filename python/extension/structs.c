@@ -161,14 +161,10 @@ const record bsmm_py_report = {"bsmm_quantize_report", sizeof(bsmm_quantize_repo
                                report_fields};
 
 static const field explanation_fields[] = {
-    PLAIN(bsmm_explanation, accepts, U32),
-    PLAIN(bsmm_explanation, kernel, TEXT),
-    PLAIN(bsmm_explanation, reason, CHARS),
-    PLAIN(bsmm_explanation, bound, F64),
-    PLAIN(bsmm_explanation, device, TEXT),
-    PLAIN(bsmm_explanation, packed_b_bytes, U64),
-    PLAIN(bsmm_explanation, k_parts, U32),
-    END,
+    PLAIN(bsmm_explanation, accepts, U32),  PLAIN(bsmm_explanation, kernel, TEXT),
+    PLAIN(bsmm_explanation, reason, CHARS), PLAIN(bsmm_explanation, bound, F64),
+    PLAIN(bsmm_explanation, device, TEXT),  PLAIN(bsmm_explanation, packed_b_bytes, U64),
+    PLAIN(bsmm_explanation, k_parts, U32),  END,
 };
 const record bsmm_py_explanation = {"bsmm_explanation", sizeof(bsmm_explanation), 1,
                                     explanation_fields};
