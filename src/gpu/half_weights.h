@@ -1,11 +1,11 @@
 /* Decodes weights in registers to f16, for the mixed-input kernels on Hopper that multiply an f16 A
- * (cuda/sm90a/mixed.cu). small_m_weights.h has the same functions for bf16.
+ * (cuda/sm90a/mixed_f16.cu). small_m_weights.h has the same functions for bf16.
  *
  * A weight is an element times an e8m0 scale 2^(code - 127). f16 has a smaller range than bf16, so
  * a kernel multiplies elements by a power of two relative to a reference code of their row of B.
- * The lowest scale code that the kernel can multiply exactly is the row's reference code, and
- * bsmm_half_span tells how far codes may lie above it. The kernel multiplies a row's sums by the
- * reference scale. The code is plain C, so that the host can test it. */
+ * The lowest scale code that the kernel can multiply exactly is the row's reference code, and the
+ * field `span` of bsmm_half_range tells how far codes may lie above it. The kernel multiplies a
+ * row's sums by the reference scale. The code is plain C, so that the host can test it. */
 #ifndef BSMM_GPU_HALF_WEIGHTS_H
 #define BSMM_GPU_HALF_WEIGHTS_H
 

@@ -203,10 +203,8 @@ static void test_passes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_todays_kernels),
-        cmocka_unit_test(test_four_times_worse),
-        cmocka_unit_test(test_more_rows),
-        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_todays_kernels), cmocka_unit_test(test_four_times_worse),
+        cmocka_unit_test(test_more_rows),      cmocka_unit_test(test_edges),
         cmocka_unit_test(test_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,8 @@
  * B. The kernel mixed_prepare (sm90a/mixed.cu) permutes A before.
  *
  * Most formats have one tile size, because more kernels would make the library larger. Tiles with
- * 96 instead of 128 columns take less time for 65 to 96 rows of A: 14% less with mxfp8, and 4 to 10%
- * less with the other formats of 4 and 8 bits. */
+ * 96 instead of 128 columns take less time for 65 to 96 rows of A: 14% less with mxfp8, and 4 to
+ * 10% less with the other formats of 4 and 8 bits. */
 #include "cuda/sm90a/small_m_params.h"
 
 extern __shared__ __align__(128) uint8_t small_m_shared[];
