@@ -62,13 +62,18 @@ static bool each_entry(const char *folder, const char *to_folder,
     return good;
 }
 
+static bool can_list(const char *folder) {
+    return !access(folder, R_OK | X_OK);
+}
+
 /* Finds a file of weights in a folder or below it. */
 static bool find_weights(void *found, const char *path, const char *unused) {
     struct stat info;
     const char *slash = strrchr(path, '/');
     (void)unused;
     if (lstat(path, &info)) return true;
-    if (S_ISDIR(info.st_mode)) return each_entry(path, path, is_visible, find_weights, found);
+    if (S_ISDIR(info.st_mode))
+        return !can_list(path) || each_entry(path, path, is_visible, find_weights, found);
     *(bool *)found = *(bool *)found || is_weights(slash + 1);
     return true;
 }
@@ -92,6 +97,10 @@ static bool take(void *context, const char *from, const char *to) {
         return !access(from, R_OK) || cli_fail_system(from, "read it");
     if (S_ISREG(info.st_mode)) return cli_copy_file(from, to);
     if (!S_ISDIR(link.st_mode) || is_unfinished(from)) return true;
+    if (!can_list(from)) {
+        if (context) cli_warn("%s: is not copied, because it cannot be read", from);
+        return true;
+    }
     if (!each_entry(from, from, is_visible, find_weights, &has_weights)) return false;
     if (has_weights && context) cli_warn("%s: is not copied, because it has weights", from);
     if (has_weights) return true;

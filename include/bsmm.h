@@ -719,8 +719,8 @@ typedef struct bsmm_explanation {
     /* Size of packed B in bytes (bsmm_plan_packed_b_bytes); 0 if the kernel refuses */
     uint64_t packed_b_bytes;
     /* Number of parts into which the kernel divides K of each result, because D alone would occupy
-     * too few processors (split-K). Each part is summed by itself, and the sums are added at the
-     * end. 1 if K is not divided or if results differ in this number; 0 if the kernel refuses. */
+     * too few processors (split-K). The sums of the parts are added at the end. 1 if K is not
+     * divided, if results differ in it, or if the kernel does not tell; 0 if the kernel refuses. */
     uint32_t k_parts;
     uint32_t reserved; /* Always 0 */
 } bsmm_explanation;

@@ -150,10 +150,12 @@ static double predict(const bsmm_product *p, const weights *w, const cut *c) {
            (double)waves * ((many ? 7 : 4) + adding + zeros + w->step[c->choice] * (double)steps);
 }
 
-/* Returns true if A is e4m3 with one fp32 scale per row, and the weights have 4 bits. The epilogue
- * of the kernels for other weights has no code for scales of A. */
+/* Returns true if A is e4m3 with one fp32 scale per row, and the weights are mxfp4. The epilogue of
+ * the kernels for other weights has no code for scales of A. nvfp4 weights usually have a
+ * second-level scale, and with both scales all results would take the slow path. */
 static bool has_row_scales(const bsmm_operand *a, const weights *w) {
-    return bits_of(w) == 4 && a->m.format.elem == BSMM_ELEM_E4M3 && bsmm_small_m_has_row_floats(a);
+    return bits_of(w) == 4 && w->format.scale == BSMM_SCALE_E8M0 &&
+           a->m.format.elem == BSMM_ELEM_E4M3 && bsmm_small_m_has_row_floats(a);
 }
 
 /* Returns true if cuda_sm90a_fold multiplies A and B in FP8, which takes half as long as in bf16.
@@ -219,7 +221,7 @@ static cut find_cut(const bsmm_product *p, const weights *w) {
 
 static const char *refuse_a(const bsmm_operand *a, const weights *w, char *why, size_t size) {
     static const char rule[] = "the kernel takes bf16, f16, row-major mxfp8, mxfp4 and nvfp4, and, "
-                               "by 4-bit weights, e4m3 with f32 scales of rows";
+                               "by mxfp4 weights, e4m3 with f32 scales of rows";
     const bool half = a->m.format.elem == BSMM_ELEM_BF16 || a->m.format.elem == BSMM_ELEM_F16;
     const bool coded = a->m.format.scale == BSMM_SCALE_E8M0 || a->m.format.scale == BSMM_SCALE_E4M3;
     if (half && a->m.format.scale == BSMM_SCALE_NONE) return NULL;
@@ -243,12 +245,16 @@ static const char *refuse_few(const bsmm_operand *a, char *why, size_t size) {
 #define WEIGHTS_RULE                                                                               \
     "the kernel takes mxfp4, nvfp4, mxfp6, mxfp8, and e4m3 with f32 scales of 128 columns or rows"
 
-static const char *refuse_b(const bsmm_operand *b, const weights *w, char *why, size_t size) {
+/* `half` is true if weights are decoded to f16. The kernel may then read whole blocks of B to find
+ * out whether they are zeros, so the last block must have 32 elements. */
+static const char *refuse_b(const bsmm_operand *b, const weights *w, bool half, char *why,
+                            size_t size) {
     if (b->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR && w != &row_scaled)
         return bsmm_reason(why, size, "B's scale_layout is %s; the kernel takes row_major scales",
                            bsmm_layout_name(b->m.scale_layout));
     const char *reason = bsmm_gpu_refuse_order(b, 'B', why, size);
-    const uint32_t unit = bits_of(w) == 8 ? 16 : 32;
+    const bool whole = half && w->format.scale == BSMM_SCALE_E8M0;
+    const uint32_t unit = bits_of(w) == 8 && !whole ? 16 : 32;
     return reason ? reason
                   : bsmm_small_m_refuse_units(b, 'B', unit, unit * bits_of(w) / 8, why, size);
 }
@@ -264,7 +270,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!w) return reason ? reason : bsmm_gpu_refuse_format(&p->b, 'B', WEIGHTS_RULE, why, size);
     if (!reason) reason = refuse_a(&p->a, w, why, size);
     if (!reason) reason = refuse_few(&p->a, why, size);
-    if (!reason) reason = refuse_b(&p->b, w, why, size);
+    if (!reason) reason = refuse_b(&p->b, w, is_half(p), why, size);
     if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (reason) return reason;
     m->w = w;

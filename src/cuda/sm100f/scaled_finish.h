@@ -262,9 +262,9 @@ static __device__ __forceinline__ void finish_tile(finish *f, uint32_t which, co
 #    pragma unroll
     for (uint32_t i = 0; i < HELD; i++)
         ptx_tcgen05_load_x32(from + column_of(p, which, i), bits[i]);
+    ptx_tcgen05_wait_loads();
     for (uint32_t chunk = 0; chunk < chunks; chunk++) {
         const uint32_t col = at.col + column_of(p, which, chunk);
-        ptx_tcgen05_wait_loads();
         if (chunk == last) {
             ptx_tcgen05_fence_before();
             __syncwarp();
@@ -275,8 +275,12 @@ static __device__ __forceinline__ void finish_tile(finish *f, uint32_t which, co
 #    pragma unroll
         for (int i = 0; i < (HELD - 1) * CHUNK; i++)
             bits[i / CHUNK][i % CHUNK] = bits[i / CHUNK + 1][i % CHUNK];
-        if (chunk + HELD < chunks)
+        /* The wait follows the load at once, because no instruction may read or copy the loaded
+         * registers before it. */
+        if (chunk + HELD < chunks) {
             ptx_tcgen05_load_x32(from + column_of(p, which, chunk + HELD), bits[HELD - 1]);
+            ptx_tcgen05_wait_loads();
+        }
     }
 }
 

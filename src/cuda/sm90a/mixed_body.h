@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
                                TILES, mine + t * 2 * pitch + g, pitch);
     mixed_epilogue(&p, &block, MIXED_COLUMNS, pitch,
                    MIXED_HALF ? mixed_half_unfold(MIXED_FORMAT) : small_m_unfold(MIXED_FORMAT),
-                   MIXED_FORMAT == SMALL_M_FP8_ROWS, GROUPED, small_m_is_4bit(MIXED_FORMAT));
+                   MIXED_FORMAT == SMALL_M_FP8_ROWS, GROUPED, MIXED_FORMAT == SMALL_M_MXFP4);
 }
 
 #undef TILES
