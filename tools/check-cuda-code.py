@@ -2,7 +2,8 @@
 """Checks the code that nvcc generated for the CUDA kernels, and prints one line per kernel.
 
 No kernel may spill registers or have a stack frame. It may use at most the registers that
-src/cuda/limits.txt allows, and its SASS must contain the instructions named there.
+src/cuda/limits.txt allows, and its SASS must contain the instructions named there. In PTX for
+Blackwell, no instruction may read a register that tcgen05.ld loads before tcgen05.wait::ld.
 
 usage: check-cuda-code.py BUILD_FOLDER [LIMITS]"""
 import os
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ENTRY = re.compile(r"Compiling entry function '(\S+)' for '(\S+)'")
 STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers")
+LOAD = re.compile(r"tcgen05\.ld[^{]*\{([^}]*)\}")
 COMPLAINT = re.compile(r"potential performance loss|warning", re.IGNORECASE)
 
 
@@ -91,6 +93,20 @@ def check_kernel(name, kernel, figures, limits, mnemonics):
                 yield f"has no {need}"
 
 
+def early_reads(path):
+    """Returns the lines of PTX that name a register of tcgen05.ld before the load's wait."""
+    found, loading = [], set()
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        code = line.split("//")[0]
+        if match := LOAD.search(code):
+            loading.update(re.findall(r"%\w+", match[1]))
+        elif "tcgen05.wait::ld" in code:
+            loading.clear()
+        elif loading.intersection(re.findall(r"%\w+", code)):
+            found.append(f"{path.name}:{number}: reads before tcgen05.wait::ld: {code.strip()}")
+    return found
+
+
 def main():
     build = Path(sys.argv[1])
     limits = list(read_limits(Path(sys.argv[2] if len(sys.argv) > 2 else ROOT / "src/cuda/limits.txt")))
@@ -111,6 +127,8 @@ def main():
                   f"{figures.get('stack', 0)} stack, {figures.get('spilled', 0)} spilled")
             wrong += [f"{name} {kernel}: {what}" for what in
                       check_kernel(name, kernel, figures, limits, sass.get(kernel, set()))]
+    for path in sorted(build.glob("cuda/sm100f/*.compute_100f.image")):
+        wrong += early_reads(path)
     wrong += [f"limits: {module} {kernel} matches no kernel" for module, kernel, *_ in limits
               if not any(fnmatchcase(m, module) and fnmatchcase(k, kernel) for m, k in seen)]
     print("\n".join(wrong) if wrong else f"{len(seen)} kernels: every limit kept")
