@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* `weights` lists names of files with weights. The command writes new weights, or these are the
- * same weights in another form. */
+/* `weights` lists the names of files with weights, which are not copied. They hold the weights that
+ * the command converts, or the same weights in another form. */
 static const char *const weights[] = {"*.safetensors", "*.safetensors.index.json",
                                       "*.bin",         "*.bin.index.json",
                                       "*.pt",          "*.pth",
@@ -86,9 +86,10 @@ static bool is_unfinished(const char *folder) {
     return found;
 }
 
-/* Copies a file, or a subfolder unless it has weights. A link to a folder is not followed, because
- * it can lead to the folder itself. In a check, `context` is not NULL, and the function only tests
- * whether it may read the file. */
+/* Copies a file, or a subfolder unless it has weights. The function does not follow a link to a
+ * folder, because the link can lead to a folder that contains it. If `context` is not NULL, the
+ * function copies nothing. It then only tests whether files can be read, and warns of subfolders
+ * with weights. */
 static bool take(void *context, const char *from, const char *to) {
     struct stat info, link;
     bool has_weights = false;

@@ -1,5 +1,5 @@
 /* Copies the files of an input folder that have no weights and that the command does not write
- * itself. A subfolder with weights is left out; such folders hold the same model in another form.
+ * itself. Subfolders with weights are left out, because they hold the same model in another form.
  */
 #ifndef CLI_FOLDER_OTHERS_H
 #define CLI_FOLDER_OTHERS_H

@@ -79,8 +79,9 @@ typedef struct products {
 } products;
 
 /* Collects the products of the instruction that begins at product `first` of a segment. Four runs
- * of `run` elements of K make a group. Instructions take the elements of a group in ascending order
- * of K, the same number of elements from each run. If `run` is 0, the products are adjacent. */
+ * of `run` elements of K make a group. Each instruction takes the same number of elements from each
+ * run of a group, and it takes the elements of a run in ascending order of K. If `run` is 0, the
+ * products are adjacent. */
 static products collect(int64_t first, int64_t unit, int64_t run, const float *a, const float *b,
                         int64_t k) {
     products p = {.count = 0};
@@ -98,7 +99,7 @@ static products collect(int64_t first, int64_t unit, int64_t run, const float *a
 }
 
 /* Returns the sum of one segment of K in the order of the kernel's family, which adds `unit`
- * products at a time. `run` is explained at collect. */
+ * products at a time. The function collect explains `run`. */
 static float sum_segment(const bench_family_level *family, int64_t unit, int64_t run,
                          const float *a, const float *b, int64_t k) {
     float sum = 0;

@@ -25,7 +25,7 @@ bool cli_fail_system(const char *path, const char *what) {
     return false;
 }
 
-/* Opens a regular file. Other files could let the command wait without end, such as a pipe. */
+/* Opens a regular file. Other files, such as pipes, could make the command wait without end. */
 static FILE *open_regular(const char *path) {
     struct stat info = {0};
     const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -2,8 +2,8 @@
 # Compresses the images of several GPU kernels into one pack, and writes their entries of the table
 # of images (src/gpu/images.h) to PACK.rows. Each image begins at a multiple of 64 bytes. If CODE is
 # PTX, the script first removes comments. nvcc puts static functions into a namespace whose name has
-# hashes and the name of the file. The script replaces it by a short one, so that the texts of
-# instances of one source differ less and take less space when compressed. The program STORE-PTX
+# hashes and the name of the file. The script replaces this name by a short one. The texts of instances
+# of one source then differ less, and take less space when compressed. The program STORE-PTX
 # (cmake/store-ptx.c) then converts the image to the form in which packs store PTX.
 #
 #   usage: pack-images.sh ZSTD STORE-PTX PACK SYMBOL CODE FOLDER NAME...

@@ -4,9 +4,9 @@
 usage: check-tidy.py BUILD [FILE...]   (a finished build by clang; all of its files unless given)
 
 Some files are compiled for several programs, with the same macros and headers. Such a file is
-checked once. A file that passed is checked again
-only if something changed: the file, a header that it includes, .clang-tidy, clang-tidy or the
-compiler's options. The folder .cache/tidy has one empty file for each check that passed."""
+checked once. A file that passed is checked again only if something changed: the file, a header that
+it includes, .clang-tidy, clang-tidy or the compiler's options. The folder .cache/tidy has one empty
+file for each check that passed."""
 import concurrent.futures
 import hashlib
 import json
@@ -21,7 +21,7 @@ from pathlib import Path
 TIDY = "clang-tidy-14"
 # A check that passed is forgotten if no run has needed it for 30 days.
 KEPT_SECONDS = 30 * 86400
-# Options that change neither what the parser sees nor a warning.
+# These options change neither what the parser sees nor a warning.
 IRRELEVANT = {"-c", "-fPIC", "-fPIE", "-fvisibility=hidden"}
 
 

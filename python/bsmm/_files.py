@@ -142,8 +142,9 @@ def _level_of(matrix: dict[str, Any]) -> float:
 
 
 def open(path: str | os.PathLike[str]) -> File:
-    """Opens FILE.safetensors, model.safetensors.index.json, FILE.gguf (of several files the first),
-    a folder with one of them, or FILE.npy. No process may truncate the file while arrays of it are in use.
+    """Opens FILE.safetensors, model.safetensors.index.json, FILE.gguf, a folder with one of them, or
+    FILE.npy. If a GGUF model has several files, FILE.gguf is the first of them. No process may truncate
+    the file while arrays of it are in use.
 
     >>> import numpy as np, tempfile
     >>> path = tempfile.mkdtemp() + "/x.npy"

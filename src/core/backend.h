@@ -6,7 +6,8 @@
 #include "core/recode.h"
 
 enum {
-    /* BSMM_QUANTIZER_BYTES is the largest size of a backend's quantizer, in bytes. */
+    /* BSMM_QUANTIZER_BYTES is the largest size in bytes of a quantizer, i.e. of what a backend's
+     * make_quantizer prepares. */
     BSMM_QUANTIZER_BYTES = 1024,
 };
 
@@ -60,9 +61,10 @@ typedef struct bsmm_backend {
      * UNSUPPORTED, and a message that gives the reason, if it does not support a conversion. */
     bsmm_status (*quantize)(const bsmm_recode *job);
     /* These two functions quantize the block-scaled D of a plan. When the plan is made,
-     * make_quantizer chooses the kernel for `job`, whose pointers are NULL, loads it, and fills
-     * `quantizer`, which has room for BSMM_QUANTIZER_BYTES. Each run calls run_quantizer with the
-     * same job and the run's pointers and stream. A plan copies a quantizer by memcpy. */
+     * make_quantizer chooses and loads the kernel for `job`, whose pointers are NULL. It stores
+     * what it has prepared in `quantizer`, which has room for BSMM_QUANTIZER_BYTES bytes. Each run
+     * calls run_quantizer with the same job and the run's pointers and stream. A plan copies a
+     * quantizer by memcpy. */
     bsmm_status (*make_quantizer)(const bsmm_recode *job, void *quantizer);
     bsmm_status (*run_quantizer)(const bsmm_recode *job, const void *quantizer);
     bsmm_status (*dequantize)(const bsmm_recode *job);

@@ -26,7 +26,7 @@ struct bsmm_plan {
     void *state;
     /* `last_state` is the kernel's state for the last portion of D's rows (portions.h). */
     void *last_state;
-    /* `quantizers` points to what the plan keeps for the quantization of a block-scaled D on a GPU
+    /* `quantizers` points to the prepared kernels that quantize a block-scaled D on a GPU
      * (portions.h). */
     bsmm_portion_quantizers *quantizers;
 };

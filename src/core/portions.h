@@ -7,8 +7,8 @@
 
 #include "core/describe.h"
 
-/* Holds what a plan keeps for the quantization of D: one quantizer (core/backend.h) for all
- * portions but the last, and one for the last portion. */
+/* Holds the quantizers (core/backend.h) of a plan. `first` quantizes all portions of D but the
+ * last, and `last` quantizes the last portion. */
 typedef struct bsmm_portion_quantizers {
     _Alignas(16) uint8_t first[BSMM_QUANTIZER_BYTES], last[BSMM_QUANTIZER_BYTES];
 } bsmm_portion_quantizers;

@@ -1,11 +1,12 @@
 /* Decodes weights in registers to f16, for the mixed-input kernels on Hopper that multiply an f16 A
- * (cuda/sm90a/mixed_f16.cu). small_m_weights.h has the same functions for bf16.
+ * (cuda/sm90a/mixed_f16.cu). small_m_weights.h has functions that decode to bf16.
  *
  * A weight is an element times an e8m0 scale 2^(code - 127). f16 has a smaller range than bf16, so
  * a kernel multiplies elements by a power of two relative to a reference code of their row of B.
- * The lowest scale code that the kernel can multiply exactly is the row's reference code, and the
- * field `span` of bsmm_half_range tells how far codes may lie above it. The kernel multiplies a
- * row's sums by the reference scale. The code is plain C, so that the host can test it. */
+ * The reference code is the lowest scale code that the kernel can multiply exactly. The field
+ * `span` of bsmm_half_range tells how far codes may lie above the reference code. Finally, the
+ * kernel multiplies a row's sums by the power of two that bsmm_half_exponent gives. The code is
+ * plain C, so that the host can test it. */
 #ifndef BSMM_GPU_HALF_WEIGHTS_H
 #define BSMM_GPU_HALF_WEIGHTS_H
 
@@ -38,14 +39,15 @@ BSMM_SHARED void bsmm_e3m2_halves(uint32_t first, uint32_t second, uint32_t pair
 }
 
 /* Describes how e8m0 scales multiply decoded elements of one format. A decoded element is 2^-bias
- * times its value. The factor of the reference code is 2^(lowest - 15), and the factor of a code
- * that lies n above it is 2^n times as large. With lowest <= n + lowest <= 30 all factors are
- * normal f16 numbers. f16 holds all products exactly for n from 0 to `span`. */
+ * times its value. The factor of the reference code is 2^(lowest - 15). The factor of a code that
+ * lies n above the reference code is 2^n times as large. `lowest` is at least 1, and lowest + span
+ * is at most 30, so that all factors are normal f16 numbers. f16 holds all products exactly for n
+ * from 0 to `span`. */
 typedef struct bsmm_half_range {
     int bias, lowest;
     uint32_t span;
-    /* The reference code is chosen so that `above` more codes fit above the largest scale code that
-     * a kernel has found among a row's first blocks. */
+    /* `above` is the number of codes that the range has above the largest scale code that a kernel
+     * has found among a row's first blocks. */
     uint32_t above;
 } bsmm_half_range;
 
@@ -57,8 +59,8 @@ BSMM_SHARED bsmm_half_range bsmm_half_range_of(uint32_t bits, uint32_t mantissa)
     const bsmm_half_range e2m1 = {6, 1, 29, 12};
     /* e4m3 elements are multiples of 2^-9 up to 448, so the factor is 2^-14 to 2^7. */
     const bsmm_half_range e4m3 = {0, 1, 21, 8};
-    /* Decoded e2m3 elements are multiples of 2^-17, and e3m2 elements are multiples of 2^-16. f16
-     * holds multiples of 2^-24, so their factors are at least 2^-7 and 2^-8. */
+    /* Decoded e2m3 elements are multiples of 2^-17, and decoded e3m2 elements are multiples of
+     * 2^-16. f16 holds multiples of 2^-24, so the factors are at least 2^-7 and 2^-8. */
     const bsmm_half_range e2m3 = {14, 8, 22, 8}, e3m2 = {12, 7, 23, 8};
     return bits == 4 ? e2m1 : bits == 8 ? e4m3 : mantissa == 3 ? e2m3 : e3m2;
 }
@@ -69,8 +71,8 @@ BSMM_SHARED uint32_t bsmm_half_factor(const bsmm_half_range *r, uint32_t n) {
     return n * 0x04000400u + (uint32_t)r->lowest * 0x04000400u;
 }
 
-/* Returns the reference code of a row of B whose largest scale code is about `most`. The code 255,
- * which means NaN, lies outside the range of any reference code. */
+/* Returns the reference code of a row of B. `most` is the largest scale code of the row's first
+ * blocks. The code 255, which means NaN, lies outside the range of any reference code. */
 BSMM_SHARED uint32_t bsmm_half_reference(const bsmm_half_range *r, uint32_t most) {
     const uint32_t top = most + r->above;
     if (top < r->span) return 0;

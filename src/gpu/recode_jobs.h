@@ -33,9 +33,9 @@ bsmm_amax_job bsmm_amax_job_of(const bsmm_recode *job, float *result);
  * magnitude in device memory if the recipe has a second-level scale, else it is NULL. */
 bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax);
 
-/* Sets the pointers of a run in *q, the parameters of a quantization with a given second-level
- * scale that a plan has prepared without pointers. Returns false if the prepared parameters do not
- * suit these pointers, because they are less aligned than the kernels' fast paths need. */
+/* Sets the pointers of a run in *q. A plan has prepared *q without pointers, for a quantization
+ * with a given second-level scale. Returns false if the pointers are less aligned than the prepared
+ * parameters assume. */
 bool bsmm_quantize_job_bind(const bsmm_recode *job, bsmm_quantize_job *q);
 
 /* Describes how a matrix is divided among the threads of the kernels in quantize_any.h. A thread

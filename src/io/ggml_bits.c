@@ -25,9 +25,9 @@ void bsmm_gguf_tq2_0(const uint8_t *block, float *values) {
         values[i] = (float)((block[i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2) & 3) - 1) * d;
 }
 
-/* Stores `digits` times `count` elements of `count` bytes. The digits of a byte in base 3 are
- * elements whose indices differ by `count`. The byte is the number times 256 / 243, rounded up, so
- * the first digit is three times the byte, divided by 256. */
+/* Stores the elements of `count` bytes. Each byte holds `digits` elements, whose indices differ by
+ * `count`. The elements are the digits of a number in base 3. The byte is this number times 256 /
+ * 243, rounded up. The first digit is therefore three times the byte, divided by 256. */
 static float *store_digits(const uint8_t *bytes, uint32_t count, uint32_t digits, float d,
                            float *values) {
     uint8_t power = 1;

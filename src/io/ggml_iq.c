@@ -1,7 +1,7 @@
 /* Decodes ggml's types IQ1, IQ2 and IQ3 to fp32 with the same bits as ggml. An index in the block
- * stands for several elements, whose magnitudes are a row of a table (ggml_grids.c). Source of the
- * layouts: ggml-common.h (block_iq*). Source of the rules: ggml-quants.c. In the comments below, d
- * is the f16 factor of all scales of a block. */
+ * stands for several elements, whose magnitudes (of IQ1: values) are a row of a table
+ * (ggml_grids.c). Source of the layouts: ggml-common.h (block_iq*). Source of the rules:
+ * ggml-quants.c. In the comments below, d is the f16 factor of all scales of a block. */
 #include "io/gguf.h"
 
 /* A block has SUPER elements. PART elements have one scale in the types whose name ends in XXS, and
@@ -30,7 +30,7 @@ static uint32_t even_signs(uint32_t seven) {
     return seven | ((uint32_t)__builtin_popcount(seven) & 1) << 7;
 }
 
-/* Returns the four bits number i. */
+/* Returns number i of the 4-bit fields that begin at `from`. */
 static uint32_t nibble(const uint8_t *from, size_t i) {
     return (uint32_t)from[i / 2] >> (i % 2 * 4) & 15;
 }
@@ -104,7 +104,8 @@ void bsmm_gguf_iq3_s(const uint8_t *block, float *values) {
     }
 }
 
-/* Stores eight elements of a type IQ1. All of them are moved by 1/8, down if `down` is set. */
+/* Stores eight elements of a type IQ1. All of them are moved by 1/8 before they are scaled: down if
+ * `down` is nonzero, else up. */
 static void store_moved(uint32_t index, float scale, uint32_t down, float *values) {
     float move = down ? -0.125f : 0.125f;
     for (uint32_t j = 0; j < EIGHT; j++)

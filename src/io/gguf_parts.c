@@ -71,8 +71,8 @@ static bsmm_status check_part(const bsmm_file *part, uint64_t number, uint64_t c
                      its_number, its_count, number, count);
 }
 
-/* Adds the tensors of a part. The names of known types are in a table, and those of unknown types
- * are in the part's memory. */
+/* Adds the tensors of a part. The names of unknown types are in memory that the part frees, so the
+ * function copies these names. The names of known types are in a constant table. */
 static bsmm_status take_tensors(const bsmm_file *part, bsmm_file *file) {
     for (uint64_t i = 0; i < part->tensor_count; i++) {
         bsmm_tensor tensor = part->tensors[i];

@@ -164,8 +164,8 @@ bsmm_status bsmm_file_add_metadata(bsmm_file *file, const char *key, size_t key_
                                    const bsmm_stored_value *value);
 bsmm_status bsmm_file_add_text(bsmm_file *file, const char *key, const char *text, size_t length);
 /* These functions add a tensor, or all metadata, of another file of the same model. They copy names
- * and keys, so that the other file may be cleared. Its mapping and the name of the type must
- * stay. */
+ * and keys, so that the other file may be cleared. They do not copy the mapped data and the text
+ * `dtype` of the tensor, which must stay valid. */
 bsmm_status bsmm_file_take_tensor(bsmm_file *file, const bsmm_tensor *from);
 bsmm_status bsmm_file_take_metadata(bsmm_file *file, const bsmm_file *from);
 /* Returns the metadata entry of a key, or NULL if the key is absent. */

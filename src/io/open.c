@@ -73,8 +73,8 @@ static bsmm_status open_path(const char *path, bsmm_file *file) {
     return status == BSMM_OK ? BSMM_OK : bsmm_fail_within(status, path);
 }
 
-/* Tells whether a name ends like that of a file of a GGUF model other than the first one, such as
- * -00002-of-00003.gguf. */
+/* Returns true if a file's name ends like that of a part of a GGUF model, such as
+ * -00002-of-00003.gguf, and the part is not the first one. */
 static bool is_later_part(const char *name) {
     unsigned number, count;
     char end;
@@ -84,8 +84,8 @@ static bool is_later_part(const char *name) {
            number != 1;
 }
 
-/* Finds the name of the only model in a folder whose name has this ending. The name is "" if the
- * folder has no such model or several. */
+/* Finds the only model in a folder whose file name has this ending, and stores the file name. The
+ * stored name is "" if the folder has no such model or several. */
 static bsmm_status only_model(const char *folder, const char *ending, char *name, size_t size) {
     DIR *entries = opendir(folder);
     if (!entries) return bsmm_fail_system(folder, "list", errno);

@@ -40,8 +40,8 @@ python3 "$here/add.py" "$tree" "$here"/*.add
 python3 "$here/golden.py" "$tree"
 
 # The option -O1 is set, because the vector code needs some optimization. Higher levels take longer
-# to compile, and compiling takes most of the test's time. ccache then stores paths below $work as
-# relative paths, because the name of $work differs in each run.
+# to compile, and compiling takes most of the test's time. CCACHE_BASEDIR makes ccache store paths below
+# $work as relative paths, because the name of $work differs in each run.
 export CCACHE_BASEDIR=$work
 cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1" -DBSMM_CUDA=OFF -DBSMM_AMDGPU=OFF \
     -DBSMM_CLI=OFF -DBSMM_INSTALL=OFF >"$work/output" || { cat "$work/output"; exit 1; }
@@ -51,8 +51,8 @@ ninja -C "$build" "${tests[@]}" >"$work/output" || { tail -n 40 "$work/output"; 
 run python3 "$tree/tools/check-rooms.py" "$tree" --build "$build"
 
 # The tests below run on the CPU, so they need no compiled kernels for AMD GPUs. The sources of these
-# kernels must still be correct C with the additions, which the front end of clang finds out in two
-# seconds. Code generation takes minutes.
+# kernels must still be correct C with the additions. The front end of clang checks this in two seconds,
+# while code generation would take minutes.
 amdgpu_sources() {
     local processor source
     for processor in gfx942 gfx950; do

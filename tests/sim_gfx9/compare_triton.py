@@ -2,9 +2,9 @@
 products, and for the floor. usage: compare_triton.py BSMM [PRODUCT ...]
 
 BSMM is the command `bsmm`. PRODUCT is a key of PRODUCTS; without it, all products are compared.
-$SIM_LIBRARY names the simulator's library. The floor is the time that no kernel can beat: the longer
-of the matrix instructions of all compute units at their peak rate, and of the bytes of A, B, their
-scales and D at the rate of HBM. All cycles leave out the cost of a launch.
+$SIM_LIBRARY names the simulator's library. The floor is a time that no kernel can beat. It is the
+longer of two times: that of the matrix instructions at the peak rate of all compute units, and that
+of the bytes of A, B, their scales and D at the rate of HBM. All cycles leave out the cost of a launch.
 The kernels below are written like those of Triton's tutorials (matrix multiplication, block-scaled
 matrix multiplication). Each is compiled with every row of CONFIGS, and the fastest counts. Both
 sides execute only the workgroups that the model samples. Triton's code runs with all
@@ -79,8 +79,9 @@ PRODUCTS = {
     "mxfp8_8192": Product("gfx950", "mxfp8", scaled, "fp8e4nv", {"FORMAT": "e4m3", "PACK": 1}, 8192, 8192, 8192),
     "mxfp4_8192": Product("gfx950", "mxfp4", scaled, "u8", {"FORMAT": "e2m1", "PACK": 2}, 8192, 8192, 8192),
 }
-# Each device has its compute units, its products of 8-bit elements per cycle and compute unit (twice
-# as many for 4-bit elements), and the bytes of HBM per cycle (sim/gfx9/devices.def).
+# Each row has the number of compute units of a device, its products of 8-bit elements per cycle and
+# compute unit, and the bytes that HBM delivers per cycle (sim/gfx9/devices.def). gfx950 multiplies
+# twice as many 4-bit elements per cycle.
 Peak = collections.namedtuple("Peak", "units products bytes")
 PEAKS = {"gfx942": Peak(304, 2048, 4.177e12 / 2.1e9), "gfx950": Peak(256, 4096, 6.305e12 / 2.4e9)}
 # Each row lists the rows and columns of a tile of D, the elements of K in a step, the number of

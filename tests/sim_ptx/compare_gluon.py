@@ -92,7 +92,7 @@ def gluon(device, formats, m, n, k):
 
 
 def ours(bsmm, formats, m, n, k):
-    """Returns the same two numbers for bsmm. The launch that multiplies is the longest one."""
+    """Returns the seconds and the busy share for bsmm. The launch that multiplies is the longest one."""
     command = [bsmm, "bench", "--device", "sim:sm_100", "-f", ":".join(formats), "-M", str(m), "-N", str(n), "-K", str(k), "--out", "f16"]
     text = subprocess.run([*command, "--sampled", "--counters", "--json"], check=True, capture_output=True, text=True).stdout
     launch = max(json.loads(text.splitlines()[0])["counters"], key=lambda c: c["seconds"])

@@ -11,7 +11,7 @@ from triton.experimental.gluon.language.nvidia.blackwell import (TensorMemoryLay
 @gluon.aggregate
 class Job:
     """Holds what the three groups of warps share. `full` and `empty` are the barriers of the stages. `done` and `read` are the
-    barriers of the accumulator. K_BYTES is the number of bytes of a stage in a row of A and of B."""
+    barriers of the accumulator. STAGES is the number of stages. BAND is explained at `place`."""
     a: tma.tensor_descriptor
     b: tma.tensor_descriptor
     d: tma.tensor_descriptor

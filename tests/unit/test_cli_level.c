@@ -147,8 +147,8 @@ static void test_four_times_worse(void **state) {
     visit(expect_noticed, 1);
 }
 
-/* Tests the kernel for 65 and more rows of A on Hopper, which computes small products only if the
- * environment variable asks for it. */
+/* Tests the kernel cuda_sm90a_mixed for more rows of A on Hopper. It takes small products only if
+ * the environment variable BSMM_TEST_MIXED is set. */
 static void test_more_rows(void **state) {
     (void)state;
     setenv("BSMM_TEST_MIXED", "1", 1);

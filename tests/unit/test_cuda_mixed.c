@@ -184,8 +184,9 @@ static void clear_block(test_matrix *b, int64_t row, int64_t block) {
            (size_t)block_bytes);
 }
 
-/* Gives each row of B one of eight patterns of e8m0 scales, by its number. With an f16 A the kernel
- * multiplies scales of 22 to 30 powers of two around the scales of blocks that it has looked at. */
+/* Gives each row of B one of eight patterns of e8m0 scales, by the row's number. With an f16 A, f16
+ * holds weights only in a range of scales. The range has 22 to 30 powers of two around the scales
+ * of the row's first blocks. */
 static void set_scales(test_matrix *b, rng *r) {
     const int64_t blocks = b->m.cols / 32;
     for (int64_t row = 0; row < b->m.rows; row++) {

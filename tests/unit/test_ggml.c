@@ -34,7 +34,7 @@ static void test_tables_of_indexes(void **state) {
     }
 }
 
-/* The f16 scale 0x3E00 is 1.5. */
+/* Tests Q1_0 and Q2_0 with the f16 scale 0x3E00, which is 1.5. */
 static void test_bits(void **state) {
     uint8_t block[18] = {0x00, 0x3E, 0x81};
     float values[128];
@@ -68,7 +68,8 @@ static void test_bytes(void **state) {
         assert_true(values[i] == -10.0f * (float)(int8_t)(uint8_t)(i * 5 - 128));
 }
 
-/* Every type with blocks of more than one element is decoded, or is a format of the library. */
+/* Tests that every type with blocks of more than one element is decoded, or is a format of the
+ * library. */
 static void test_every_type(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 64; i++) {

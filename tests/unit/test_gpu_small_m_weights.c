@@ -86,8 +86,9 @@ static void e2m1_becomes_e4m3(void **state) {
     }
 }
 
-/* Tests that f16 holds the product of each element of a format and each scale of the range exactly,
- * and that the product has the value that the reference code and its exponent give. */
+/* Tests that f16 exactly holds the product of each element of a format and each factor of the
+ * range. Also tests that this product, times the power of two of bsmm_half_exponent, is the weight.
+ */
 static void check_range(uint32_t elem, uint32_t bits, uint32_t mantissa) {
     const bsmm_half_range range = bsmm_half_range_of(bits, mantissa);
     const uint32_t reference = bsmm_half_reference(&range, 127);

@@ -297,7 +297,8 @@ static void test_portions(void **state) {
     }
 }
 
-/* The matrices of a product whose D has rows of whole 64 bytes, in memory of a device. */
+/* Holds the matrices of a product in memory of a device. D's rows have 64 bytes or more, and are
+ * multiples of 32 bytes long. */
 enum { SHIFTED_M = 5, SHIFTED_N = 128, MOST_SHIFT = 16 };
 typedef struct shifted {
     const char *device;
@@ -366,8 +367,8 @@ static void shifted_run(const shifted *s, int shift, uint8_t *bytes) {
     test_gpu_read(s->device, bytes + d->data_bytes, scales, d->scale_bytes);
 }
 
-/* A plan chooses the kernel that quantizes D for aligned addresses. A run may give others, with
- * which D must have the same bytes. */
+/* Tests addresses of D that are less aligned than the plan assumes. A plan chooses the kernel that
+ * quantizes D for aligned addresses. A run with other addresses must give D the same bytes. */
 static void test_unaligned_addresses_of_d(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp8", "mxfp6_e2m3", "mxfp4", "nvfp4"};

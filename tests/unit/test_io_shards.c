@@ -92,8 +92,8 @@ static void test_open(void **state) {
     check_good(in("good", INDEX));
 }
 
-/* A tensor that the index does not list must not be lost. If two shards have it, nothing says which
- * of them is right. */
+/* Tests that a tensor that the index does not list is not lost. If two shards have such a tensor,
+ * the model is refused, because nothing says which of the two is right. */
 static void test_unlisted(void **state) {
     static const char *const indexes[] = {
         "{\"weight_map\":{\"a.weight\":\"1.safetensors\",\"stale\":\"2.safetensors\"}}",

@@ -357,7 +357,7 @@ static void small_ring(void **state) {
 /* Tests the mixed-input kernels, which have tiles of 96 and of 128 columns. With 70 rows the
  * library chooses 96 columns. With 128 rows it chooses 128 columns if there is such a kernel,
  * because the six SMs of the simulated device then compute all tiles at once. For an f16 A, only
- * mxfp8 has both. */
+ * mxfp8 weights have kernels with both tile sizes. */
 static void mixed_products(void **state) {
     static const char *const weights[] = {"mxfp4", "nvfp4",   "mxfp6_e2m3",  "mxfp6_e3m2",
                                           "mxfp8", "fp8_row", "fp8_block128"};

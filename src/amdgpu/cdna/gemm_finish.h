@@ -16,8 +16,10 @@ typedef bsmm_f32x4 gemm_sums[GEMM_MOST_ROW_TILES][GEMM_MOST_COL_TILES];
 #define GEMM_LEAST_SUM 0x1p-118f
 #define GEMM_MOST_SUM  0x1p127f
 
-/* Says which sums of a wave are accurate if their magnitude is at most GEMM_MOST_SUM: all sums,
- * those of at least GEMM_LEAST_SUM and of 0, or only those of at least GEMM_LEAST_SUM. */
+/* Tells which sums of a wave are accurate if their magnitude is at most GEMM_MOST_SUM. With
+ * GEMM_TRUST_ALL all sums are accurate. With GEMM_TRUST_ZERO those of magnitude GEMM_LEAST_SUM or
+ * more and those of 0 are. With GEMM_TRUST_LARGE only those of magnitude GEMM_LEAST_SUM or more
+ * are. */
 typedef enum gemm_trust { GEMM_TRUST_ALL, GEMM_TRUST_ZERO, GEMM_TRUST_LARGE } gemm_trust;
 
 /* Returns the number of floats from one row of a strip (a wave's LDS buffer of 16 rows of sums) to
@@ -92,7 +94,8 @@ BSMM_DEVICE void gemm_finish_slowly(gemm_shape s, const gemm_sums sums, BSMM_IN_
 
 /* Returns true if the magnitude of all sums of a lane is at most GEMM_MOST_SUM. NaN counts as too
  * large. The function compares the bits of the sums as integers. The largest signed integer is the
- * largest positive sum, and the largest unsigned integer is the largest negative sum. */
+ * largest positive sum. The largest unsigned integer is the negative sum of the largest
+ * magnitude. */
 BSMM_DEVICE bool gemm_trusts_large(gemm_shape s, const gemm_sums sums) {
     const uint32_t sign = 0x80000000u, limit = bsmm_float_bits(GEMM_MOST_SUM);
     int32_t positive = 0;
@@ -110,10 +113,10 @@ BSMM_DEVICE bool gemm_trusts_large(gemm_shape s, const gemm_sums sums) {
     return (uint32_t)positive <= limit && negative - sign <= limit;
 }
 
-/* Returns true if the magnitude of all sums of a lane other than 0 is at least GEMM_LEAST_SUM. The
- * bits of a sum without its sign are an integer in the order of the magnitudes. The function
- * compares twice this integer less 1, so that a sum of 0 becomes the largest integer and does not
- * count as small. */
+/* Returns true if each sum of a lane is 0 or has a magnitude of at least GEMM_LEAST_SUM. The bits
+ * of a sum without its sign are an integer, and these integers have the order of the magnitudes.
+ * The function compares twice this integer minus 1. A sum of 0 thereby becomes the largest integer
+ * and does not count as small. */
 BSMM_DEVICE bool gemm_trusts_small(gemm_shape s, const gemm_sums sums) {
     uint32_t least = UINT32_MAX;
 #pragma unroll
@@ -178,7 +181,8 @@ BSMM_DEVICE void gemm_store_rows(gemm_shape s, const gemm_sums sums, uint32_t el
     }
 }
 
-/* Returns true if all global scales are 1. Packed weights always have one, which is usually 1. */
+/* Returns true if all global scales are 1. Packed weights always have a global scale, which is
+ * usually 1. */
 BSMM_DEVICE bool gemm_globals_are_1(const bsmm_gpu_epilogue *e) {
     bool all = true;
     for (int i = 0; i < 3; i++)
@@ -187,8 +191,8 @@ BSMM_DEVICE bool gemm_globals_are_1(const bsmm_gpu_epilogue *e) {
 }
 
 /* Stores the sums of a wave's tile. `row` and `col` are the tile's first row and column in D. The
- * operators & join conditions without branches, so that the wave waits only once for the parameters
- * that they need. */
+ * operators & join conditions without branches. The wave therefore waits only once for all
+ * parameters that the conditions need. */
 BSMM_DEVICE void gemm_finish(gemm_shape s, const gemm_sums sums, BSMM_IN_LDS float *strip,
                              uint32_t row, uint32_t col, gemm_trust trust) {
     const bsmm_cdna_gemm *p = gemm_params_here();

@@ -15,9 +15,9 @@
  * L2. */
 BSMM_DEVICE uint32_t gemm_part_here(const bsmm_cdna_gemm *p) {
     const uint32_t tiles = p->row_tiles * p->col_tiles;
-    /* The empty assembly hides from the compiler that all calls return the same number. The
-     * compiler then computes it anew in the rare code that needs it, instead of keeping it in a
-     * register. */
+    /* The empty assembly hides from the compiler that all calls of this function return the same
+     * number. The compiler then computes the number anew in the rare code that needs it, instead of
+     * keeping it in a register. */
     uint32_t group = bsmm_group_x();
     __asm__ volatile("" : "+s"(group));
     const uint32_t number = gemm_number(group, tiles * p->parts);

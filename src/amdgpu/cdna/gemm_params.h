@@ -76,10 +76,10 @@ typedef struct bsmm_cdna_gemm {
      */
     uint32_t k, row_tiles, col_tiles;
     /* `groups` is the number of workgroups of the launch. If it is smaller than the number of tiles
-     * times `parts`, each workgroup computes several tiles, one after another. */
+     * times `parts`, workgroups compute several tiles, one after another. */
     uint32_t groups;
-    /* `only_rounds` is 1 if the epilogue only rounds sums to D when all global scales are 1, and
-     * lanes can store 16 bytes of a row of D at once. */
+    /* `only_rounds` is 1 if two conditions hold: the epilogue only rounds sums to D, provided that
+     * all global scales are 1, and lanes can store 16 bytes of a row of D at once. */
     uint32_t only_rounds;
     /* The kernel multiplies every sum by `factor`. It is 4 if the GPU reads e4m3 elements as
      * e4m3fnuz, because the same bits then mean half the value, in A and in B. Otherwise it is

@@ -39,8 +39,9 @@ BSMM_DEVICE void gemm_scaled_wait(gemm_shape s, bool direct) {
     bsmm_isa_barrier();
 }
 
-/* Issues the loads of the first stage of a tile, and those of its first scales if one wide load can
- * load them. No wave may need stage 0 or its tray any more. */
+/* Issues the loads of a tile's first stages (all stages of LDS but one), and those of its first
+ * scales if one wide load can load them. No wave may need these stages or its tray of scales any
+ * more. */
 BSMM_DEVICE void gemm_scaled_request(const gemm_place *at, const gemm_carrier *carrier,
                                      gemm_shape s) {
     const uint32_t stages = gemm_stage_count(s);
@@ -85,14 +86,14 @@ BSMM_DEVICE void gemm_scaled_multiply(const gemm_place *at, gemm_chores *chores,
     bsmm_isa_wait_barrier();
 }
 
-/* GEMM_SCOUTED_FIRST is the number of steps of a workgroup's next tile that are prefetched to L2
- * before the results of a tile are stored. Loads from memory that are issued later wait for the
- * stores. */
+/* GEMM_SCOUTED_FIRST is the number of steps of a workgroup's next tile that the workgroup
+ * prefetches to L2 before it stores the results of a tile. Loads from memory that are issued after
+ * the stores wait for them. */
 enum { GEMM_SCOUTED_FIRST = 6 };
 
-/* Issues the first loads of the tile that this workgroup computes next. The kernel computes the
- * addresses again when it begins the tile, because the scalar registers cannot hold them while it
- * stores results. */
+/* Issues the first loads of the tile that this workgroup computes next. The workgroup computes the
+ * addresses of these loads again when it begins the tile, because the scalar registers cannot hold
+ * them while results are stored. */
 BSMM_DEVICE void gemm_scaled_request_next(gemm_shape s, uint32_t group) {
     const bsmm_cdna_gemm *p = gemm_params_here();
     const gemm_place at = gemm_place_of(p, s, group);
@@ -108,8 +109,8 @@ BSMM_DEVICE void gemm_scaled_request_next(gemm_shape s, uint32_t group) {
 }
 
 /* Computes the tiles of a workgroup, one after another. A workgroup issues the first loads of the
- * next tile before it stores the results of a tile, so that memory is never idle. Only workgroups
- * with large tiles compute several tiles. */
+ * next tile before it stores the results of a tile, so that the loads overlap with the stores. Only
+ * workgroups with large tiles compute several tiles. */
 BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
     const uint32_t stages = gemm_stage_count(s);
     uint32_t group = bsmm_group_x();

@@ -194,7 +194,8 @@ BSMM_DEVICE void gemm_store_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring
     if (c->tray == GEMM_FOUR_UNITS) gemm_store_group(c, s, ring, gemm_trays(s, ring));
 }
 
-/* Loads the scales of the first four units to the trays, if a wide load can load them. */
+/* Loads the scales of the first four units (128 elements of K each) to the trays, if a wide load
+ * can load them. */
 BSMM_DEVICE void gemm_request_scales(const gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     gemm_carrier first = *c;
     if (c->wide) gemm_load_group(&first, gemm_trays(s, ring), 0);
@@ -250,11 +251,11 @@ BSMM_DEVICE uint32_t gemm_wave_least(uint32_t value) {
 }
 
 /* Returns which sums are accurate. The least product of two nonzero elements is 2^-32 (two e5m2
- * subnormals), and all products of elements are multiples of it. With the least scales of A and B,
- * all terms of a sum are therefore multiples of a power of two, the unit. If the unit is
- * GEMM_LEAST_SUM or more, no term loses bits to underflow. If it is 2^-149 or more, the least
- * positive fp32 number, no term becomes 0. Each wave writes its least scale to the last slot of the
- * ring buffer in LDS, so no wave may need this slot any more. */
+ * subnormals), and all products of elements are multiples of 2^-32. All terms of a sum are
+ * therefore multiples of a power of two, namely 2^-32 times the least scale of A and the least
+ * scale of B. If this power is GEMM_LEAST_SUM or more, no term loses bits to underflow. If it is
+ * 2^-149 (the least positive fp32 number) or more, no term becomes 0. Each wave writes its least
+ * scale to the last slot of the ring buffer in LDS, so no wave may need this slot any more. */
 BSMM_DEVICE gemm_trust gemm_trust_of(const gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     BSMM_IN_LDS uint32_t *lows =
         (BSMM_IN_LDS uint32_t *)(ring + gemm_slot(s, BSMM_CDNA_SCALE_UNITS - 1));
@@ -268,7 +269,7 @@ BSMM_DEVICE gemm_trust gemm_trust_of(const gemm_carrier *c, gemm_shape s, gemm_l
         const uint32_t side = w * GEMM_WAVE >= gemm_rows(s, 0);
         least[side] = lows[w] < least[side] ? lows[w] : least[side];
     }
-    /* The unit is 2^(least[0] + least[1] - 254 - 32). */
+    /* The power of two is 2^(least[0] + least[1] - 254 - 32), i.e. 2^(both - 286). */
     const uint32_t both = least[0] + least[1];
     return both >= 286 - 118   ? GEMM_TRUST_ALL
            : both >= 286 - 149 ? GEMM_TRUST_ZERO

@@ -116,9 +116,9 @@ BSMM_DEVICE uint32_t gemm_thread_here(void) {
     return thread;
 }
 
-/* Returns the thread's number. On gfx950, workgroups may compute several tiles, and the compiler
- * must not keep values that only the begin or the end of a tile needs in registers
- * (gemm_thread_here). */
+/* Returns the thread's number, for code at the beginning or the end of a tile. On gfx950,
+ * workgroups may compute several tiles. There, the compiler must not keep values in registers that
+ * only such code needs (gemm_thread_here). */
 BSMM_DEVICE uint32_t gemm_thread_of_tile(void) {
 #if defined(__gfx950__)
     return gemm_thread_here();

@@ -50,8 +50,8 @@ typedef struct gemm_place {
     gemm_scout scout;
 } gemm_place;
 
-/* Loads the parameters that gemm_place_of needs. The empty assembly makes the compiler issue all of
- * these loads before it waits for one of them. */
+/* Loads the parameters that gemm_place_of needs. Because of the empty assembly, the wave issues all
+ * of these loads before it waits for one of them. */
 BSMM_DEVICE void gemm_fetch_params(const bsmm_cdna_gemm *p) {
     const bsmm_cdna_side *a = &p->sides[0], *b = &p->sides[1];
     __asm__ volatile(""
@@ -135,8 +135,8 @@ BSMM_DEVICE void gemm_scout_ahead(const gemm_place *at, gemm_shape s, uint32_t s
                    step % 2);
 }
 
-/* Prefetches this workgroup's part of the cache lines of steps 1 to `steps` to L2. Each load writes
- * 256 bytes for each wave to LDS, from `unused` on, and nothing reads these bytes. */
+/* Prefetches this workgroup's part of the cache lines of steps 1 to `steps` to L2. For each step,
+ * the load of each wave writes 256 bytes to LDS, from `unused` on. Nothing reads these bytes. */
 BSMM_DEVICE void gemm_scout_first(const gemm_place *at, gemm_shape s, uint32_t steps,
                                   gemm_lds *unused) {
 #pragma unroll

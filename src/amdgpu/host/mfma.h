@@ -13,8 +13,9 @@
  * it has a compute unit to itself; it waits for memory then. A kernel that is `aligned` takes only
  * operands whose memory is aligned for direct loads, and whose K is a multiple of BSMM_CDNA_K. If
  * the operands turn out not to be aligned when the product runs, the run uses the tile before this
- * one in the list. If a kernel is `persistent`, a launch has at most one workgroup for each compute
- * unit, and a workgroup computes several tiles, one after another. */
+ * one in the list. If a kernel is `persistent` and K is not split into parts, a launch has at most
+ * one workgroup for each compute unit. Workgroups then compute several tiles, one after another, if
+ * there are more tiles than workgroups. */
 typedef struct bsmm_mfma_tile {
     bsmm_hip_function function;
     uint32_t rows, cols, threads;

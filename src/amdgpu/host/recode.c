@@ -72,8 +72,8 @@ typedef struct quantizer {
 } quantizer;
 BSMM_CHECK_QUANTIZER(quantizer);
 
-/* Fills the parameters for a job. If an address of the job is NULL, they are for aligned
- * addresses. */
+/* Fills the kernel's parameters for a job. If an address of the job is NULL, the parameters are for
+ * aligned addresses. */
 static bsmm_status prepare(const bsmm_recode *job, const float *amax, quantizer *to) {
     BSMM_TRY(bsmm_recode_check_size(&job->src));
     BSMM_TRY(bsmm_recode_check_elem(&job->dst, "dst"));

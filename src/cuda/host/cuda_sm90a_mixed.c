@@ -2,10 +2,10 @@
  * sm90a/mixed.cu). It takes more rows of A than cuda_sm90_small_m. With very many rows, a kernel
  * that first converts all of B to bf16 is faster.
  *
- * A is converted to bf16, unless it is f16. Weights are decoded to bf16, or to f16 if A is f16. A
- * column is one row of A. A thread block multiplies a tile of 96 or 128 columns by 128 or 256 rows
- * of B. K is split into ranges of whole steps of 128 elements. The accumulators of the ranges are
- * added in an order that depends only on the column of D. */
+ * An f16 A stays f16, and any other A is converted to bf16. Weights are decoded to the same type,
+ * f16 or bf16. A column is one row of A. A thread block multiplies a tile of 96 or 128 columns by
+ * 128 or 256 rows of B. K is split into ranges of whole steps of 128 elements. The accumulators of
+ * the ranges are added in an order that depends on the column of D, but not on its row. */
 #include "cuda/host/kernel.h"
 #include "cuda/host/small_m_product.h"
 #include "cuda/host/wgmma.h"
@@ -24,7 +24,8 @@ typedef struct weights {
     bsmm_format format;
     double step[COLUMN_CHOICES];
     bsmm_cuda_function functions[COLUMN_CHOICES];
-    /* `halves` are the kernels for an f16 A, which decode weights to f16. */
+    /* `functions` above holds the kernels that decode weights to bf16. `halves` holds those that
+     * decode weights to f16, for an f16 A. */
     bsmm_cuda_function halves[COLUMN_CHOICES];
 } weights;
 
@@ -73,8 +74,9 @@ static const bsmm_cuda_function *functions_of(const bsmm_product *p, const weigh
     return is_half(p) ? w->halves : w->functions;
 }
 
-/* Returns the distance along K of the two elements of A that share a 32-bit word of A's image. They
- * are the elements whose weights take the fewest instructions to decode together. */
+/* Returns the distance along K of the two elements that share a 32-bit word of A's image (A in
+ * the order in which the GEMM kernel reads it). Weights at this distance take the fewest
+ * instructions to decode together. */
 static uint32_t pair_distance(const bsmm_product *p, uint32_t bits) {
     if (bits == 6) return 4;
     return (bits == 4 ? 4u : 2u) / (is_half(p) ? 2 : 1);
@@ -99,10 +101,10 @@ typedef struct made {
     cut c;
     bsmm_small_m_params params;
     bsmm_cuda_ready prepare, multiply;
-    /* `image_bytes` is the size in bytes of A converted to bf16 (A's image). `least_bytes` is the
-     * size in bytes of an array with the smallest nonzero magnitudes of A's rows, from which the
-     * epilogue concludes whether a product may have underflowed. `scale_bytes` is the size in bytes
-     * of an array with the fp32 scales of A's rows, or 0 if A has no such scales. */
+    /* `image_bytes` is the size in bytes of A's image, i.e. of A in bf16 or f16. `least_bytes` is
+     * the size in bytes of an array with the smallest nonzero magnitudes of A's rows, from which
+     * the epilogue concludes whether a product may have underflowed. `scale_bytes` is the size in
+     * bytes of an array with the fp32 scales of A's rows, or 0 if A has no such scales. */
     uint64_t image_bytes, least_bytes, scale_bytes;
 } made;
 
@@ -112,8 +114,8 @@ static uint32_t rows_of(const cut *c) {
     return BSMM_SMALL_M_WARPS * 16 / c->groups;
 }
 
-/* Returns true if many sums are exactly 0, because all elements are small multiples of a power of
- * two. */
+/* Returns true if many sums are likely to be exactly 0. This holds for elements of less than 8 bits
+ * with e8m0 scales, because they are small multiples of powers of two. */
 static bool sums_to_zero(const bsmm_product *p) {
     return p->a.m.format.scale == BSMM_SCALE_E8M0 && p->b.m.format.scale == BSMM_SCALE_E8M0 &&
            bsmm_elem_row(p->a.m.format.elem)->bits < 8 &&
@@ -125,26 +127,26 @@ static double results_of(const bsmm_product *p, const cut *c) {
     return (double)p->a.m.rows / c->tiles * rows_of(c) / c->splits;
 }
 
-/* Predicts the time of a division of the GEMM in us: waves of clusters times the time of a thread
- * block, and fixed times. The constants are fitted to 211 times that were measured on an H200. If
- * they are fitted to every second time only, the others are predicted with an error of 7% (root
- * mean square). */
+/* Predicts the time of a division of the GEMM in us. It is the number of waves of clusters times
+ * the time of a thread block, plus fixed times. The constants are fitted to 211 times that were
+ * measured on an H200. If they are fitted to every second time only, the others are predicted with
+ * an error of 7% (root mean square). */
 static double predict(const bsmm_product *p, const weights *w, const cut *c) {
     const uint32_t steps =
         bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c->splits * c->groups);
     const int64_t clusters = bsmm_ceil_div(p->b.m.rows, rows_of(c)) * c->tiles;
     const int64_t waves = bsmm_ceil_div(clusters, bsmm_small_m_clusters_at_once(p, c->splits));
-    /* Each further accumulator of a result takes time in the epilogue, and so does each sum of 0,
-     * for which the epilogue reads scales. */
+    /* Each further accumulator of a result takes time in the epilogue. Each sum of 0 also takes
+     * time, because the epilogue reads scales for it. */
     const double adding = 0.6 * (c->groups - 1) + 1.3 * bsmm_small_m_log2(c->splits);
     const double zeros = sums_to_zero(p) ? 0.3e-3 * results_of(p, c) : 0;
     /* The epilogue takes longer if each row of B has an fp32 scale. */
     const double more = w == &row_scaled ? 0.5 : 0;
-    /* `converted` is about the number of bytes that the kernel for A reads and writes. */
+    /* `converted` is about the number of bytes that the kernel mixed_prepare reads and writes. */
     const double converted = (double)p->a.m.rows * (double)p->a.m.cols * 4;
     /* With more than 512 rows of A, the thread blocks of a wave take longer to begin and to end.
-     * The two constants are not fitted but set so that the kernel is not chosen for measured
-     * products for which another one is faster. */
+     * The constants 0 and 7 for this case are not fitted. They are set so that the kernel is not
+     * chosen for most measured products for which another kernel is faster. */
     const bool many = p->a.m.rows > 512;
     return (many ? 0 : 3) + more + converted * 0.25e-6 +
            (double)waves * ((many ? 7 : 4) + adding + zeros + w->step[c->choice] * (double)steps);
@@ -168,9 +170,9 @@ static bool folds(const bsmm_product *p) {
     return sums_to_zero(p) || (a->scale == BSMM_SCALE_E8M0 && p->compute == BSMM_COMPUTE_FAST);
 }
 
-/* Describes a kernel that first packs all of B: how the tensor cores then multiply, and the three
- * constants of its time in us, which are `fixed`, plus `of_byte` for each byte of B that packing
- * reads or writes, plus `of_cycle` for each cycle that the GEMM kernel is estimated to take. */
+/* Describes a kernel that first packs all of B. `kind` and `elem` tell how the tensor cores then
+ * multiply. The kernel's time in us is predicted as `fixed`, plus `of_byte` for each byte of B that
+ * packing reads or writes, plus `of_cycle` for each estimated cycle of the GEMM kernel. */
 typedef struct packed {
     bsmm_wgmma_kind kind;
     uint32_t elem;  /* `elem` is the type of the elements that the tensor cores multiply. */

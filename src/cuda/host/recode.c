@@ -182,8 +182,8 @@ static bsmm_cuda_launch_desc launch_any(const bsmm_quantize_units *units) {
                                             (uint32_t)bsmm_min_i64(units->slow, MOST_DOWN)}};
 }
 
-/* Holds the kernel that quantizes a matrix, and its parameters. The launch has no handle if the
- * matrix is empty. */
+/* Holds the kernel that quantizes a matrix, and the kernel's parameters. `launch` has no handle if
+ * the matrix is empty. */
 typedef struct quantizer {
     bsmm_cuda_ready launch;
     bsmm_quantize_job job;
@@ -205,7 +205,8 @@ static bsmm_status choose(const bsmm_recode *job, const float *amax, quantizer *
     return bsmm_cuda_ready_make(job->device, &launch, &to->launch);
 }
 
-/* Queues the chosen kernel. The kernels for row-major matrices have only the first parameter. */
+/* Queues the chosen kernel. The driver reads as many of the three arguments as the kernel has
+ * parameters. Only the kernel quantize_any has all three; the others have only the first. */
 static bsmm_status queue(const bsmm_recode *job, const quantizer *chosen, bsmm_quantize_job *q) {
     bsmm_quantize_units units = chosen->units;
     BSMM_TRY(bsmm_cuda_clear_padding(job));

@@ -18,18 +18,19 @@
  *
  * Tiles. A group is one thread block, or a pair of thread blocks on two neighbouring SMs. Groups
  * are persistent: group g computes the tiles g, g + G, g + 2 G and so on, where G is the number of
- * groups. A tile of D has 128 rows for each thread block of the group. It has up to 192 columns, or
- * up to 256 if the group is a pair. Each thread block loads its 128 rows of A. The two blocks of a
- * pair share B: each loads half of the tile's rows of B. The pair's leader is the block with rank
- * 0. It issues one instruction that multiplies the rows of both blocks. A k block is the part of K
- * that one stage holds, i.e. 128 bytes of each row. It takes four tcgen05.mma instructions.
+ * groups. A tile of D has 128 rows for each thread block of the group. With block scales, it has up
+ * to 192 columns, or up to 256 if the group is a pair. Each thread block loads its 128 rows of A.
+ * The two blocks of a pair share B: each loads half of the tile's rows of B. The pair's leader is
+ * the block with rank 0. It issues one instruction that multiplies the rows of both blocks. A k
+ * block is the part of K that one stage holds, i.e. 128 bytes of each row. It takes four
+ * tcgen05.mma instructions.
  *
  * Kernels without block scales (SCALED_BLOCK is 0). Such a kernel has no scales in shared memory
- * and in tensor memory, so that a tile of D can have 256 columns. An element of A or B may be the
- * sum of several bf16 parts (gpu/pack.h). Each part of A is then multiplied by each part of B, and
- * every such product of 64 elements of K is a k block. If packing A or B to 16 bits was not exact,
- * the kernel computes nothing and sets a flag, and the host queues another kernel, which reads the
- * flag.
+ * and in tensor memory, so that a tile of D can have 256 columns even in a single thread block. An
+ * element of A or B may be the sum of several bf16 parts (gpu/pack.h). Each part of A is then
+ * multiplied by each part of B, and every such product of 64 elements of K is a k block. If packing
+ * A or B to 16 bits was not exact, the kernel computes nothing and sets a flag, and the host queues
+ * another kernel, which reads the flag.
  *
  * The shared memory of a thread block has these parts, in bytes, for S stages and T tiles of scales
  * along K:
@@ -86,15 +87,16 @@
  *        each thread block wait at their own.
  *     A  "available" barrier of an accumulator: warps 0 to 3 of all thread blocks of the group have
  *        read it. The multiplying thread waits before it overwrites the accumulator. It meanwhile
- *        fills the other one.
+ *        fills the other one. If the two accumulators share columns, A0 serves both. It then means
+ *        that the warps have read the shared columns of the accumulator that was filled last.
  *
  * tcgen05.cp and the tcgen05.mma after it run in the order of issue, but a later tcgen05.cp may
  * overtake an earlier tcgen05.mma. The scales therefore alternate between two sets of columns, and
  * the multiplying thread waits until the products of the second-last k block have completed (E)
  * before it overwrites the columns of that k block's scales.
  *
- * The order of this file is the path of a k block: constants, barriers, load, multiply, store. The
- * kernel comes last. */
+ * The order of this file is the path of a k block: constants, barriers, load, multiply
+ * (scaled_multiply.h), store. The kernel comes last. */
 #include "cuda/ptx/address.h"
 #include "cuda/ptx/cluster.h"
 #include "cuda/ptx/grid.h"
@@ -161,8 +163,9 @@ enum {
     COLUMNS = SCALED_SMALL_M ? 256 : 512,
     A_SCALE_COLUMNS = 4 * SCALE_TILES,
     SCALE_COLUMNS = A_SCALE_COLUMNS * SCALE_PARTS,
-    /* SECOND_AT is the first column of the second accumulator. If two accumulators do not fit, the
-     * second one begins before the first one ends, and both share SHARED_COLUMNS columns. */
+    /* SECOND_AT is the first column of the second accumulator. If two whole accumulators do not fit
+     * beside the scales, the second one begins before the first one ends. SHARED_COLUMNS is the
+     * number of columns that both then share. */
     FREE_COLUMNS = (COLUMNS - 2 * SCALE_COLUMNS - TILE_N) / CHUNK * CHUNK,
     SECOND_AT = FREE_COLUMNS < TILE_N ? FREE_COLUMNS : TILE_N,
     SHARED_COLUMNS = TILE_N - SECOND_AT,

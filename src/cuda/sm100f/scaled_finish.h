@@ -190,8 +190,9 @@ static __device__ __forceinline__ void give_buffer(finish *f, const uint8_t *fro
     f->chunks++;
 }
 
-/* Returns true if one of a lane's 32 accumulators may be wrong (is_doubtful). Taking the largest
- * number first is cheaper than a test of each accumulator. */
+/* Returns true if one of a lane's 32 accumulators may be wrong (is_doubtful). A magnitude below
+ * LEAST, minus LEAST, wraps around to a large number. The function therefore tests only the largest
+ * difference, which takes fewer instructions than a test of each accumulator. */
 static __device__ __forceinline__ bool has_doubtful(const uint32_t *bits) {
     uint32_t most = 0;
 #pragma unroll
@@ -238,7 +239,7 @@ static __device__ __forceinline__ void finish_chunk(finish *f, const uint32_t *b
 
 #if !SCALED_GROUPS
 /* HELD is the number of chunks of 32 columns that a lane loads before it finishes the first one. If
- * the two accumulators share columns, a lane thus reads the shared columns at once. */
+ * the two accumulators share columns, these chunks are the shared columns. */
 enum { HELD = SHARED_COLUMNS ? SHARED_COLUMNS / CHUNK : 1 };
 
 /* Returns the first column of chunk number `chunk` of an accumulator, in the order in which warps
@@ -251,8 +252,8 @@ static __device__ __forceinline__ uint32_t column_of(const bsmm_scaled_params *p
     return col < p->tile_n ? col : col - p->tile_n;
 }
 
-/* Finishes the tile at `at`, whose sums are in accumulator `which`. All results are recomputed in
- * double if `untrusted` is true. */
+/* Converts and stores the results of the tile at `at`, whose sums are in accumulator `which`. If
+ * `untrusted` is true, the function computes all results again in double. */
 static __device__ __forceinline__ void finish_tile(finish *f, uint32_t which, corner at,
                                                    bool untrusted) {
     const bsmm_scaled_params *p = f->p;

@@ -3,8 +3,8 @@
 
 /* Copies the scales of a stage from shared memory to columns of tensor memory, in each thread block
  * of the group. `tiles` is the number of scale tiles along K. For each of them, A's scales take 4
- * columns, and B's scales take 8 columns. A descriptor counts addresses in units of 16 bytes, and
- * only its address differs among scale tiles. */
+ * columns. B's scales take 8 columns, or 4 in the kernels for few rows of A. The descriptors of
+ * scale tiles differ only in the address, which counts units of 16 bytes. */
 static __device__ __forceinline__ void copy_scales(uint32_t to, uint32_t from, uint32_t tiles) {
     const uint64_t rows = ptx_tcgen05_rows_16(from), step = SCALE_TILE / 16;
 #pragma unroll
@@ -38,10 +38,11 @@ static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uin
     }
 }
 
-/* Waits until the products may overwrite accumulator number `sums`, counted from the first one of
- * this thread block. If the two accumulators share columns, the warps that store D must have read
- * the shared columns of the accumulator before, and all columns of older ones. They signal this at
- * barrier 0 for every accumulator. Otherwise they must have read the second-last accumulator. */
+/* Waits until products may overwrite the columns of sum number `sums`. The sums of a thread block
+ * are numbered from 0, and they use the two accumulators in turn. If the accumulators share
+ * columns, the warps that store D must have read the shared columns of the sum before, and all
+ * columns of older sums. These warps signal barrier 0 after the shared columns of each sum. If the
+ * accumulators share no columns, the warps must have read sum number `sums` - 2. */
 static __device__ __forceinline__ void wait_for_accumulator(shared *told, uint32_t sums) {
     if (SHARED_COLUMNS)
         wait_for(&told->available[0], ~sums & 1);

@@ -46,8 +46,8 @@ enum {
 /* Returns the most columns that a tile of D can have. With block scales (`scales` is not 0), a
  * single thread block (`ctas` is 1) has tiles of up to 192 columns, because two accumulators of 192
  * columns and the block scales of two k blocks fit in the 512 columns of tensor memory. A pair of
- * thread blocks has tiles of 256 columns, whose two accumulators share some columns. Without block
- * scales, two accumulators of 256 columns fit. */
+ * thread blocks has tiles of up to 256 columns. Its two accumulators share some columns of tensor
+ * memory. Without block scales, two accumulators of 256 columns fit. */
 #define BSMM_SCALED_TILE_N(scales, ctas) ((scales) && (ctas) == 1 ? 192 : 256)
 /* Returns the bytes of a stage in one thread block. A stage holds the elements of 128 rows of A and
  * of the most rows of B that a tile can have. In a pair of thread blocks (`ctas` is 2), each block

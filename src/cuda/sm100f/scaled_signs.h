@@ -17,8 +17,9 @@ static __device__ __forceinline__ uint32_t signs_of(const uint8_t *scales, uint3
     return found & 0x80808080u;
 }
 
-/* Does the work of signs_of if all SCALE_TILES scale tiles have 128 rows. A lane loads all its
- * bytes before it tests them, so that the warp keeps pace with the products. */
+/* Does the work of signs_of if there are SCALE_TILES scale tiles and all of their 128 rows count.
+ * A lane loads all its bytes before it tests them. The warp would otherwise be slower than the
+ * products, which wait for it. */
 static __device__ __forceinline__ uint32_t signs_of_whole(const uint8_t *scales) {
     uint4 w[SCALE_TILES];
     uint32_t found = 0;
@@ -39,7 +40,8 @@ static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p
     return rows > first ? rows - first : 0;
 }
 
-/* Looks for negative scales in one stage, which has `tiles` scale tiles along K. */
+/* Looks for negative scales in one stage, which has `tiles` scale tiles along K. The result is
+ * nonzero if the lane has found one. */
 static __device__ __forceinline__ uint32_t signs_in_stage(const bsmm_scaled_params *p,
                                                           const uint8_t *scales, corner at,
                                                           uint32_t tiles) {

@@ -1,13 +1,14 @@
 /* These are the mixed-input GEMM kernels for Hopper. They multiply a 16-bit A with more rows than
  * the small-M kernels take by weights B as they are stored, with 4, 6 or 8 bits. Kernels that first
- * convert all of B to bf16 in device memory move up to eight times as many bytes.
+ * convert all of B to bf16 in device memory move up to eight times as many bytes. mixed_f16.cu has
+ * the same kernels for an f16 A.
  *
  * Each thread decodes its weights to bf16 in registers, and wgmma takes them as its first operand,
  * which has 64 rows. wgmma therefore computes tiles of the transposed result: the rows of a tile
  * are rows of B, and its columns are rows of A. wgmma reads A from shared memory. The kernel
- * mixed_prepare has converted A to bf16 and permuted it along K, so that each thread decodes whole
- * words of weights that share a scale (mixed_prepare.h). The decoding of one warpgroup overlaps
- * with the wgmma instructions of the other three.
+ * mixed_prepare has converted A to bf16 (an f16 A stays f16) and permuted it along K, so that each
+ * thread decodes whole words of weights that share a scale (mixed_prepare.h). The decoding of one
+ * warpgroup overlaps with the wgmma instructions of the other three.
  *
  * A thread block has four warpgroups and computes a tile of up to 256 rows of B by 96 or 128
  * columns of A. The warpgroups multiply different rows of B, or half of them multiply other steps
@@ -51,19 +52,20 @@ extern __shared__ __align__(128) uint8_t small_m_shared[];
 
 /* Converts A for the mixed-input kernel that runs next. Thread block (x, y) converts rows
  * [8 x, 8 x + 8) of A for steps [8 y, 8 y + 8) of 128 elements along K. Each warp converts one step
- * of these rows. For each row, the thread block also stores the smallest magnitude of its nonzero
- * numbers in a_image_any, as a bf16 code minus 1. If A has one fp32 scale per row, it also stores
- * the scales of these rows in a_image_scales. */
+ * of these rows. For each row, the thread block also stores the smallest magnitude of the row's
+ * nonzero numbers in a_image_any, as a bf16 code minus 1. The magnitude of an f16 number is rounded
+ * down to bf16. If A has one fp32 scale per row, thread blocks (x, 0) store these scales in
+ * a_image_scales. */
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
     mixed_prepare(const __grid_constant__ bsmm_small_m_params p) {
     __shared__ uint32_t least[BSMM_MIXED_PREPARE_STEPS][BSMM_MIXED_PREPARE_ROWS];
-    /* Wait for the kernel that writes A, and for the last kernel that reads the image of A, because
-     * this kernel overwrites the image. */
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const uint32_t row = blockIdx.x * BSMM_MIXED_PREPARE_ROWS + lane / 4;
     const uint32_t step = blockIdx.y * BSMM_MIXED_PREPARE_STEPS + warp;
     /* A prefetch reads no value, so it may come before the wait. */
     if (row < p.m) mixed_prefetch_fragment(&p, row, step * 4 + lane % 4);
+    /* Wait for the kernel that writes A, and for the last kernel that reads the image of A, because
+     * this kernel overwrites the image. */
     ptx_grid_wait();
     ptx_grid_release_next();
     uint32_t mine = ~0u;

@@ -4,14 +4,15 @@
  *     MIXED_NAME     name of the kernel
  *     MIXED_FORMAT   format of the weights, for example SMALL_M_MXFP4
  *     MIXED_COLUMNS  number of columns of a tile, 96 or 128. A column is one row of A
- *     MIXED_HALF     1 if A is f16 and weights are decoded to f16, 0 if both become bf16. The
- *                    includer undefines this macro
+ *     MIXED_HALF     1 if A is f16 and weights are decoded to f16, 0 if both become bf16. This
+ *                    file does not undefine the macro, unlike the other three
  */
 
 #define TILES (MIXED_COLUMNS / 8)
 /* GROUPED is 1 if B has fp32 scales that change along K. */
 #define GROUPED (MIXED_FORMAT == SMALL_M_FP8_F32)
-/* REFERRED is 1 if rows of B have reference codes (mixed_half.h). */
+/* REFERRED is 1 if each row of B has a reference code, i.e. the lowest scale code with which f16
+ * holds the row's weights (mixed_half.h). */
 #define REFERRED (MIXED_HALF && small_m_has_e8m0(MIXED_FORMAT))
 
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)

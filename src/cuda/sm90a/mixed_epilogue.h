@@ -1,8 +1,8 @@
 /* This is the epilogue of the mixed-input kernels (sm90a/mixed.cu). K is split among warpgroups and
  * among the thread blocks of a cluster. Each thread block stores the results of a part of the tile.
- * For a result, it adds its own accumulators first, and then those of the following thread blocks
- * of the cluster; after the last one, the first one follows. A thread computes four adjacent
- * results of a row of D at a time. */
+ * It begins each result with its own accumulators, and then adds those of the following thread
+ * blocks of the cluster. Rank 0 follows the last rank. A thread computes four adjacent results of a
+ * row of D at a time. */
 #ifndef BSMM_CUDA_SM90A_MIXED_EPILOGUE_H
 #define BSMM_CUDA_SM90A_MIXED_EPILOGUE_H
 
@@ -47,10 +47,10 @@ typedef struct mixed_fast {
         whole; /* `whole` is true if a store of 8 or 16 bytes may write all four results at once. */
 } mixed_fast;
 
-/* Multiplies four accumulators by their factors, and by `row_factor`, the fp32 scale of A's row or
- * 1. If products are inexact and D's elements have 16
- * bits (`wide` is false), products are rounded to odd, so that the rounding to 16 bits gives the
- * same result as one rounding of the exact product. Returns false if an accumulator may be wrong,
+/* Multiplies four accumulators by their factors and by `row_factor`. `row_factor` is the fp32 scale
+ * of A's row, or 1 if A has no such scales. If products are inexact and D's elements have 16 bits
+ * (`wide` is false), products are rounded to odd, so that the rounding to 16 bits gives the same
+ * result as one rounding of the exact product. Returns false if an accumulator may be wrong,
  * or if an inexact product is too close to the ends of the fp32 range (small_m_is_inside). */
 static __device__ __forceinline__ bool mixed_scale(const mixed_fast *fast, const bool grouped,
                                                    bool wide, float row_factor,
@@ -58,7 +58,8 @@ static __device__ __forceinline__ bool mixed_scale(const mixed_fast *fast, const
     const bool trusts = mixed_trusts(v, grouped);
 #pragma unroll
     for (int i = 0; i < MIXED_RUN; i++) {
-        /* If A has scales, fast->factors[i] is a power of two, so this product is exact. */
+        /* If `row_factor` is a scale of A, fast->factors[i] is a power of two, so this product is
+         * exact. */
         const float factor = fast->factors[i] * row_factor;
         v[i] = fast->exact || wide ? v[i] * factor : small_m_times_odd(v[i], factor);
     }
@@ -88,8 +89,8 @@ static __device__ __forceinline__ void mixed_store_run(const bsmm_gpu_epilogue *
         if (!whole) to[i * e->d_col] = (uint16_t)((i < 2 ? low : high) >> 16 * (i % 2));
 }
 
-/* Returns the smallest magnitude of a nonzero bf16 number of a row of A, or 2^127 if all are zeros.
- * The kernel mixed_prepare has stored such a magnitude for each part of the row. */
+/* Returns a lower limit of the magnitude of a nonzero number of a row of A, or 2^127 if all are
+ * zeros. The kernel mixed_prepare has stored such a limit for each part of the row. */
 static __device__ __forceinline__ float mixed_least_of_a(const bsmm_small_m_params *p,
                                                          uint32_t row) {
     uint32_t least = ~0u;
@@ -128,7 +129,8 @@ static __device__ __forceinline__ void mixed_least_of_b(const bsmm_small_m_param
  * lanes of a warp call this function together. It recomputes the result in double if the
  * accumulator may be wrong. An accumulator of 0 is right if no product of nonzero numbers can have
  * underflowed. `least` is a lower limit of the magnitude of such a product. `factor` is the
- * product of the fp32 scales of A's row and B's row, which is exact in double. */
+ * product of the fp32 scales of A's row and of B's row, each of which is 1 if there is no such
+ * scale. The product is exact in double. */
 static __device__ __noinline__ void mixed_store_slow(const bsmm_small_m_params *p,
                                                      const bsmm_gpu_epilogue_factors factors,
                                                      bool wanted, uint32_t row, uint32_t col,
@@ -171,8 +173,9 @@ typedef struct mixed_runs {
      * later. */
     uint32_t from, row_bytes;
     /* A result is the sum of `terms` accumulators: 2^terms_log2 along K for each bf16 part of a row
-     * of A. In shared memory, the accumulators of the next part begin `part_bytes` bytes later, and
-     * those of the next group of warps along K begin `group_bytes` bytes later. */
+     * of A. The mixed-input kernels have only one such part (p->parts is 1). In shared memory, the
+     * accumulators of a next part would begin `part_bytes` bytes later. Those of the next group of
+     * warps along K begin `group_bytes` bytes later. */
     uint32_t terms_log2, terms, part_bytes, group_bytes;
     /* `rank` is the number of this thread block in its cluster, and `last_rank` that of the last
      * thread block. */
@@ -183,11 +186,10 @@ typedef struct mixed_runs {
 enum { MIXED_AT_ONCE = 4 };
 
 /* Loads one accumulator, number `term`, of each result in `count` runs, i.e. in the tile's rows
- * i[0], i[1] and so on. For rows past the thread's last run it sets zeros. A result has several
- * accumulators, first those of the first bf16 part of A, and then those of the next part. Within a
- * part, the accumulators of this thread block have the lowest numbers, and those of the following
- * ranks of the cluster come next. If all thread blocks began with rank 0 instead, they would wait
- * for its shared memory, while the shared memory of the other ranks would be idle. */
+ * i[0], i[1] and so on. Results past the thread's last run become zeros. The accumulators of a
+ * result are numbered as follows: those of this thread block have the lowest numbers, and those of
+ * the following ranks of the cluster come next. If all thread blocks began with rank 0 instead,
+ * they would wait for the shared memory of rank 0, while that of the other ranks would be idle. */
 static __device__ __forceinline__ void mixed_load(const int count, const bsmm_small_m_params *p,
                                                   const mixed_runs *runs, uint32_t term,
                                                   const uint32_t *i, float4 *to) {
@@ -317,8 +319,8 @@ mixed_store_left(const bsmm_small_m_params *p, const mixed_block *block, const m
 
 /* Adds the accumulators of all warpgroups and thread blocks that split K, and stores the results of
  * this thread block. `scaled` means that each row of B has one fp32 scale. `grouped` means that
- * fp32 scales of B along K have multiplied the accumulators. `rows_of_a` means that each row of A
- * may have one fp32 scale. */
+ * fp32 scales of B along K have multiplied the accumulators. `rows_of_a` means that the kernel also
+ * takes an A with one fp32 scale per row. */
 static __device__ __forceinline__ void mixed_epilogue(const bsmm_small_m_params *p,
                                                       const mixed_block *block,
                                                       const uint32_t columns, uint32_t pitch,
@@ -345,8 +347,8 @@ static __device__ __forceinline__ void mixed_epilogue(const bsmm_small_m_params 
     const bsmm_gpu_epilogue *e = &p->epilogue;
     bsmm_gpu_epilogue_factors factors = {1, 1};
     if (p->plain != BSMM_SMALL_M_PLAIN) factors = bsmm_gpu_epilogue_begin(e);
-    /* The fast path multiplies by one fp32 number: the factor of the whole tensor, B's scale or A's
-     * scale. */
+    /* Beside powers of two, the fast path multiplies by one fp32 number. It is the factor of the
+     * whole tensor, the scale of B's row or the scale of A's row. */
     const float factor = (float)factors.factor;
     const bool rows_scaled = rows_of_a && p->row_scaled;
     const bool plain = p->plain != BSMM_SMALL_M_GENERAL && (double)factor == factors.factor &&

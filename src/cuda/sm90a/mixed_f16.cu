@@ -1,12 +1,13 @@
-/* These mixed-input GEMM kernels for Hopper multiply an f16 A by weights B as they are stored, like
- * the kernels in sm90a/mixed.cu, but decode the weights to f16 instead of bf16. A then need not be
- * split into two bf16 parts, which would take the tensor cores twice as long. f16 holds weights
- * with e8m0 scales only in a range of scales, which mixed_half.h places separately for each row of
- * B. The kernel mixed_prepare (sm90a/mixed.cu) permutes A before.
+/* These mixed-input GEMM kernels for Hopper multiply an f16 A by weights B as they are stored. They
+ * are the kernels of sm90a/mixed.cu, except that they decode the weights to f16 instead of bf16. A
+ * therefore need not be split into two bf16 parts, with which the tensor cores would work twice as
+ * long. f16 holds weights with e8m0 scales only in a range of scales. mixed_half.h places this
+ * range separately for each row of B. The kernel mixed_prepare (sm90a/mixed.cu) permutes A along K
+ * before these kernels run.
  *
- * Most formats have one tile size, because more kernels would make the library larger. Tiles with
- * 96 instead of 128 columns take less time for 65 to 96 rows of A: 14% less with mxfp8, and 4 to
- * 10% less with the other formats of 4 and 8 bits. */
+ * All formats but mxfp8 have one tile size, because more kernels would make the library larger.
+ * mxfp8 gains most from tiles of 96 instead of 128 columns, if A has 65 to 96 rows.
+ * docs/notes/hopper-large.md has times. */
 #include "cuda/sm90a/small_m_params.h"
 
 extern __shared__ __align__(128) uint8_t small_m_shared[];

@@ -49,8 +49,8 @@ static __device__ __forceinline__ void mixed_load_groups(mixed_groups *s) {
 }
 
 /* Sets the factors by which the next step's weights are multiplied. The factor is 0 if the scale is
- * 0. Otherwise it is 1 as f16 (`half`), or 2^120 as bf16, which corrects the exponent bias of
- * decoded e4m3. */
+ * 0. For weights in f16 (`half` is true), it is otherwise 1. For weights in bf16, it is otherwise
+ * 2^120, which corrects the exponent bias of decoded e4m3. */
 static __device__ __forceinline__ void mixed_group_factors(const bool half, const mixed_groups *s,
                                                            small_m_factors *to) {
     const uint32_t one = half ? 0x3c003c00u : 0x7b807b80u;

@@ -1,13 +1,14 @@
 /* Chooses reference codes for weights with e8m0 scales that a mixed-input kernel (sm90a/mixed.cu)
  * decodes to f16.
  *
- * f16 holds a weight exactly only if its scale lies in a range of 22 to 30 powers of two
- * (gpu/half_weights.h). The kernel places this range separately for each row of B and each range of
- * K. It looks at the scales of the first two or three steps, and puts the largest of them into the
- * upper half of the range. Usual scales of a row differ by much less than the range allows. Blocks
- * of zeros often have other scales than their row, so they do not count. The lowest scale code of
- * the range is the row's reference code. The kernel multiplies complete sums by a power of two that
- * follows from it.
+ * f16 holds a weight exactly only if its scale lies in a range of scales. The range has 22 to 30
+ * powers of two, depending on the format (gpu/half_weights.h). The kernel places this range
+ * separately for each row of B and each range of K. It looks at the scales of the first two or
+ * three steps of 128 elements, and puts the largest of them into the upper half of the range. The
+ * scales of a row usually differ by much less than the range allows. Blocks of zeros often have
+ * other scales than their row, so they do not count. The lowest scale code of the range is the
+ * row's reference code. The kernel multiplies complete sums by a power of two that follows from the
+ * reference code.
  *
  * A scale outside of the range does no harm if all elements of its block are zeros. After the main
  * loop, a warp that has met such a scale looks at these blocks. If an element is not zero, it sets
@@ -21,13 +22,13 @@
  * MIXED_STEP_BLOCKS is the number of blocks (32 elements that share a scale) in a row of a step. */
 enum { MIXED_LOOKS = 3, MIXED_STEP_BLOCKS = BSMM_SMALL_M_K / 32 };
 
-/* MIXED_USUAL is the scale code that rows get as their largest one if all elements are zeros that a
- * kernel has looked at. Its value is 2^-8. */
+/* MIXED_USUAL is the scale code that counts as a row's largest one if the kernel has seen only
+ * zeros in the row's first steps. It means 2^-8. */
 enum { MIXED_USUAL = 119 };
 
 /* MIXED_HALF_LOG2 is the log2 of the factor by which sums with e8m0 scales are smaller than
- * results. It is the factor that bf16 kernels have for mxfp4, so that the epilogue can trust the
- * same range of results. */
+ * results. The bf16 kernels have the same factor for mxfp4, so that the epilogue can trust the same
+ * range of results. */
 enum { MIXED_HALF_LOG2 = 27 };
 
 /* Names the thread's two rows of B, `row` and `row` + 8, and its steps [begin, end) of K. */
@@ -42,8 +43,9 @@ static __device__ __forceinline__ double mixed_half_unfold(const int format) {
     return format == SMALL_M_NVFP4 ? 0x1p6 : 1;
 }
 
-/* Returns a mask of the bits of the magnitudes in word number i of the elements of a block, which
- * begins with the first bit of an element. 6-bit elements repeat their places after three words. */
+/* Returns a mask of all bits but the sign bits of elements in 32-bit word number i of a block.
+ * Word 0 begins with the first bit of an element. The places of 6-bit elements repeat after three
+ * words. */
 static __device__ __forceinline__ uint32_t mixed_magnitudes(const int format, uint32_t i) {
     if (small_m_is_4bit(format)) return 0x77777777u;
     if (!small_m_is_6bit(format)) return 0x7f7f7f7fu;
@@ -67,8 +69,8 @@ mixed_has_values(const int format, const bsmm_small_m_params *p, uint32_t row, u
     return any != 0;
 }
 
-/* Returns true if a magnitude among 12 or 16 bytes of elements is not zero. The bytes begin with
- * the first bit of an element. */
+/* Returns true if an element in 16 bytes (12 bytes of 6-bit elements) is not zero. The bytes begin
+ * with the first bit of an element. */
 static __device__ __forceinline__ bool mixed_any(const int format, uint4 v) {
     uint32_t any = v.x & mixed_magnitudes(format, 0);
     any |= v.y & mixed_magnitudes(format, 1);

@@ -37,7 +37,7 @@ static __device__ __forceinline__ void mixed_four_halves(uint32_t codes, uint32_
 
 /* Decodes 8 weights of one row of B to f16 and multiplies them by their scales. The 8 weights are
  * the thread's part of chunk number `chunk`. `pairs` receives two f16 numbers per word, which are
- * p->pair_distance apart along K. */
+ * 1 (8-bit weights), 2 (4-bit weights) or 4 (6-bit weights) apart along K. */
 static __device__ __forceinline__ void mixed_chunk_half(const int format, const uint4 *w,
                                                         const int chunk, const uint32_t factor[2],
                                                         uint32_t pairs[4]) {
@@ -65,8 +65,9 @@ static __device__ __forceinline__ void mixed_chunk_half(const int format, const 
         pairs[i] = bsmm_ptx_mul_f16x2(pairs[i], f);
 }
 
-/* Starts the two wgmma instructions that multiply one chunk: sums = (add ? sums : 0) + products.
- * The operands are f16 if `half` is true, else bf16 (small_m_multiply_chunk). */
+/* Starts the two wgmma instructions that multiply one chunk. They compute sums = (add ? sums : 0) +
+ * products. The operands are f16 if `half` is true. Otherwise they are bf16, and
+ * small_m_multiply_chunk starts the instructions. */
 static __device__ __forceinline__ void mixed_multiply_chunk(const bool half, const int tiles,
                                                             float *sums, const uint32_t f[8],
                                                             uint64_t a, uint32_t add) {
@@ -84,8 +85,8 @@ static __device__ __forceinline__ void mixed_multiply_chunk(const bool half, con
 }
 
 /* Decodes the thread's weights of one chunk, 8 of each of two rows of B, to the registers `f`, from
- * which wgmma reads them: to f16 if `to_half` is true, else to bf16. For e4m3 in bf16, bit 7 of a
- * byte of nans[i] is set if a weight of row i is NaN. */
+ * which wgmma reads them. The weights become f16 if `to_half` is true, else bf16. If e4m3 becomes
+ * bf16, bit 7 of a byte of nans[i] is set if a weight of row i is NaN. */
 static __device__ __forceinline__ void mixed_decode(const int format, const bool to_half,
                                                     const int chunk, const small_m_words *words,
                                                     const small_m_factors *factors, uint32_t f[8],

@@ -1,14 +1,16 @@
-/* Converts A for the mixed-input kernels (sm90a/mixed.cu) to bf16, unless A is f16. The result is
- * an image of A, i.e. 16-bit values in the layout that wgmma reads from shared memory, and in the
- * order along K in which the kernels decode weights.
+/* Prepares A for the mixed-input kernels (sm90a/mixed.cu, sm90a/mixed_f16.cu). An f16 A stays f16,
+ * and any other A is converted to bf16. The result is an image of A, i.e. 16-bit values in the
+ * layout that wgmma reads from shared memory, and in the order along K in which the kernels decode
+ * weights.
  *
  * A column is one row of A. The image is an array [tile][step][fragment][part][column][8] of bf16
  * or f16. A tile is p->columns columns. A step is 128 elements along K. A step consists of 4
  * fragments of 32 elements, and a fragment of 4 parts of 8 elements. small_m_prepare.h explains the
  * order of the elements.
  *
- * The kernel small_m_prepare makes the same image, but stores 4 bytes at a time. With many rows of
- * A these stores would take longer than the kernel here, which stores 16 bytes at a time. */
+ * The kernel small_m_prepare makes the same image in bf16, but stores 4 bytes at a time. With many
+ * rows of A these stores would take longer than the kernel here, which stores 16 bytes at a
+ * time. */
 #ifndef BSMM_CUDA_SM90A_MIXED_PREPARE_H
 #define BSMM_CUDA_SM90A_MIXED_PREPARE_H
 
@@ -70,8 +72,8 @@ static __device__ __forceinline__ void mixed_prefetch_fragment(const bsmm_small_
     ptx_prefetch_l2(p->a.data + row * p->a_pitch + fragment * bytes);
 }
 
-/* Returns the bf16 code, minus 1, of a lower limit of a magnitude that is given as its f16 code
- * minus 1. Returns ~0 for ~0. */
+/* Rounds a magnitude in f16 down to bf16. The magnitude is given as its f16 code minus 1, and the
+ * result is a bf16 code minus 1. Returns ~0 for ~0. */
 static __device__ __forceinline__ uint32_t mixed_half_least(uint32_t least) {
     return least == ~0u ? ~0u : (__float_as_uint(ptx_f32_of_f16(least + 1)) >> 16) - 1;
 }

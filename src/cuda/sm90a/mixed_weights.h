@@ -119,8 +119,8 @@ static __device__ __forceinline__ void mixed_load_codes(const int format,
 
 /* Converts codes of scales to the f16 factors by which decoded weights are multiplied. `reference`
  * holds the reference codes of the thread's two rows (mixed_half.h). *most is the running maximum
- * of the differences of e8m0 codes and reference codes. Codes that lie out of range get the largest
- * factor. */
+ * of e8m0 code minus reference code, which wraps around for codes below the reference code. Codes
+ * out of the row's range get the largest factor. */
 static __device__ __forceinline__ void mixed_half_factors(const int format,
                                                           const mixed_codes *codes,
                                                           const uint32_t reference[2],

@@ -228,7 +228,7 @@ static __device__ __forceinline__ void small_m_find_factors(const int format, ui
 }
 
 /* Returns the 8 weights of 6 bits that belong to chunk number `chunk`, in the two words from which
- * bsmm_e2m3_pairs decodes them. The weights have 6 bytes. They are the first or the last 6 of the
+ * bsmm_e2m3_pairs and bsmm_e3m2_pairs decode them. The weights are the first or the last 6 of the
  * 12 bytes in *w. */
 static __device__ __forceinline__ uint2 small_m_six(const uint4 *w, const int chunk) {
     const uint32_t low = chunk % 2 ? w->y : w->x, high = chunk % 2 ? w->z : w->y;

@@ -81,26 +81,27 @@ typedef struct bsmm_small_m_params {
      * that there is no ring buffer, because shared memory holds all of A that the thread block
      * needs. */
     uint32_t a_slots;
-    /* `a_image` is the image of A in the workspace, i.e. A converted to bf16, in the order in which
-     * the main loop reads it (sm90a/small_m_prepare.h). If it is NULL, each thread block makes an
-     * image of its part of A in shared memory. */
+    /* `a_image` is the image of A in the workspace, i.e. A converted to bf16 (or in f16, see
+     * `half`) in the order in which the main loop reads it (sm90a/small_m_prepare.h). If it is
+     * NULL, each thread block makes an image of its part of A in shared memory. */
     uint8_t *a_image;
     /* `a_image_any` tells which rows of A are nonzero, as [row][blocks_per_row]. Each element
      * belongs to a part of one row. The kernel small_m_prepare stores nonzero if an element of this
      * part is nonzero. The kernel mixed_prepare stores the smallest magnitude of the part's nonzero
-     * numbers, as its bf16 code minus 1, or ~0 if all are zeros. */
+     * numbers, rounded down to bf16, as its bf16 code minus 1. It stores ~0 if all are zeros. */
     uint32_t *a_image_any;
     /* A row of A has this number of parts (a_image_any). */
     uint32_t blocks_per_row;
     /* `a_image_scales` holds the fp32 scales of A in the workspace, as [step of 128 elements along
-     * K][scale_columns]. For the mixed-input kernels it holds one scale for each row of A. */
+     * K][scale_columns]. For the mixed-input kernels it instead holds one scale for each row of A,
+     * if `row_scaled` is nonzero. */
     float *a_image_scales;
     /* a_image_scales has this number of scales per step: `columns`, rounded up to a multiple of 4.
      */
     uint32_t scale_columns;
     uint32_t narrow; /* `narrow` is nonzero if weights have 4 or 6 bits, 0 if they have 8. */
-    /* `half` is nonzero if a mixed-input kernel multiplies an f16 A as it is. Its image of A then
-     * has f16 elements. */
+    /* `half` is nonzero if a mixed-input kernel multiplies an f16 A without splitting it into bf16
+     * numbers. The image of A then has f16 elements. */
     uint32_t half;
     /* A 32-bit word of the mixed-input kernels' image of A holds two elements that are
      * `pair_distance` (1, 2 or 4) apart along K. */
@@ -121,7 +122,7 @@ typedef struct bsmm_small_m_params {
      * of a row are not adjacent bytes. */
     uint32_t zero_a_scales, zero_b_scales;
     /* `parts` is the number of bf16 numbers whose sum is a value of A: 2 for f16, 3 for f32, and 1
-     * for all other types. */
+     * for all other types. In the mixed-input kernels it is always 1. */
     uint32_t parts;
     /* `columns` is the number of columns of A in shared memory: m * parts or, with padding, more. A
      * column is one row of A, or one bf16 part of a row. */

@@ -49,7 +49,7 @@ static inline int emulated_wgmma_least(char type) {
                          : SIM_TENSOR_LEAST_E4M3;
 }
 
-/* Returns the value of a code of 16 bits. */
+/* Returns the value of a 16-bit code, which is bf16 if `type` is 'b' and f16 otherwise. */
 static inline float emulated_wgmma_wide(char type, uint32_t code) {
     return type == 'b' ? __uint_as_float(code << 16) : emulated_value(EMULATED_F16, code);
 }
@@ -145,7 +145,7 @@ static inline void emulated_wgmma_plain_row(uint64_t descriptor, uint32_t row, c
 }
 
 /* Prepares one of the 16 rows of A, whose elements four threads hold. A thread has two pairs of
- * adjacent elements, the second of which is 8 elements behind the first. */
+ * adjacent elements. The second pair begins 8 elements after the first one. */
 static inline void emulated_wgmma_words_row(const uint64_t *values, char type,
                                             sim_tensor_vector *to) {
     float row[16];
