@@ -16,15 +16,18 @@ enum { BY_ROWS, TURNED, ORDERS };
  * rows of A and `rows` rows of B. */
 #define STAGES(rows) (2 * (rows)*2 * BSMM_CDNA_K)
 #define SMALL_TILE(kernel)                                                                         \
-    [SMALL] = {{"cdna/groupwise", "small_" kernel, STAGES(64)}, 64, 64, 256, 830, 2400, false}
+    [SMALL] = {                                                                                    \
+        {"cdna/groupwise", "small_" kernel, STAGES(64)}, 64, 64, 256, 830, 2400, false, false}
 #define LARGE_TILE(kernel)                                                                         \
-    [LARGE] = {{"cdna/groupwise", "large_" kernel, STAGES(128)}, 128, 128, 512, 2200, 2700, false}
+    [LARGE] = {                                                                                    \
+        {"cdna/groupwise", "large_" kernel, STAGES(128)}, 128, 128, 512, 2200, 2700, false, false}
 /* TALL_BYTES is the bytes of LDS of a tile of 256 x 128 results, which exists only on gfx942
  * (gfx942/tall.h). Each of two buffers in LDS holds 64 elements of K for 256 rows of A and 128 rows
  * of B. With column-major operands, some waves also write to the 4096 bytes after the buffers. */
 #define TALL_BYTES (2 * (256 + 128) * 64 + 4096)
 #define TALL_TILE(kernel)                                                                          \
-    [TALL] = {{"gfx942/groupwise", "tall_" kernel, TALL_BYTES}, 256, 128, 512, 2200, 2200, true}
+    [TALL] = {                                                                                     \
+        {"gfx942/groupwise", "tall_" kernel, TALL_BYTES}, 256, 128, 512, 2200, 2200, true, false}
 #define BOTH_TILES(kernel)                                                                         \
     { SMALL_TILE(kernel), LARGE_TILE(kernel) }
 #define ALL_SIZES(kernel)                                                                          \

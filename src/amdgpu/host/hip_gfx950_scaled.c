@@ -26,6 +26,7 @@ static const uint32_t elems[TYPES] = {BSMM_ELEM_E4M3, BSMM_ELEM_E5M2, BSMM_ELEM_
                256,                                                                                \
                240,                                                                                \
                800,                                                                                \
+               false,                                                                              \
                false}
 #define LARGE_TILE(a, b, a_bits, b_bits)                                                           \
     [LARGE] = {{"gfx950/scaled_" #a, "large_" #b, STAGES(256, a_bits, b_bits)},                    \
