@@ -720,7 +720,7 @@ typedef struct bsmm_explanation {
     uint64_t packed_b_bytes;
     /* Number of parts into which the kernel divides K of each result, because D alone would occupy
      * too few processors (split-K). The sums of the parts are added at the end. 1 if K is not
-     * divided, if results differ in it, or if the kernel does not tell; 0 if the kernel refuses. */
+     * divided, or not into equally many parts for all results; 0 if the kernel refuses. */
     uint32_t k_parts;
     uint32_t reserved; /* Always 0 */
 } bsmm_explanation;

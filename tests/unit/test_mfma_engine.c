@@ -111,6 +111,8 @@ static double multiply(const bsmm_matmul_desc *desc) {
     if (test_multiply(desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
     for (uint32_t i = 0; bsmm_explain(desc, i, &e) == BSMM_OK; i++)
         if (strcmp(e.kernel, desc->kernel) == 0) break;
+    if (getenv("BSMM_TEST_MFMA_PARTS") && e.k_parts < 2)
+        fail_msg("%s tells of %u parts of K", e.kernel, e.k_parts);
     return e.bound;
 }
 

@@ -190,6 +190,11 @@ static const bsmm_hip_function add_parts = {"cdna/gemm_parts", "add_parts", ADDI
 
 /* If the operands turn out not to be aligned, a run uses a smaller tile. The smaller tile needs at
  * most as much memory. */
+uint32_t bsmm_mfma_k_parts(const bsmm_product *p, const void *state) {
+    (void)p;
+    return ((const bsmm_mfma_state *)state)->job.parts;
+}
+
 uint64_t bsmm_mfma_workspace_bytes(const bsmm_product *p, const void *state) {
     const bsmm_mfma_state *s = state;
     const uint64_t sums = (uint64_t)s->tile->rows * s->tile->cols * sizeof(float);

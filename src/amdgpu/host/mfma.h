@@ -66,8 +66,9 @@ const bsmm_mfma_tile *bsmm_mfma_choose(const bsmm_product *p, const bsmm_mfma_ti
 void bsmm_mfma_begin(const bsmm_product *p, const bsmm_mfma_tile *tile, float factor,
                      bsmm_mfma_state *state);
 
-/* These functions implement three members of bsmm_kernel for all MFMA kernels: the size of the
- * workspace, making a plan's state, and running a plan. */
+/* These functions implement members of bsmm_kernel for all MFMA kernels: the number of parts of K,
+ * the size of the workspace, making a plan's state, and running a plan. */
+uint32_t bsmm_mfma_k_parts(const bsmm_product *p, const void *state);
 uint64_t bsmm_mfma_workspace_bytes(const bsmm_product *p, const void *state);
 bsmm_status bsmm_mfma_make(const bsmm_product *p, void *state);
 bsmm_status bsmm_mfma_run(const bsmm_product *p, const void *state, void *workspace);
@@ -77,7 +78,7 @@ bsmm_status bsmm_mfma_run(const bsmm_product *p, const void *state, void *worksp
  * the parts are added in ascending order too. The number of parts depends on M and N, so K is not
  * divided if the caller wants an order of additions that does not depend on M and N. */
 #define BSMM_MFMA_KERNEL                                                                           \
-    .device = "hip", .state_bytes = sizeof(bsmm_mfma_state),                                       \
+    .device = "hip", .state_bytes = sizeof(bsmm_mfma_state), .k_parts = bsmm_mfma_k_parts,         \
     .workspace_bytes = bsmm_mfma_workspace_bytes, .make = bsmm_mfma_make, .run = bsmm_mfma_run,    \
     .features = BSMM_FEATURE_INVARIANT
 

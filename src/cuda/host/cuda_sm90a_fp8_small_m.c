@@ -191,6 +191,12 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
                                                               BSMM_CUDA_ARGUMENTS(&params)));
 }
 
+/* Each warpgroup of each thread block of a cluster sums a part of K. */
+static uint32_t k_parts(const bsmm_product *p, const void *state) {
+    (void)p;
+    return ((const made *)state)->c.splits * BSMM_FP8_SMALL_M_GROUPS;
+}
+
 const bsmm_kernel bsmm_kernel_cuda_sm90a_fp8_small_m = {
     .name = "cuda_sm90a_fp8_small_m",
     .device = "cuda",
@@ -198,6 +204,7 @@ const bsmm_kernel bsmm_kernel_cuda_sm90a_fp8_small_m = {
     .refuse = refuse,
     .workspace_bytes = workspace_bytes,
     .bound = bound,
+    .k_parts = k_parts,
     .make = make,
     .run = run,
     .alignment = UNIT,

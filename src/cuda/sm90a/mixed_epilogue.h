@@ -172,11 +172,10 @@ typedef struct mixed_runs {
      * the tile's first row. The accumulators of the tile's next row begin `row_bytes` bytes
      * later. */
     uint32_t from, row_bytes;
-    /* A result is the sum of `terms` accumulators: 2^terms_log2 along K for each bf16 part of a row
-     * of A. The mixed-input kernels have only one such part (p->parts is 1). In shared memory, the
-     * accumulators of a next part would begin `part_bytes` bytes later. Those of the next group of
-     * warps along K begin `group_bytes` bytes later. */
-    uint32_t terms_log2, terms, part_bytes, group_bytes;
+    /* A result is the sum of `terms` accumulators, one of each group of warps along K in each
+     * thread block of the cluster. In shared memory, the accumulators of the next group begin
+     * `group_bytes` bytes later. */
+    uint32_t terms, group_bytes;
     /* `rank` is the number of this thread block in its cluster, and `last_rank` that of the last
      * thread block. */
     uint32_t rank, last_rank;
@@ -193,11 +192,9 @@ enum { MIXED_AT_ONCE = 4 };
 static __device__ __forceinline__ void mixed_load(const int count, const bsmm_small_m_params *p,
                                                   const mixed_runs *runs, uint32_t term,
                                                   const uint32_t *i, float4 *to) {
-    const uint32_t along = term & ((1u << runs->terms_log2) - 1);
-    const uint32_t group = along & ((1u << p->k_warps_log2) - 1);
-    const uint32_t rank = (runs->rank + (along >> p->k_warps_log2)) & runs->last_rank;
-    const uint32_t from = ptx_grid_mapa(runs->from, rank) +
-                          (term >> runs->terms_log2) * runs->part_bytes + group * runs->group_bytes;
+    const uint32_t group = term & ((1u << p->k_warps_log2) - 1);
+    const uint32_t rank = (runs->rank + (term >> p->k_warps_log2)) & runs->last_rank;
+    const uint32_t from = ptx_grid_mapa(runs->from, rank) + group * runs->group_bytes;
 #pragma unroll
     for (int r = 0; r < count; r++) {
         to[r] = make_float4(0, 0, 0, 0);
@@ -336,11 +333,9 @@ static __device__ __forceinline__ void mixed_epilogue(const bsmm_small_m_params 
     runs.step = BSMM_SMALL_M_THREADS >> runs_log2;
     runs.count = runs.col < p->n ? block->count : 0;
     runs.from = small_m_address(small_m_shared) + inner * 4;
-    runs.part_bytes = pitch * 4;
-    runs.row_bytes = p->parts * pitch * 4;
+    runs.row_bytes = pitch * 4;
     runs.group_bytes = columns * pitch * 4;
-    runs.terms_log2 = p->splits_log2 + p->k_warps_log2;
-    runs.terms = p->parts << runs.terms_log2;
+    runs.terms = 1u << (p->splits_log2 + p->k_warps_log2);
     runs.rank = block->rank;
     runs.last_rank = (1u << p->splits_log2) - 1;
 

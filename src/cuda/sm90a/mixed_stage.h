@@ -25,12 +25,11 @@ typedef struct mixed_block {
 static __device__ __forceinline__ mixed_block mixed_find_block(const bsmm_small_m_params *p,
                                                                const uint32_t columns) {
     const uint32_t tile = blockIdx.x >> p->splits_log2, across = tile % p->column_tiles;
-    const uint32_t rows_each = columns / p->parts;
     mixed_block block;
     block.rows = BSMM_SMALL_M_WARPS * 16 >> p->k_warps_log2;
     block.row = tile / p->column_tiles * block.rows;
-    block.first = across * rows_each;
-    block.count = min(rows_each, p->m - block.first);
+    block.first = across * columns;
+    block.count = min(columns, p->m - block.first);
     block.rank = ptx_grid_cluster_rank();
     block.image = p->a_image + (uint64_t)across * p->steps * columns * (BSMM_SMALL_M_K * 2);
     return block;
