@@ -193,8 +193,8 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
 
 /* Each warpgroup of each thread block of a cluster sums a part of K. */
 static uint32_t k_parts(const bsmm_product *p, const void *state) {
-    (void)p;
-    return ((const made *)state)->c.splits * BSMM_FP8_SMALL_M_GROUPS;
+    (void)state;
+    return choose_splits(p) * BSMM_FP8_SMALL_M_GROUPS;
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm90a_fp8_small_m = {
