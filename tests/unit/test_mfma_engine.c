@@ -112,7 +112,8 @@ static double multiply(const bsmm_matmul_desc *desc) {
     for (uint32_t i = 0; bsmm_explain(desc, i, &e) == BSMM_OK; i++)
         if (strcmp(e.kernel, desc->kernel) == 0) break;
     if (getenv("BSMM_TEST_MFMA_PARTS") && e.k_parts < 2)
-        fail_msg("%s tells of %u parts of K", e.kernel, e.k_parts);
+        fail_msg("%s, %d rows, K = %d: %u parts of K", e.kernel, (int)desc->a->rows,
+                 (int)desc->a->cols, e.k_parts);
     return e.bound;
 }
 
