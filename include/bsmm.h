@@ -167,31 +167,34 @@ BSMM_API bsmm_status bsmm_decode_elem(uint32_t elem, uint32_t code, double *valu
  * The matrix
  * ---------------------------------------------------------------------------------------- */
 
-/* A bsmm_order is the storage order of a matrix: it names the index that is contiguous in
- * memory. */
+/* A bsmm_order is the storage order of a matrix. */
 typedef enum bsmm_order {
-    BSMM_ORDER_ROW = 0, /* Columns (K) are contiguous: element (r, c) is at r * ld + c. */
-    BSMM_ORDER_COL = 1  /* Rows (M or N) are contiguous: element (r, c) is at c * ld + r. */
+    /* Row-major: the elements of a row are contiguous. Element (r, c) is at r * ld + c. */
+    BSMM_ORDER_ROW = 0,
+    /* Column-major: the elements of a column are contiguous. Element (r, c) is at c * ld + r. */
+    BSMM_ORDER_COL = 1
 } bsmm_order;
 
-/* A bsmm_layout is the layout of a matrix of scales: the place in memory of the scale of block (r,
- * c), where r counts blocks along rows, and c counts blocks along K. R and C are the numbers of
- * blocks in the two directions. Offsets count scales. docs/LAYOUTS.md draws each layout. */
+/* A bsmm_layout says where the scale of each block lies in memory. Block (r, c) is the block in
+ * block row r and in block column c; block columns follow one another along K. R and C are the
+ * numbers of block rows and of block columns. Offsets count scales. docs/LAYOUTS.md draws each
+ * layout. */
 typedef enum bsmm_layout {
     BSMM_LAYOUT_ROW_MAJOR = 0, /* The offset is r * ld + c. ld 0 means C. */
     BSMM_LAYOUT_COL_MAJOR = 1, /* The offset is c * ld + r. ld 0 means R. */
     /* The scales are stored in tiles of scale_tile_rows x scale_tile_cols scales. The scales of a
      * tile are in row-major order, and so are the tiles. */
     BSMM_LAYOUT_TILE_CONTIGUOUS = 2,
-    /* tiles of 128 x 4 scales, as in cuBLAS, tcgen05, torchao to_blocked */
+    /* Tiles of 128 x 4 scales, as in cuBLAS, tcgen05 and torchao's to_blocked */
     BSMM_LAYOUT_NV_128X4 = 3,
-    BSMM_LAYOUT_NV_8X4 = 4, /* tiles of 8 x 4 scales, as in vLLM and FlashInfer for small M */
-    /* This is the layout of hipBLASLt's BLK32_UE8M0_32_8_EXT and of aiter's shuffle_scale. */
+    BSMM_LAYOUT_NV_8X4 = 4, /* Tiles of 8 x 4 scales, as in vLLM and FlashInfer for small M */
+    /* The layout of hipBLASLt's BLK32_UE8M0_32_8_EXT and of aiter's shuffle_scale */
     BSMM_LAYOUT_CDNA4_MFMA16 = 5,
-    BSMM_LAYOUT_CDNA4_MFMA32 = 6, /* layout of Triton's block-scaled tutorial for 32x32 MFMA */
-    /* cuBLASLt stores the fp32 scales of 1x128 blocks so. The offset is c * roundup(R, 4) + r. */
+    BSMM_LAYOUT_CDNA4_MFMA32 = 6, /* The layout of Triton's block-scaled tutorial for 32x32 MFMA */
+    /* cuBLASLt's layout of the fp32 scales of 1x128 blocks. The offset is c * roundup(R, 4) + r. */
     BSMM_LAYOUT_CUBLAS_VEC128 = 7,
-    /* cuBLASLt stores the fp32 scales of 128x128 blocks so. The offset is r * roundup(C, 4) + c. */
+    /* cuBLASLt's layout of the fp32 scales of 128x128 blocks. The offset is r * roundup(C, 4) +
+     * c. */
     BSMM_LAYOUT_CUBLAS_BLK128 = 8
 } bsmm_layout;
 
@@ -248,9 +251,11 @@ BSMM_API bsmm_status bsmm_scale_bytes(const bsmm_matrix *matrix, uint64_t *bytes
  * ---------------------------------------------------------------------------------------- */
 
 /* The activation f of the epilogue, y = f(x). NaN stays NaN. f(-Inf) is what the formula gives, as
- * in PyTorch: NaN for silu and gelu. The last three values are gated activations. For these, half
- * of B's rows compute gates and half compute ups, i.e. the two inputs of a gated activation. D then
- * has half as many columns as B has rows. */
+ * in PyTorch: NaN for silu and gelu.
+ *
+ * The last three values are gated activations, which combine two columns of A x B^T, called gate
+ * and up, into one column of D. Half of B's rows produce the gates, and the other half produce the
+ * ups. D therefore has half as many columns as B has rows. */
 typedef enum bsmm_activation {
     BSMM_ACTIVATION_NONE = 0,
     BSMM_ACTIVATION_SILU = 1, /* x / (1 + exp(-slope x)): torch silu; slope 1.702 is quick gelu */
@@ -264,26 +269,26 @@ typedef enum bsmm_activation {
     BSMM_ACTIVATION_GEGLU_TANH = 8 /* gelu_tanh(gate) (up + up_offset): Gemma */
 } bsmm_activation;
 
-/* A bsmm_halves is the pairing of gates and ups for a gated activation. A x B^T has N columns, and
- * D has N / 2. Each value of this enum names two columns of A x B^T for column n of D: first the
- * column with the gate, then the column with the up. */
+/* A bsmm_halves says which columns of A x B^T hold the gates and the ups of a gated activation. A x
+ * B^T has N columns, and D has N / 2. Each value of this enum names two columns of A x B^T from
+ * which column n of D is computed: first the column with the gate, then the column with the up. */
 typedef enum bsmm_halves {
     BSMM_HALVES_SPLIT = 0,      /* Columns n and n + N / 2: Llama, vLLM's SiluAndMul */
     BSMM_HALVES_INTERLEAVED = 1 /* Columns 2 n and 2 n + 1: gpt-oss */
 } bsmm_halves;
 
 /* These flags choose the factors by which the epilogue multiplies D: row_scale (one factor per row
- * of D) and col_scale (one factor per column of D). Values may be added. */
+ * of D), col_scale (one factor per column of D), or, if the flags are added, both. */
 typedef enum bsmm_scale_by { BSMM_SCALE_BY_ROW = 1, BSMM_SCALE_BY_COL = 2 } bsmm_scale_by;
 
-/* The epilogue of a product. For x = alpha * A x B^T + beta * C + bias, it computes D =
- * round(row_scale[m] * col_scale[n] * (f(x) + residual)) in row m and column n of D, in this order.
- * f is the activation. The epilogue does not round between these operations.
+/* The epilogue of a product. x = alpha * A x B^T + beta * C + bias is the value in row m and column
+ * n before the epilogue. The epilogue computes D = round(row_scale[m] * col_scale[n] * (f(x) +
+ * residual)), where f is the activation. It does not round between these operations.
  *
- * A gated activation first clamps its inputs, as gpt-oss does: gate to at most `limit`, and up to
- * the range from -limit to limit. It then adds up_offset to up. gpt-oss itself uses SWIGLU,
- * INTERLEAVED, limit 7, slope 1.702 and up_offset 1 (source: gpt_oss/torch/model.py, function
- * swiglu). */
+ * A gated activation f takes two values x, gate and up, from two columns. It first clamps them, as
+ * gpt-oss does: gate to at most `limit`, and up to the range from -limit to limit. It then adds
+ * up_offset to up. gpt-oss itself uses SWIGLU, INTERLEAVED, limit 7, slope 1.702 and up_offset 1
+ * (source: gpt_oss/torch/model.py, function swiglu). */
 typedef struct bsmm_epilogue {
     uint32_t struct_size;
     uint32_t activation; /* The activation f, a bsmm_activation */
@@ -315,18 +320,19 @@ typedef enum bsmm_group_kind {
     BSMM_GROUP_NONE = 0, /* There are no groups: the plan is one product. */
     /* A, B, C, D and the residual are stacks: each has one matrix for each group. */
     BSMM_GROUP_BATCH = 1,
-    /* B is a stack: it has one matrix for each group. A, C, D and the residual are single matrices,
-     * in which each group owns a range of rows. sizes[g] is the end of group g and not its length:
-     * the rows of group g end before row sizes[g]. */
+    /* Grouped along M, as for the experts of a mixture-of-experts layer. B is a stack: it has one
+     * matrix for each group. A, C, D and the residual are single matrices, in which each group owns
+     * a range of rows. sizes[g] (in bsmm_group) is the end of group g and not its length: the rows
+     * of group g end before row sizes[g]. */
     BSMM_GROUP_ROWS = 2,
     /* All operands are stacks, as in BATCH: each has one matrix for each group. Group g uses only
-     * the first sizes[g] rows of its matrices of A, C, D and the residual. The other rows of D are
-     * not written. */
+     * the first sizes[g] rows (in bsmm_group) of its matrices of A, C, D and the residual. The
+     * other rows of D are not written. */
     BSMM_GROUP_MASKED = 3,
-    /* C, D and the residual are stacks: each has one matrix for each group. A and B are single
-     * matrices, in which each group owns a range of columns. sizes[g] is the end of group g and not
-     * its length: the columns of group g end before column sizes[g]. A group without columns has A
-     * x B^T = 0, so that its D is the epilogue of beta * C + bias. */
+    /* Grouped along K. C, D and the residual are stacks: each has one matrix for each group. A and
+     * B are single matrices, in which each group owns a range of columns. sizes[g] (in bsmm_group)
+     * is the end of group g and not its length: the columns of group g end before column sizes[g].
+     * A group without columns has A x B^T = 0, so that its D is the epilogue of beta * C + bias. */
     BSMM_GROUP_K = 4
 } bsmm_group_kind;
 
@@ -334,18 +340,18 @@ typedef enum bsmm_group_kind {
  * has a value of its own, which the caller gives in an array of G values. Without the flag all
  * groups share one value. */
 typedef enum bsmm_group_flags {
-    BSMM_GROUP_EACH_ALPHA = 1,    /* alpha of group g is desc.alpha * group_alpha[g] */
+    BSMM_GROUP_EACH_ALPHA = 1,    /* alpha of group g is the description's alpha * group_alpha[g] */
     BSMM_GROUP_EACH_BIAS = 2,     /* bias has the shape (G, N) */
-    BSMM_GROUP_EACH_A_GLOBAL = 4, /* The field a_global has G second-level scales of A */
-    /* The field b_global has G second-level scales of B (nvfp4: one per expert) */
+    BSMM_GROUP_EACH_A_GLOBAL = 4, /* a_global of bsmm_buffers has G second-level scales of A */
+    /* b_global of bsmm_buffers has G second-level scales of B (nvfp4: one per expert) */
     BSMM_GROUP_EACH_B_GLOBAL = 8,
-    BSMM_GROUP_EACH_D_GLOBAL = 16,  /* The field d_global has G second-level scales of D */
-    BSMM_GROUP_EACH_COL_SCALE = 32, /* the epilogue's col_scale has the shape (G, columns of D) */
-    /* The rows of A are gathered, for kinds ROWS and MASKED. A is then one matrix with any number
-     * of rows, and row r of D is computed from row gather[r] of A. For MASKED, row m of group g
-     * counts as row r = g * M + m, where M is the described number of rows. An index that is no row
-     * of A, such as -1, stands for a row of zeros. If A has block scales, its block_rows must be
-     * 1. */
+    BSMM_GROUP_EACH_D_GLOBAL = 16,  /* d_global of bsmm_buffers has G second-level scales of D */
+    BSMM_GROUP_EACH_COL_SCALE = 32, /* The epilogue's col_scale has the shape (G, columns of D) */
+    /* The kernel gathers the rows of A (kinds ROWS and MASKED only). A is then one matrix with any
+     * number of rows, and row r of D is computed from row gather[r] of A. For MASKED, row m of
+     * group g has the index r = g * M + m, where M is the described number of rows. An index that
+     * is no row of A, such as -1, stands for a row of zeros. If A has block scales, its block_rows
+     * must be 1. */
     BSMM_GROUP_GATHER_A = 64,
     /* The scales of a matrix that is divided among the groups are separate arrays, one for each
      * group. This is for kinds ROWS and K. The array of a group is laid out and padded as the
@@ -354,19 +360,19 @@ typedef enum bsmm_group_flags {
     BSMM_GROUP_SCALES_APART = 128
 } bsmm_group_flags;
 
-/* BSMM_GROUP_SHARED is a value for a step of bsmm_group (a_step, b_step, ...), i.e. for the
- * distance between the matrices of two groups. With it, all groups share one matrix and its scales.
- * A scale step (b_scale_step, ...) may have this value while the elements have a normal step. D
- * cannot be shared. */
+/* BSMM_GROUP_SHARED is a value for a step of bsmm_group (a_step, b_step, ...), i.e. for the stride
+ * from the matrix of one group to the matrix of the next. With it, all groups share one matrix and
+ * its scales. A scale step (b_scale_step, ...) may have this value while the elements have a normal
+ * step. D cannot be shared. */
 #define BSMM_GROUP_SHARED (-1)
 
 /* The groups of a product.
  *
- * The sizes lie in the device's memory, so that the library cannot check them before a run. Kernels
- * therefore clamp the sizes, and a wrong size never makes a kernel write outside D. A group starts
- * at the end of the group before it, rounded up to `align`. Its end is clamped to the range from
- * its start to the last row or column of the operand. For MASKED, a size is clamped to the number
- * of described rows. A group without rows writes nothing. */
+ * On a GPU the sizes of the groups lie in device memory, so that the library cannot check them
+ * before a run. Kernels therefore clamp the sizes, and a wrong size never makes a kernel write
+ * outside D. A group starts at the end of the group before it, rounded up to `align`. Its end is
+ * clamped to the range from its start to the last row or column of the operand. For MASKED, a size
+ * is clamped to the number of described rows. A group without rows writes nothing. */
 typedef struct bsmm_group {
     uint32_t struct_size;
     uint32_t kind;     /* Division of the operands, a bsmm_group_kind */
@@ -380,10 +386,10 @@ typedef struct bsmm_group {
     int64_t align;
     /* Expected number of rows of a group. It is a hint for the choice of kernel; 0 = unknown. */
     int64_t expected_rows;
-    /* The distance from one matrix of a stack to the next matrix of the stack. 0 means that the
-     * matrices follow one another without gaps. The matrices of the stack D must not overlap. */
-    int64_t a_step, b_step, c_step, d_step, residual_step; /* Distances of matrices, in elements */
-    int64_t a_scale_step, b_scale_step, d_scale_step; /* Distances of their scales, in scales */
+    /* Stride from one matrix of a stack to the next. 0 means that the matrices follow one another
+     * without gaps. The matrices of the stack D must not overlap. */
+    int64_t a_step, b_step, c_step, d_step, residual_step; /* Strides of matrices, in elements */
+    int64_t a_scale_step, b_scale_step, d_scale_step;      /* Strides of their scales, in scales */
     /* Size of each group as `kind` defines it, G values; only bsmm_matmul reads it */
     const int32_t *sizes;
     const int32_t *gather; /* Row of A for each row of D (GATHER_A); only bsmm_matmul reads it */
@@ -443,7 +449,7 @@ typedef struct bsmm_pool {
  * A product in one call, without a plan
  * ---------------------------------------------------------------------------------------- */
 
-/* A bsmm_compute is the accuracy that a product asks of its kernel. */
+/* A bsmm_compute is the accuracy that the caller requires of a product. */
 typedef enum bsmm_compute {
     /* Products of elements are exact, and sums are in fp32 or better. There is one exception: FP8
      * with fp32 scales, mxfp4 and mxfp6 use the FP8 tensor cores of a Hopper GPU, which sum less
@@ -455,38 +461,40 @@ typedef enum bsmm_compute {
 
 /* These flags are properties of a product, and they may be added. */
 typedef enum bsmm_matmul_flags {
-    /* For plans only: each run chooses in bsmm_buffers how many rows A, C, D and the residual have.
-     * The description gives the maximum number of rows. The buffers of every run have room for the
-     * maximum, with its leading dimensions and its scale layout. */
+    /* For plans only: the number of rows of A, C, D and the residual may differ from run to run.
+     * The description gives the maximum number of rows, and bsmm_buffers gives the number of each
+     * run. The buffers of every run must have room for the maximum, with its leading dimensions and
+     * its scale layout. */
     BSMM_MATMUL_ANY_ROWS = 1,
     /* The order in which the terms of a result are added depends on the formats and on K alone
-     * (docs/NUMERICS.md, Order of sums). The bits of a row of D then do not depend on M, on the
-     * row's index, on other rows, on groups or on the number of threads. Kernels that cannot
-     * promise this refuse the product. */
+     * (docs/NUMERICS.md, Order of sums). A row of D is then bitwise identical for every M, index of
+     * the row, content of other rows, division into groups and number of threads. Kernels that
+     * cannot promise this refuse the product. */
     BSMM_MATMUL_BATCH_INVARIANT = 2
 } bsmm_matmul_flags;
 
-/* A bsmm_packed_form is a form of packed weights, i.e. the data layout that bsmm_pack_b makes from
- * B, and that runs read instead of B.
+/* A bsmm_packed_form is the data layout of packed weights, i.e. of the copy of B that bsmm_pack_b
+ * makes, and that runs read instead of B.
  *
- * Packed weights consist of a header and of B in the packed form, including its second-level scale.
- * The header says what was packed. It names no kernel and no number of rows. Every plan whose
- * kernel reads the form can therefore use the weights, with any M and any A. docs/PACKING.md
- * describes the bytes. The bytes depend only on B's values, its format, N, K, the number of groups,
- * the kind of device ("cpu", "cuda" or "hip"), the form and, with WIDE, the name of the panels. B's
- * order, leading dimension and scale layout change no byte. */
+ * Packed weights consist of a header and of B in this layout, including its second-level scale. The
+ * header says what was packed. It names no kernel and no number of rows, so that every plan whose
+ * kernel reads the layout can use the weights, with any M and any A. docs/PACKING.md describes the
+ * bytes. The bytes depend only on B's values, its format, N, K, the number of groups, the kind of
+ * device ("cpu", "cuda" or "hip"), the form and, with WIDE, the name of the panels. B's order,
+ * leading dimension and scale layout change no byte. */
 typedef enum bsmm_packed_form {
     /* Runs read B from the buffers of the run, in the layout that the description gives. */
     BSMM_PACKED_NONE = 0,
     /* Decoded values of B are stored in panels, followed by B itself. A panel is a block of rows of
-     * B in the order in which a kernel reads them. There are several layouts of panels, each
-     * with a name, which the header contains. Which of them is the fastest depends on A's format
-     * and on the processor. A plan uses the panels of its kernel. bsmm_plan_packed_info tells their
-     * name, and the field b_panels of a description chooses a kernel by this name. */
+     * B in the order in which a kernel reads them. There are several panel layouts, each with a
+     * name, which the header contains. The fastest layout depends on A's format and on the
+     * processor. A plan packs B in the layout that its kernel reads. bsmm_plan_packed_info gives
+     * the name of this layout, and the field b_panels of a description chooses a kernel by the
+     * name. */
     BSMM_PACKED_WIDE = 1,
-    /* The codes and scales of B are stored in one order that is fixed for the kind of device.
-     * Packed weights of at least 64 KiB and 64 rows take at most 3% more bytes than B. Every kernel
-     * reads this form on every device. */
+    /* The codes and scales of B are stored in one order that is fixed for the kind of device. If
+     * the packed weights have at least 64 KiB and 64 rows, they take at most 3% more bytes than B.
+     * Every kernel of every device reads this form. */
     BSMM_PACKED_COMPACT = 2
 } bsmm_packed_form;
 
@@ -520,9 +528,9 @@ typedef struct bsmm_matmul_desc {
     const char *device;
     /* Name of the kernel to use; NULL = the first kernel that accepts the product */
     const char *kernel;
-    /* A bsmm_packed_form. With NONE, runs read B. Other forms are for plans only: each run then
-     * gets packed_b (from bsmm_pack_b) instead of B. With WIDE, the workspace has no room for
-     * packing B. Kernels that do not read the form refuse the product. */
+    /* Form of packed weights, a bsmm_packed_form. With NONE, runs read B. Other forms are for plans
+     * only: each run then gets packed_b (from bsmm_pack_b) instead of B. With WIDE, the workspace
+     * has no room for packing B. Kernels that do not read the form refuse the product. */
     uint32_t b_packed;
     uint32_t flags;                /* Properties, a sum of bsmm_matmul_flags */
     const bsmm_epilogue *epilogue; /* The epilogue; NULL = none */
@@ -563,13 +571,13 @@ BSMM_API void bsmm_plan_destroy(bsmm_plan *plan); /* Destroys a plan. `plan` may
  * 64 bytes.
  *
  * Some CPU kernels pack B in every run, one part of B at a time. Their workspace holds all of A,
- * packed, and one part of B:
+ * packed, and one packed part of B. The size of this part has these limits:
  * - For each thread of the plan, the part takes at most 32 times the size of the L2 cache. If A has
  *   at most 128 rows, it takes at most once the size of the L2 cache.
- * - With a very long K this limit may be too small. The part then takes one packed panel (at
- *   most 64 rows of B) for each thread, and in addition the packed panels of 512 rows of B. If D
- *   is block-scaled, it takes the packed panels of 512 rows of B for each thread instead.
- * - A gated epilogue needs all of B, packed. */
+ * - If K is so long that the smallest possible part exceeds this limit, the part takes one packed
+ *   panel (at most 64 rows of B) for each thread, and in addition the packed panels of 512 rows of
+ *   B. If D is block-scaled, it takes the packed panels of 512 rows of B for each thread instead.
+ * - With a gated epilogue, the part is all of B. */
 BSMM_API const char *bsmm_plan_kernel(const bsmm_plan *plan);
 BSMM_API uint64_t bsmm_plan_workspace_bytes(const bsmm_plan *plan);
 
@@ -606,9 +614,9 @@ typedef struct bsmm_buffers {
      * has scales, the scales of the rows after the run's last row count as padding: they are
      * written 0 up to the end of the scale layout's tile. */
     int64_t rows;
-    /* One number in the device's memory that replaces the field `rows` when the run is executed.
-     * Kernels clamp it to the range from 0 to the number of described rows. NULL = the field `rows`
-     * applies. */
+    /* One number in the device's memory that replaces the field `rows`. The run reads it when it
+     * executes, not when it is queued. Kernels clamp it to the range from 0 to the number of
+     * described rows. NULL = the field `rows` applies. */
     const int32_t *device_rows;
     const int32_t *group_sizes; /* Sizes of the G groups, for kinds ROWS, MASKED and K */
     const int32_t *gather;      /* Row of A for each row of D, with BSMM_GROUP_GATHER_A */
@@ -617,11 +625,12 @@ typedef struct bsmm_buffers {
 } bsmm_buffers;
 
 /* Returns the size in bytes of B packed in the form desc->b_packed, or in the form WIDE if
- * desc->b_packed is NONE. The packed bytes may be written to a file and mapped again. The size is 0
- * for groups of kind K, and for WIDE if the kernel does not read packed panels of B. If
- * desc->b_packed is not NONE, bsmm_plan_create refuses the product in these two cases. On a GPU,
- * the size is also 0 if desc->b_packed is NONE and B is not stored as in packed weights, i.e. with
- * adjacent rows and row-major scales. */
+ * desc->b_packed is NONE. The caller may write the packed bytes to a file and map the file later.
+ *
+ * The size is 0 for groups of kind K, and for WIDE if the kernel does not read packed panels of B.
+ * (bsmm_plan_create refuses these two cases if desc->b_packed is not NONE.) On a GPU, the size is
+ * also 0 if desc->b_packed is NONE and B is not stored as in packed weights, i.e. with adjacent
+ * rows and row-major scales. */
 BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
 /* Packs buffers->b, b_scales and b_global into `packed`, which must be aligned to 64 bytes. With
  * groups it packs all matrices of the stack B. It reads no other field of `buffers` except the
@@ -667,8 +676,9 @@ typedef struct bsmm_packed_info {
 } bsmm_packed_info;
 
 /* Reads the header of packed weights in host memory. `bytes` is the size of the packed weights, at
- * least 128. Returns INVALID, and names the field, if an older library packed them, if this library
- * does not know the form or its version, or if `bytes` is less than the size in the header. */
+ * least 128. Returns INVALID, and names the field, if an older version of the library packed them,
+ * if this library does not know the form or its version, or if `bytes` is less than the size in the
+ * header. */
 BSMM_API bsmm_status bsmm_packed_describe(const void *packed, uint64_t bytes,
                                           bsmm_packed_info *info);
 
@@ -704,8 +714,8 @@ BSMM_API bsmm_status bsmm_unpack_b(const void *packed, uint64_t packed_bytes, in
  * Pointers to host memory or to memory of another GPU are INVALID. */
 BSMM_API bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers);
 
-/* A bsmm_explanation is the answer of one kernel to a product: it accepts the product with an error
- * bound, or it gives the reason why it refuses. */
+/* A bsmm_explanation says whether one kernel accepts a product. If the kernel accepts, the struct
+ * has the kernel's error bound; otherwise it has the reason of the refusal. */
 typedef struct bsmm_explanation {
     uint32_t struct_size;
     uint32_t accepts;   /* 1 if the kernel accepts, else 0 */
@@ -718,16 +728,18 @@ typedef struct bsmm_explanation {
     const char *device;
     /* Size of packed B in bytes (bsmm_plan_packed_b_bytes); 0 if the kernel refuses */
     uint64_t packed_b_bytes;
-    /* Number of parts into which the kernel divides K of each result, because D alone would occupy
-     * too few processors (split-K). The sums of the parts are added at the end. 1 if K is not
-     * divided, or not into equally many parts for all results; 0 if the kernel refuses. */
+    /* Number of parts into which the kernel splits K (split-K), because the tiles of D alone would
+     * occupy too few processors. The partial sums are added at the end. 1 if the kernel does not
+     * split K, or does not split it into equally many parts for all tiles of D; 0 if the kernel
+     * refuses. */
     uint32_t k_parts;
     uint32_t reserved; /* Always 0 */
 } bsmm_explanation;
 
-/* Asks the kernel of rank `index` whether it accepts desc. A plan tries the kernels in the order of
- * their ranks, from 0, and takes the first that accepts. The function ignores desc->kernel. It
- * returns NOT_FOUND past the last kernel, and INVALID if the description breaks a rule. */
+/* Asks kernel number `index` of the library's list whether it accepts desc. A plan tries the
+ * kernels in the order of the list, from 0, and takes the first that accepts. The function ignores
+ * desc->kernel. It returns NOT_FOUND past the last kernel, and INVALID if the description breaks a
+ * rule. */
 BSMM_API bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
                                   bsmm_explanation *explanation);
 
@@ -735,11 +747,11 @@ BSMM_API bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
  * Quantization
  * ---------------------------------------------------------------------------------------- */
 
-/* These flags are options of a quantization recipe, i.e. of the rule that chooses scales
- * (docs/RECIPES.md). They may be added. */
+/* These flags are options of a quantization recipe, i.e. of the named rule that chooses scales
+ * (docs/RECIPES.md). Flags may be added. */
 typedef enum bsmm_quantize_flags {
-    /* Round f32 scales to powers of two (ue8m0). docs/RECIPES.md has each recipe's rounding
-     * rule. */
+    /* Round f32 scales to powers of two, the values of e8m0. docs/RECIPES.md says for each recipe
+     * whether it rounds up or to nearest. */
     BSMM_QUANTIZE_POW2 = 1,
     /* Write no per-tensor scale. This is for recipes whose per-tensor scale is optional. */
     BSMM_QUANTIZE_ONE_LEVEL = 2
@@ -780,8 +792,8 @@ typedef struct bsmm_exec {
     const bsmm_pool *pool; /* Thread pool for work on the cpu; NULL = OpenMP's threads */
 } bsmm_exec;
 
-/* A bsmm_quantize_report is the error of a quantized matrix. x is an original value, and q is the
- * quantized value of the same element. A share is a fraction of all elements, from 0 to 1. */
+/* A bsmm_quantize_report has the error of a quantized matrix. x is an original value, and q is the
+ * quantized value of the same element. */
 typedef struct bsmm_quantize_report {
     uint32_t struct_size;
     uint32_t reserved;
@@ -796,9 +808,9 @@ typedef struct bsmm_quantize_report {
     int64_t count;      /* Number of elements */
 } bsmm_quantize_report;
 
-/* Quantizes a matrix by a named recipe. On every device, the result has the same bytes as the code
- * of the recipe's origin (bsmm_recipe_info.source) writes. `report` may be NULL. It must be NULL on
- * a GPU. */
+/* Quantizes a matrix by a named recipe. On every device, the result is bitwise identical to what
+ * the recipe's original code writes (bsmm_recipe_info.source names this code). `report` may be
+ * NULL. It must be NULL on a GPU. */
 BSMM_API bsmm_status bsmm_quantize(const bsmm_quantize_desc *desc, bsmm_quantize_report *report);
 
 /* Compares a matrix of values with a quantized matrix of the same shape, and gives the error of the
@@ -883,13 +895,14 @@ typedef struct bsmm_preset_info {
 /* Gives preset number `index`, counted from 0. Returns NOT_FOUND past the last one. */
 BSMM_API bsmm_status bsmm_preset_at(uint32_t index, bsmm_preset_info *info);
 
-/* A bsmm_digit is one digit of a scale layout. A layout splits the row and the column of a scale
- * inside its tile into digits of a mixed-radix number. Digit i of an axis is (index on the axis /
- * divisor) % extent. The divisor is the product of the extents of the earlier digits of the same
- * axis. The offset of a scale inside its tile is the sum of digit * stride over all digits. The
- * tiles themselves follow in row-major order. */
+/* A bsmm_digit is one part of the formula by which a tiled scale layout permutes the scales of a
+ * tile. The layout writes the row of a scale inside its tile as a mixed-radix number, and the
+ * column as another one. A digit i of the row (column) is (row / divisor) % extent, where the
+ * divisor is the product of the extents of the earlier digits of the row (column). The offset of a
+ * scale inside its tile is the sum of digit * stride over all digits of both. The tiles themselves
+ * follow one another in row-major order. */
 typedef struct bsmm_digit {
-    uint32_t axis;           /* 0: a digit of the scale's row; 1: of its column */
+    uint32_t axis;           /* 0: a digit of the row; 1: a digit of the column */
     uint32_t extent, stride; /* Number of values of the digit; its stride in scales */
 } bsmm_digit;
 /* A bsmm_layout_info has the properties of a scale layout. `padding` says to which size the layout
@@ -902,7 +915,8 @@ typedef struct bsmm_layout_info {
     const char *name, *padding, *offset, *used_by; /* Name, and the properties as text */
     uint32_t tile_rows, tile_cols;                 /* Size of a tile in scales; 0: no fixed tile */
     uint32_t digit_count; /* Number of digits; 0: rows or columns at a constant stride */
-    bsmm_digit digits[6]; /* The digits; the fastest of each axis comes first */
+    /* The digits; those of an axis are ordered from the least significant up */
+    bsmm_digit digits[6];
 } bsmm_layout_info;
 /* Gives the properties of scale layout number `index`, counted from 0. Returns NOT_FOUND past the
  * last one. */
@@ -966,16 +980,16 @@ typedef struct bsmm_device_info {
  * last one. */
 BSMM_API bsmm_status bsmm_device_at(uint32_t index, bsmm_device_info *info);
 
-/* A bsmm_local_device is a device of this machine. It is "cpu", a GPU whose driver is present
- * ("cuda:0", "hip:0", and so on), or a simulated GPU ("sim:gfx942", "sim:gfx950", "sim:sm_80",
- * "sim:sm_90a", "sim:sm_100", "sim:sm_120"; a second one is "sim:sm_100:1"). `features` of a CPU
- * lists its instruction sets. `features` of a GPU lists its architecture ("sm_90a", "gfx942"), its
- * memory, its L2 cache and the version of its driver. */
+/* A bsmm_local_device is a device of this machine: "cpu", a GPU whose driver is present ("cuda:0",
+ * "hip:0", and so on), or a simulated GPU ("sim:gfx942", "sim:gfx950", "sim:sm_80", "sim:sm_90a",
+ * "sim:sm_100", "sim:sm_120"; a second one is "sim:sm_100:1"). `features` of a CPU lists its
+ * instruction sets. `features` of a GPU lists its architecture ("sm_90a", "gfx942"), its memory,
+ * its L2 cache and the version of its driver. */
 typedef struct bsmm_local_device {
     uint32_t struct_size;
-    uint32_t cores; /* Number of hardware threads of a CPU, or of multiprocessors (SMs) of a GPU */
-    char name[32];  /* Name for bsmm_matmul_desc.device, such as "cpu" */
-    char title[96]; /* Product name */
+    uint32_t cores;     /* CPU: number of hardware threads; GPU: number of multiprocessors (SMs) */
+    char name[32];      /* Name for bsmm_matmul_desc.device, such as "cpu" */
+    char title[96];     /* Product name */
     char features[160]; /* Features, separated by spaces */
 } bsmm_local_device;
 /* Gives device number `index`, counted from 0. Returns NOT_FOUND past the last one. */
@@ -1019,7 +1033,7 @@ typedef struct bsmm_sol_estimate {
     /* 2 M N K / peak rate of the fastest arithmetic unit that takes the formats of A and B */
     double compute_seconds;
     double memory_seconds; /* Bytes / bandwidth; each byte of A, B, scales, C and D counts once */
-    double operations, bytes; /* Number of operations; number of bytes moved */
+    double operations, bytes; /* 2 M N K operations; bytes of A, B, scales, C and D */
     const char *unit;         /* Arithmetic unit whose peak rate applies, such as "f8" */
     const char *limit;        /* Resource with the longer time: "compute" or "memory" */
 } bsmm_sol_estimate;
@@ -1046,39 +1060,42 @@ typedef struct bsmm_mfma_info {
     const char *a, *b;        /* Types of A and B, such as "bf16"; spaces separate alternatives */
     const char *d;            /* Type of C and D: "f32", "i32" or "f64" */
     uint32_t m, n, k, blocks; /* Extents of one product; number of products in one instruction */
-    /* Cycles until the matrix core accepts the next instruction. AMD's manuals count in passes of
-     * four cycles. */
+    /* Number of cycles until the matrix core accepts the next instruction (4 times the number of
+     * passes in AMD's manuals) */
     uint32_t cycles;
-    /* Operations per cycle of a compute unit, i.e. of its four matrix cores */
+    /* Operations per cycle of a compute unit, i.e. of its four matrix cores together */
     uint32_t cu_operations;
     uint32_t is_scaled; /* 1: the instruction takes e8m0 scales for blocks of 32 elements along k */
     uint32_t reserved;  /* Always 0 */
     const char *source; /* Source of the number of cycles */
 } bsmm_mfma_info;
 /* Gives entry `index` of the list of instructions, which is ordered by generation. Returns
- * NOT_FOUND past the last entry. Thread-safe. */
+ * NOT_FOUND past the last entry. */
 BSMM_API bsmm_status bsmm_mfma_at(uint32_t index, bsmm_mfma_info *info);
 
-/* A bsmm_mfma_operand is an operand of a matrix instruction, which computes D(i, j) = sum over k of
- * A(i, k) B(k, j), plus C(i, j). The comment of each value says which indices an element's (row,
- * col) stands for. */
+/* A bsmm_mfma_operand is an operand of a matrix instruction, which computes D(i, j) = C(i, j) + sum
+ * over k of A(i, k) B(k, j). bsmm_mfma_find_place takes two indices, row and col. The comment of
+ * each value below says what (row, col) means for the operand. */
 typedef enum bsmm_mfma_operand {
-    BSMM_MFMA_A = 0,       /* (row, col) is (i, k): the element A(i, k) */
-    BSMM_MFMA_B = 1,       /* (row, col) is (k, j): the element B(k, j) */
-    BSMM_MFMA_C = 2,       /* (row, col) is (i, j): the element C(i, j) */
-    BSMM_MFMA_D = 3,       /* (row, col) is (i, j): the element D(i, j) */
-    BSMM_MFMA_SCALE_A = 4, /* (i, q): the scale of A(i, k) for k = 32 q to 32 q + 31 */
-    BSMM_MFMA_SCALE_B = 5  /* (q, j): the scale of B(k, j) for k = 32 q to 32 q + 31 */
+    BSMM_MFMA_A = 0,       /* (row, col) = (i, k): the element A(i, k) */
+    BSMM_MFMA_B = 1,       /* (row, col) = (k, j): the element B(k, j) */
+    BSMM_MFMA_C = 2,       /* (row, col) = (i, j): the element C(i, j) */
+    BSMM_MFMA_D = 3,       /* (row, col) = (i, j): the element D(i, j) */
+    BSMM_MFMA_SCALE_A = 4, /* (row, col) = (i, q): the scale of A(i, k) for k = 32 q to 32 q + 31 */
+    BSMM_MFMA_SCALE_B = 5  /* (row, col) = (q, j): the scale of B(k, j) for k = 32 q to 32 q + 31 */
 } bsmm_mfma_operand;
 
-/* A bsmm_mfma_place is the place of a matrix element in the registers of a wave. An element of 6
- * bits may begin in one register and end in the next. An element of 64 bits fills two registers. */
+/* A bsmm_mfma_place says in which lane, register and bits of a wave a matrix element lies. An
+ * element of 6 bits may begin in one register and end in the next. An element of 64 bits fills two
+ * registers. */
 typedef struct bsmm_mfma_place {
     uint32_t struct_size;
-    uint32_t lane;    /* Lane of the wave, 0 to 63 */
-    uint32_t reg;     /* Register number, counted from the operand's first register */
-    uint32_t low_bit; /* Lowest bit in the register; for a scale, in the byte that op_sel selects */
-    uint32_t bits;    /* Width of the element in bits */
+    uint32_t lane; /* Lane of the wave, 0 to 63 */
+    uint32_t reg;  /* Register number, counted from the operand's first register */
+    /* Lowest bit of the element in the register. A scale lies in one byte of the register, which
+     * the instruction's op_sel selects; its low_bit counts from the lowest bit of this byte. */
+    uint32_t low_bit;
+    uint32_t bits;     /* Width of the element in bits */
     uint32_t reserved; /* Always 0 */
 } bsmm_mfma_place;
 
@@ -1086,8 +1103,8 @@ typedef struct bsmm_mfma_place {
  * instruction. `type` ("e2m1") names the type of A or B if bsmm_mfma_info lists several; NULL takes
  * the first. Returns NOT_FOUND for an unknown instruction or type. Returns INVALID for an operand
  * that the instruction does not have, or for an index out of range. Sources: AMD's matrix
- * instruction calculator, and for f8f6f4, which the calculator lacks, the CDNA4 ISA guide.
- * Thread-safe. */
+ * instruction calculator, and the CDNA4 ISA guide for the f8f6f4 instructions, which the calculator
+ * lacks. */
 BSMM_API bsmm_status bsmm_mfma_find_place(const char *name, const char *type, uint32_t operand,
                                           uint32_t block, uint32_t row, uint32_t col,
                                           bsmm_mfma_place *place);
@@ -1208,9 +1225,9 @@ BSMM_API bsmm_status bsmm_file_tensor_find(const bsmm_file *file, const char *na
  * otherwise it is ModelOpt. */
 typedef struct bsmm_weight {
     uint32_t struct_size;
-    /* 1: bsmm_weight_matrix gives pointers into the file. 0: bsmm_weight_unpack must copy the
-     * weight, because the file interleaves scales with elements, orders nibbles in another way, or
-     * is unaligned. */
+    /* 1: bsmm_weight_matrix gives pointers into the mapped file. 0: the caller must copy the weight
+     * by bsmm_weight_unpack, because the file interleaves scales with elements, orders the nibbles
+     * of a byte differently, or does not align the data. */
     uint32_t mapped;
     const char *name;      /* Name, such as "model.layers.0.mlp.down_proj.weight" */
     const char *family;    /* Checkpoint family: "plain", "deepseek", "modelopt", ... */
@@ -1223,10 +1240,9 @@ typedef struct bsmm_weight {
 } bsmm_weight;
 /* Returns the number of weights of a file; 0 if `file` is NULL. */
 BSMM_API uint64_t bsmm_file_weight_count(const bsmm_file *file);
-/* Gives the properties of a weight. Returns FORMAT if the weight is recognised but cannot be read
- * safely. Examples are a global scale of 0, scales that are swizzled in a layout that the file does
- * not declare, and 32x32 blocks. The message names the reason. *out still has the name and the
- * family. */
+/* Gives the properties of a weight. Returns FORMAT, and names the reason, if the weight is
+ * recognized but cannot be read safely. Examples are a global scale of 0, swizzled scales whose
+ * layout the file does not declare, and 32x32 blocks. *out still has the name and the family. */
 BSMM_API bsmm_status bsmm_file_weight_at(const bsmm_file *file, uint64_t index, bsmm_weight *out);
 /* Finds a weight by its name; ".weight" at the end may be left out. */
 BSMM_API bsmm_status bsmm_file_weight_find(const bsmm_file *file, const char *name,
@@ -1245,8 +1261,8 @@ BSMM_API bsmm_status bsmm_weight_unpack(const bsmm_file *file, uint64_t index, i
                                         const bsmm_matrix *dst);
 
 /* Gives the indices of the three tensors that store a weight: elements, block scales and global
- * scale. An index is BSMM_NO_TENSOR if the weight has no such tensor. A broken weight has indices
- * too. */
+ * scale. An index is BSMM_NO_TENSOR if the weight has no such tensor. The function also works for a
+ * weight that bsmm_file_weight_at refuses with FORMAT. */
 #define BSMM_WEIGHT_TENSORS 3
 #define BSMM_NO_TENSOR      UINT64_MAX
 BSMM_API bsmm_status bsmm_weight_tensors(const bsmm_file *file, uint64_t index,
@@ -1259,7 +1275,7 @@ typedef struct bsmm_family_info {
     uint32_t writes;         /* 1: bsmm_writer_add_weight can write the formats in `written` */
     const char *name;        /* Name of the family, such as "modelopt" */
     const char *formats;     /* Formats that are read, separated by spaces */
-    const char *detected_by; /* Rule that recognises a file of the family, as text */
+    const char *detected_by; /* Rule that recognizes a file of the family, as text */
     const char *source;      /* Source of the family's rules */
     const char *written;     /* Formats that are written, separated by spaces; "" if none */
 } bsmm_family_info;
@@ -1286,13 +1302,13 @@ BSMM_API bsmm_status bsmm_writer_create(const char *path, const char *kind, bsmm
 /* Adds a metadata entry. Keys are unique. "quantization_config" and keys that begin with "bsmm."
  * are reserved for the writer. */
 BSMM_API bsmm_status bsmm_writer_metadata(bsmm_writer *writer, const char *key, const char *value);
-/* Copies all metadata of a GGUF file, with their types, to a writer of kind "gguf". It must be the
- * first metadata of the writer. The file must stay open until bsmm_writer_begin. Returns INVALID if
- * one of the two is no GGUF file. */
+/* Copies all metadata of a GGUF file, with their types, to a writer of kind "gguf". Call it before
+ * bsmm_writer_metadata. The file must stay open until bsmm_writer_begin. Returns INVALID if
+ * `writer` or `file` is not for GGUF. */
 BSMM_API bsmm_status bsmm_writer_copy_metadata(bsmm_writer *writer, const bsmm_file *file);
-/* Adds a tensor. `dtype` is spelled as in safetensors, and in GGUF as ggml's name of the type.
- * `shape` counts logical elements, also for packed types. *index becomes the number of the tensor.
- */
+/* Adds a tensor. `dtype` is spelled as in safetensors ("BF16") or, for GGUF, as ggml's name of the
+ * type. `shape` counts logical elements, also for packed types. *index becomes the number of the
+ * tensor. */
 BSMM_API bsmm_status bsmm_writer_add_tensor(bsmm_writer *writer, const char *name,
                                             const char *dtype, uint32_t ndim, const int64_t *shape,
                                             uint64_t *index);
@@ -1300,8 +1316,8 @@ BSMM_API bsmm_status bsmm_writer_add_tensor(bsmm_writer *writer, const char *nam
  * `matrix`. The memory and the leading dimensions of `matrix` are ignored. The file gets a global
  * scale if matrix->global_scale is not NULL, and always for formats with e4m3 scales. If `family`
  * is NULL, the writer takes the first family that can store the weight; the family "bsmm" can store
- * every weight. Returns UNSUPPORTED if `family` cannot store it. *index becomes the number of the
- * weight. */
+ * every weight. Returns UNSUPPORTED if the named family cannot store the weight. *index becomes the
+ * number of the weight. */
 BSMM_API bsmm_status bsmm_writer_add_weight(bsmm_writer *writer, const char *family,
                                             const char *name, const bsmm_matrix *matrix,
                                             int64_t batch, uint64_t *index);
@@ -1316,10 +1332,10 @@ BSMM_API bsmm_status bsmm_writer_tensor(bsmm_writer *writer, uint64_t index, voi
 BSMM_API bsmm_status bsmm_writer_weight(bsmm_writer *writer, uint64_t index, int64_t slice,
                                         bsmm_matrix *out);
 /* Packs matrix `slice` of a weight into blocks in which scales and elements alternate, as GGUF
- * stores mxfp4 and nvfp4. For such a weight, bsmm_writer_weight gives a description whose data and
- * scales are NULL. src must have this description, with data and scales in memory of the caller.
- * global_scale of src is ignored. Returns FORMAT, and names the block, if the file's format cannot
- * store a scale of the matrix. Returns INVALID for a weight whose data bsmm_writer_weight gives. */
+ * stores mxfp4 and nvfp4. This function is for the weights for which bsmm_writer_weight gives a
+ * description without data and scales (NULL); it returns INVALID for all others. src must have this
+ * description, with data and scales in memory of the caller. Its global_scale is ignored. Returns
+ * FORMAT, and names the block, if the file's format cannot store a scale of the matrix. */
 BSMM_API bsmm_status bsmm_writer_weight_pack(bsmm_writer *writer, uint64_t index, int64_t slice,
                                              const bsmm_matrix *src);
 /* Flushes the temporary file, renames it to `path` and destroys the writer. If the call fails, it
