@@ -18,7 +18,7 @@ bsmm_status bsmm_fail(bsmm_status status, const char *format, ...)
  * the function to add the name of a file or a matrix to a message. */
 bsmm_status bsmm_fail_within(bsmm_status status, const char *prefix);
 
-/* Writes the reason for which something is refused to `why`, which has `size` bytes, and returns
+/* Formats the reason for which a kernel or a device refuses a request into why[size], and returns
  * `why`. */
 const char *bsmm_reason(char *why, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -67,8 +67,8 @@ static inline int64_t bsmm_min_i64(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* Tells whether a pointer is a multiple of `alignment`, which must be a power of two. The test uses
- * a mask, because an integer division here took a tenth of the time of a small product. */
+/* Tells whether an address is a multiple of `alignment`, which must be a power of two. The test
+ * uses a mask, because an integer division here took a tenth of the time of a small product. */
 static inline bool bsmm_is_aligned(const void *pointer, uint32_t alignment) {
     return ((uintptr_t)pointer & (alignment - 1)) == 0;
 }

@@ -83,9 +83,9 @@ static bool brand_string(char brand[49]) {
 
 #endif
 
-/* `detected` holds the detected features. They are detected only once, because a hypervisor
- * intercepts cpuid, which makes it slow. Several threads may detect at the same time; they store
- * the same value. */
+/* `detected` holds the detected features, and bit 31 once they are known. They are detected only
+ * once, because a hypervisor intercepts cpuid, which makes it slow. Several threads may detect at
+ * the same time; they store the same value. */
 static atomic_uint detected;
 
 uint32_t bsmm_cpu_ask_features(void) {
@@ -98,7 +98,7 @@ uint32_t bsmm_cpu_ask_features(void) {
     return features & ~known;
 }
 
-/* `known_l2` is the size of L2 in bytes, plus 1. It is 0 before L2 is detected. */
+/* `known_l2` is the size of the L2 cache in bytes, plus 1. It is 0 before the size is detected. */
 static atomic_ullong known_l2;
 
 uint64_t bsmm_cpu_ask_l2_bytes(void) {

@@ -13,8 +13,9 @@ typedef enum bsmm_cpu_feature {
     BSMM_CPU_AMX_INT8 = 1u << 5,
     BSMM_CPU_AMX_BF16 = 1u << 6,
     /* The processor is made by Intel. Intel's processors with AVX-512 execute all 512-bit
-     * operations on two ports, so an addition or a conversion takes as much of a port's time as an
-     * integer dot product (vpdpbusd). A bf16 dot product (vdpbf16ps) takes as much as four FMAs. */
+     * operations on two ports. An addition or a conversion therefore occupies a port as long as an
+     * integer dot product (vpdpbusd) does. A bf16 dot product (vdpbf16ps) occupies a port as long
+     * as four FMAs do. */
     BSMM_CPU_TWO_PORTS = 1u << 7
 } bsmm_cpu_feature;
 

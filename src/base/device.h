@@ -81,12 +81,13 @@ BSMM_SHARED float bsmm_bits_float(uint32_t bits) {
 #endif
 }
 
-/* Builds a 32-bit word from four bytes of a 64-bit one, whose bytes 0 to 3 are `low` and bytes 4 to
- * 7 are `high`. Byte i of the result is byte (selectors >> 4 * i) & 7 of the 64-bit word. */
+/* Returns four selected bytes of a uint64 as a uint32. Bytes 0 to 3 of the uint64 are `low`, and
+ * bytes 4 to 7 are `high`. Byte i of the result is byte (selectors >> 4 * i) & 7 of the uint64. */
 BSMM_SHARED uint32_t bsmm_pick_bytes(uint32_t low, uint32_t high, uint32_t selectors) {
 #if defined(__CUDA_ARCH__)
     return __byte_perm(low, high, selectors);
-/* AMD's byte permutation takes one selector per byte, not one per 4 bits. */
+/* AMD's byte permutation takes one selector per byte, so this code spreads the four 4-bit selectors
+ * over four bytes. */
 #elif defined(__AMDGCN__)
     uint32_t bytes = (selectors & 0xff) | (selectors & 0xff00) << 8;
     return __builtin_amdgcn_perm(high, low, (bytes & 0x00070007u) | (bytes & 0x00700070u) << 4);
@@ -99,8 +100,8 @@ BSMM_SHARED uint32_t bsmm_pick_bytes(uint32_t low, uint32_t high, uint32_t selec
 #endif
 }
 
-/* Compares the low 16 bits of a and b, and their high 16 bits, as unsigned numbers. Each half of
- * the result is the larger one. */
+/* Returns the larger of the low 16 bits of a and b, and the larger of their high 16 bits, as one
+ * uint32. The halves are compared as unsigned numbers. */
 BSMM_SHARED uint32_t bsmm_max_halves(uint32_t a, uint32_t b) {
 #if defined(__CUDA_ARCH__)
     return __vmaxu2(a, b);
@@ -155,7 +156,8 @@ BSMM_SHARED float bsmm_double_to_float(double value) {
 }
 
 /* Converts a double to the nearest float that is not larger in magnitude (rounding towards zero).
- * `value` must not be NaN. */
+ * `value` must not be NaN. The host code rounds to nearest first. If that float has a larger
+ * magnitude, the code subtracts 1 from its bits, which gives the next smaller magnitude. */
 BSMM_SHARED float bsmm_double_toward_zero(double value) {
 #if defined(__CUDA_ARCH__)
     return __double2float_rz(value);
@@ -216,8 +218,8 @@ BSMM_DEVICE uint32_t bsmm_load_byte(const uint8_t *from) {
 #endif
 }
 
-/* A lane is a thread of a warp (NVIDIA) or wavefront (AMD), whose threads run together. A host has
- * one lane. */
+/* A lane is a thread of a warp (NVIDIA) or wavefront (AMD), whose threads run in lockstep. The host
+ * compiler's version of this code has one lane. */
 
 #if defined(__CUDACC__)
 enum { BSMM_LANES = 32 };
@@ -226,8 +228,8 @@ BSMM_DEVICE uint32_t bsmm_device_lane(void) {
     return threadIdx.x % BSMM_LANES;
 }
 
-/* Returns the `value` of the lane of the warp whose number is this lane's number XOR `by`. All
- * lanes of the warp must call the function together. */
+/* Returns the argument `value` of another lane of the warp: the lane whose number is this lane's
+ * number XOR `by`. All lanes of the warp must call the function together. */
 BSMM_DEVICE double bsmm_device_exchange(double value, int by) {
     return __shfl_xor_sync(0xffffffffu, value, by);
 }

@@ -44,11 +44,14 @@ BSMM_SHARED float bsmm_pow2(int exponent) {
 }
 
 /* Converts a magnitude to e4m3. `a` holds the bits of a float without its sign bit; the float must
- * not be NaN. The result is rounded to nearest even and saturates at 0x7e, the code of 448. */
+ * not be NaN. The result is rounded to nearest even and saturates at 0x7e, the code of 448. For
+ * normal results the code changes the exponent's bias from 127 to 7 and rounds at bit 20, where
+ * e4m3's mantissa ends. For subnormal results it adds 2^14, because fp32 numbers near 2^14 are
+ * multiples of 2^-9, e4m3's smallest value; the addition itself rounds. */
 BSMM_SHARED uint32_t bsmm_e4m3_magnitude(uint32_t a) {
     uint32_t normal = (a - (120u << 23) + 0x7ffff + (a >> 20 & 1)) >> 20;
     uint32_t small = bsmm_float_bits(bsmm_bits_float(a) + 0x1p14f) - bsmm_float_bits(0x1p14f);
-    /* 0x3c800000 is 2^-6, the smallest normal e4m3 value */
+    /* 0x3c800000 is 2^-6, the smallest normal e4m3 value. */
     uint32_t code = bsmm_select(a < 0x3c800000u, small, normal);
     return code < 0x7e ? code : 0x7e;
 }

@@ -70,8 +70,8 @@ static void run_by_default(const bsmm_job *job) {
 }
 #endif
 
-/* This struct is one phase of a job, as it is passed to a caller's pool. Each task of the pool is
- * one worker. */
+/* This struct is one phase of a job, whose workers run as tasks of a caller's pool. The pool passes
+ * a pointer to the struct to each task. Each task is one worker. */
 typedef struct phase_run {
     const bsmm_job *job;
     int phase;
@@ -87,9 +87,9 @@ static bool begin_task(phase_run *p, size_t index) {
     return !(atomic_fetch_or_explicit(&p->begun[index / 64], bit, memory_order_relaxed) & bit);
 }
 
-/* Runs one worker of a phase as a task of the caller's pool. The counter `done` is incremented with
- * release order. The thread that reads `done` therefore sees everything that the tasks wrote, even
- * if the pool itself synchronizes memory less strictly. */
+/* Runs one worker of a phase as a task of the caller's pool. The function increments the counter
+ * `done` with release order. The thread that reads `done` therefore sees everything that the tasks
+ * wrote, even if the pool itself synchronizes memory less strictly. */
 static void run_task(void *work, size_t index) {
     phase_run *p = work;
     if (index >= (size_t)p->job->threads || !begin_task(p, index)) return;

@@ -26,8 +26,8 @@ typedef struct bsmm_job {
 bsmm_status bsmm_job_run(const bsmm_job *job, const bsmm_pool *pool);
 
 /* The workers of a phase take the numbers 0, 1, 2 and so on of work units (items) from this
- * counter. It fills a cache line of its own, because all workers write to it and would slow down
- * accesses to neighbouring data. */
+ * counter. It fills a cache line of its own, because all workers write to it, which would slow down
+ * accesses to other data in its line. */
 typedef struct bsmm_items {
     _Alignas(64) _Atomic int64_t taken;
 } bsmm_items;

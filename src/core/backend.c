@@ -1,5 +1,6 @@
-/* This file has the table of backends, and the functions that find a backend and a device by a name
- * such as "cuda:0". */
+/* This file has the table of backends, i.e. of the drivers for kinds of devices (CPU, CUDA, HIP,
+ * simulators). It also has the functions that find a backend and a device by a name such as
+ * "cuda:0". */
 #include "base/threads.h"
 #include "core/describe.h"
 
@@ -76,7 +77,8 @@ const bsmm_backend *bsmm_backend_of(const char *device) {
     return found;
 }
 
-/* Writes the names of all simulated devices with number 0. */
+/* Writes a list such as "sim:gfx950, sim:sm_100" to to[size]: the names of all devices of the
+ * simulator backends that are called `name`. */
 static void list_models(const char *name, char *to, size_t size) {
     size_t at = 0;
     *to = 0;
@@ -121,8 +123,7 @@ bsmm_status bsmm_place_take(const bsmm_exec *exec, bsmm_place *place) {
 static bsmm_status check_buffer(const bsmm_place *place, const void *pointer, const char *operand,
                                 const char *field, uint32_t alignment, const char *who) {
     char what[64];
-    /* NULL needs no check of its alignment or device. Another check refuses NULL for a buffer that
-     * the run needs. */
+    /* NULL is accepted here. Another check refuses NULL for a buffer that the run needs. */
     if (!pointer) return BSMM_OK;
     bool aligned = !alignment || bsmm_is_aligned(pointer, alignment);
     /* The function formats the buffer's name only for a message. For a small product on a GPU,

@@ -6,8 +6,8 @@
 #include "core/recode.h"
 
 enum {
-    /* BSMM_QUANTIZER_BYTES is the largest size in bytes of a quantizer, i.e. of what a backend's
-     * make_quantizer prepares. */
+    /* BSMM_QUANTIZER_BYTES is the largest size in bytes of a quantizer, i.e. of the launch data
+     * that a backend's make_quantizer prepares for a kernel that quantizes D. */
     BSMM_QUANTIZER_BYTES = 1024,
 };
 
@@ -20,8 +20,8 @@ enum {
  * the backends. In every function, the argument `device` is the record of the device that `open`
  * returned. */
 typedef struct bsmm_backend {
-    /* `name` is the part of a device's name before ':', such as "cuda". Only simulators of
-     * different kinds of GPUs share a name, "sim". Their models tell them apart. */
+    /* `name` is the part of a device's name before ':', such as "cuda". The backends of simulated
+     * AMD and NVIDIA GPUs both have the name "sim"; their lists of models tell them apart. */
     const char *name;
     bool host_memory; /* `host_memory` is true if the calling CPU may read and write buffers. */
     /* `kernels` names the backend whose kernels run on these devices (kernels.def). NULL means this
@@ -45,7 +45,8 @@ typedef struct bsmm_backend {
     bsmm_status (*allocate)(const void *device, uint64_t bytes, void **memory);
     void (*release)(const void *device, void *memory);
     /* Queues a copy of at most 128 bytes from host memory into the stream. The number of bytes must
-     * be a multiple of 4. The caller may overwrite `from` as soon as the call returns. */
+     * be a multiple of 4. The bytes are copied out of `from` before the call returns, so the caller
+     * may overwrite `from` then. */
     bsmm_status (*store)(const void *device, void *stream, void *to, const void *from,
                          size_t bytes);
     /* Queues a copy of at least 1 byte into the stream. Source and destination may each be device
@@ -56,9 +57,9 @@ typedef struct bsmm_backend {
     bsmm_status (*fill)(const void *device, void *stream, void *to, uint8_t value, uint64_t bytes);
     /* Waits until all work in the stream is done. */
     bsmm_status (*finish)(const void *device, void *stream);
-    /* The following functions queue a conversion of device memory into the stream. They are NULL in
-     * backends with host_memory, because src/quantize converts host memory. A function fails with
-     * UNSUPPORTED, and a message that gives the reason, if it does not support a conversion. */
+    /* The following functions queue a conversion of device memory into the stream. Backends with
+     * host_memory leave them NULL, because src/quantize converts host memory. If a function does
+     * not support a conversion, it fails with UNSUPPORTED and a message that gives the reason. */
     bsmm_status (*quantize)(const bsmm_recode *job);
     /* These two functions quantize the block-scaled D of a plan. When the plan is made,
      * make_quantizer chooses and loads the kernel for `job`, whose pointers are NULL. It stores

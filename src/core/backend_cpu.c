@@ -33,10 +33,10 @@ static bsmm_status check_pointer(const void *device, const void *pointer, const 
     return BSMM_OK;
 }
 
-/* Asks Linux for huge pages. A processor reads a large array faster from huge pages, because
- * the hardware prefetcher stops at the end of each page, and because fewer addresses must be
- * translated. The last part of the memory gets small pages, so that no more memory is used than
- * before. The request may be refused, which changes nothing but the speed. */
+/* Asks Linux for huge pages. A processor reads a large array faster from huge pages, because the
+ * hardware prefetcher stops at the end of each page, and because fewer addresses must be
+ * translated. The request covers only whole huge pages, so the array occupies no additional memory.
+ * Linux may ignore the request, which changes only the speed. */
 static void ask_for_huge_pages(void *memory, uint64_t bytes) {
 #ifdef MADV_HUGEPAGE
     if (bytes >= HUGE_PAGE) madvise(memory, (size_t)(bytes / HUGE_PAGE * HUGE_PAGE), MADV_HUGEPAGE);

@@ -1,4 +1,5 @@
-/* Validates a product: its shapes, formats, factors and options. */
+/* Validates a caller's description of a matrix product (bsmm_matmul_desc): its shapes, formats,
+ * factors and options. */
 #include "core/describe.h"
 
 #include "base/threads.h"

@@ -46,13 +46,13 @@ static inline bool bsmm_overlap(const void *a, uint64_t a_bytes, const void *b, 
  * overlap it otherwise. */
 bsmm_status bsmm_check_memory(const bsmm_product *product, const bsmm_kernel *kernel);
 
-/* Refuses buffers that the plan does not use, such as a bias for a plan without one. If such a
- * buffer were ignored, the caller would get a wrong result without notice. */
+/* Refuses buffers that the plan does not use, such as a bias for a plan without one. If the library
+ * ignored such a buffer, the caller would get an unexpected result without an error. */
 bsmm_status bsmm_check_surplus(const bsmm_product *product, const bsmm_buffers *buffers);
 
-/* Checks that `bytes` bytes at `memory` overlap nothing that the run reads or writes. The memory is
- * the workspace or packed B, which a caller provides for the kernel. `what` is the name of the
- * memory in messages. */
+/* Checks that `bytes` bytes at `memory` overlap no buffer that the run reads or writes. `memory` is
+ * the workspace or packed B, which the caller provides in addition to the matrices. `what` is the
+ * name of the memory in messages. */
 bsmm_status bsmm_check_room(const bsmm_product *product, const void *memory, uint64_t bytes,
                             const char *what);
 

@@ -60,9 +60,10 @@ bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_grou
     return BSMM_OK;
 }
 
-/* Returns a number n: the first row or column of every group must be a multiple of n. At such a
- * multiple a byte of codes begins, and also a scale block and a tile of the scale layout. A tile is
- * a rectangle of scales that are adjacent in memory. */
+/* Returns the number of rows (or columns, with by_cols) of which each group's first row (column)
+ * must be a multiple. At such a multiple a byte of codes begins. Unless each group's scales are a
+ * separate array (`apart`), a scale block and a tile of the scale layout also begin there. A tile
+ * is a rectangle of scales that are adjacent in memory. */
 static int64_t grain_of(const bsmm_operand *o, bool by_cols, bool apart) {
     bool contiguous = by_cols == (o->m.order == BSMM_ORDER_ROW);
     int64_t grain = contiguous ? bsmm_elem_group(o->m.format.elem) : 1;
@@ -73,8 +74,8 @@ static int64_t grain_of(const bsmm_operand *o, bool by_cols, bool apart) {
 }
 
 /* Refuses scale layouts in which the scales of consecutive rows are adjacent and padding follows
- * the last row. If groups divided the rows of such a layout, the padding of one group would overlap
- * the scales of the next group or lie past the end of the buffer. */
+ * the last row, as in cublas_vec128. If groups divided the rows of such a layout, the padding of
+ * one group would overlap the scales of the next group or lie past the end of the buffer. */
 static bsmm_status check_pitch(const bsmm_operand *o, const char *what) {
     bool by_pitch = o->map.digit_count == 0 && o->map.tile_row_step == 1;
     if (!by_pitch || !bsmm_layout_pads(o->m.scale_layout)) return BSMM_OK;
@@ -102,9 +103,10 @@ static bsmm_status check_shared_out(const bsmm_groups *g, const bsmm_operand *o,
     return apart ? BSMM_OK : check_pitch(o, what);
 }
 
-/* Returns the largest number of tiles that `count` groups need for their scales if the groups
- * together have `extent` rows or columns. A tile has `tile` rows or columns. Each group needs whole
- * tiles, so its last tile may be partly empty. */
+/* Returns the largest number of tiles that `count` groups can need for their scales if the groups
+ * together have `extent` rows (or columns). A tile covers `tile` rows, and each group begins a new
+ * tile. In the worst case each group has one row more than a multiple of `tile`, so its last tile
+ * is almost empty. */
 static uint64_t most_grains(int64_t extent, int64_t tile, int64_t count) {
     int64_t parts = bsmm_min_i64(count, extent), rest = extent % tile;
     int64_t grains = extent / tile + parts;
@@ -122,7 +124,7 @@ static bsmm_status measure_apart(const bsmm_groups *g, const char *what, bsmm_op
     uint64_t bytes = bsmm_scale_row_of(o->m.format.scale)->bytes;
     o->scale_bytes = 0;
     if (extent == 0 || g->count == 0 || o->map.count == 0) return BSMM_OK;
-    /* Padded layouts without tiles round the distance between their columns of scales up to a
+    /* Padded layouts without tiles round the stride between their rows or columns of scales up to a
      * multiple of 4 scales. */
     if (o->map.digit_count == 0 && bsmm_layout_pads(o->m.scale_layout)) tile = 4;
     tile *= by_cols ? o->m.format.block_cols : o->m.format.block_rows;
@@ -162,9 +164,9 @@ static bsmm_status check_step(const char *field, int64_t step, bool shared, int6
                      (long long)multiple);
 }
 
-/* packed_elements and packed_scales return the distance from one group's matrix to the next group's
- * matrix, in elements and in scales, if the caller gave no distance. The matrices then follow each
- * other without gaps. */
+/* packed_elements and packed_scales return the default stride from one group's matrix to the next
+ * group's matrix, in elements and in scales. It applies if the caller gave no stride: the matrices
+ * then follow each other without gaps. */
 static uint64_t packed_elements(const bsmm_operand *o) {
     int64_t lines = o->m.order == BSMM_ORDER_ROW ? o->m.rows : o->m.cols;
     uint64_t elements;
@@ -201,8 +203,8 @@ static bsmm_status widen(bsmm_operand *o, const char *what, int64_t count, bsmm_
 }
 
 /* `stack` is an operand with one matrix for each group (a stack). `given` and `scales_given` are
- * the distances between the matrices that the caller gave; 0 means without gaps. The validated
- * distances are stored in *to. */
+ * the strides between these matrices as the caller gave them, in elements and in scales; 0 means
+ * without gaps. place_stack stores the validated strides in *to. */
 typedef struct stack {
     bsmm_operand *o;
     const char *what, *field, *scale_field;
@@ -211,9 +213,9 @@ typedef struct stack {
     bool is_stack, is_written;
 } stack;
 
-/* Tells whether the rows of the matrices of `count` groups alternate in memory, all within one
- * leading dimension. For example, they alternate if a tensor (M, G, N) is described as G matrices
- * of M x N. `step` is the distance between matrices in elements. */
+/* Tells whether the rows of the matrices of `count` groups are interleaved in memory without
+ * overlap: row r of all matrices, then row r + 1 of all matrices. This is so if a tensor (M, G, N)
+ * is described as G matrices of M x N. `step` is the stride between matrices in elements. */
 static bool lie_side_by_side(const bsmm_operand *o, uint64_t step, int64_t count) {
     uint64_t line = (uint64_t)(o->m.order == BSMM_ORDER_ROW ? o->m.cols : o->m.rows);
     uint64_t pitch = (uint64_t)o->m.ld;
@@ -278,8 +280,8 @@ static bsmm_status place_stacks(const bsmm_group *from, bsmm_groups *g, bsmm_pro
     return BSMM_OK;
 }
 
-/* Describes the buffer into which the rows of A that a group selects are copied before kernels
- * multiply them. The copy has no gaps between rows, and its scales are in row-major order. */
+/* Describes the buffer into which the rows of A that a group selects are copied before a CPU kernel
+ * multiplies them. The copy has no gaps between rows, and its scales are in row-major order. */
 static bsmm_status describe_gathered(bsmm_groups *g, const bsmm_product *p) {
     if (!(g->flags & BSMM_GROUP_GATHER_A)) return BSMM_OK;
     if (p->a.m.format.scale != BSMM_SCALE_NONE && p->a.m.format.block_rows != 1)

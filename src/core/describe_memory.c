@@ -1,13 +1,14 @@
-/* Validates the memory of a run. Buffers must be given, aligned, and in the memory of the product's
- * device. Buffers that are written must not overlap other buffers. */
+/* Validates the memory of a run. All buffers that the product needs must be given, aligned, and in
+ * the memory of the product's device. A buffer that the run writes must not overlap another
+ * buffer. */
 #include "core/epilogue.h"
 #include "core/groups.h"
 
 #include <stddef.h>
 #include <string.h>
 
-/* These are the optional inputs of a product. The caller passes a buffer for each of them to every
- * run. */
+/* These bits stand for the optional inputs of a product. If the description of a product has such
+ * an input, the caller must pass a buffer for it to every run. */
 typedef enum part {
     HAS_C = 1,
     HAS_BIAS = 2,
@@ -71,8 +72,8 @@ static bool has_optional(const bsmm_buffers *b) {
 }
 
 bsmm_status bsmm_check_surplus(const bsmm_product *p, const bsmm_buffers *buffers) {
-    /* Most products have no optional inputs. The full comparison takes a tenth of the time of a
-     * run's checks. */
+    /* Most products have no optional inputs. This test avoids the full comparison below, which
+     * takes a tenth of the time of all checks of a run. */
     if (!has_optional(buffers)) return BSMM_OK;
     uint32_t surplus = parts_given(buffers) & ~parts_of(p);
     if (!surplus) return BSMM_OK;
@@ -161,9 +162,9 @@ static value_arrays arrays_of(const bsmm_product *p) {
 }
 
 /* Tells whether a product may read one of the arrays that arrays_of lists: scales of the epilogue,
- * sizes and factors of groups, gathered row numbers, or a row count on the device. Most products
- * read none. arrays_of takes a hundredth of the time of a small product, so callers call has_arrays
- * first. */
+ * sizes and factors of groups, gathered row numbers, or a row count in device memory. Most products
+ * read none. Callers call has_arrays first, because arrays_of takes a hundredth of the time of a
+ * small product. */
 static bool has_arrays(const bsmm_product *p) {
     return p->finish || p->groups || p->device_rows;
 }
@@ -182,8 +183,8 @@ static bool same_place(const bsmm_operand *c, const bsmm_operand *d) {
 }
 
 /* Checks that C or the residual either is D itself (the same memory and layout) or does not overlap
- * D. `step` is the distance between the matrices of two groups in elements, or 0 if all groups
- * share one matrix. */
+ * D. `step` is the stride between the operand's matrices of two groups in elements, or 0 if all
+ * groups share one matrix. */
 static bsmm_status check_addend_place(const bsmm_product *p, const bsmm_operand *o, uint64_t step,
                                       const char *what) {
     bool steps_alike = !p->groups || step == p->groups->d.elements;
@@ -262,8 +263,8 @@ bsmm_status bsmm_check_b(const bsmm_product *p, const bsmm_kernel *kernel) {
 }
 
 /* Returns true if the data and scales of an operand are given and all of its buffers are aligned to
- * 4 bytes, which is enough for every format. The result is also false if other checks are needed.
- */
+ * 4 bytes, which is enough for every format. If the function returns false, the operand may still
+ * be valid, and the caller makes the full checks. */
 static inline bool is_simple_operand(const bsmm_operand *o) {
     bool has_scales = o->m.format.scale != BSMM_SCALE_NONE;
     return o->data_bytes && o->m.data && bsmm_is_aligned(o->m.data, 4) &&
@@ -278,13 +279,14 @@ static inline bool touches(const bsmm_operand *o, const void *memory, uint64_t b
            bsmm_overlap(o->m.global_scale, sizeof *o->m.global_scale, memory, bytes);
 }
 
-/* Returns true if two ranges of memory are certainly apart. It needs fewer instructions than
- * bsmm_overlap, because it may also return false for an empty range. */
+/* Returns true if two ranges of memory do not overlap. It needs fewer instructions than
+ * bsmm_overlap, because it may also return false for an empty range, which never overlaps. */
 static inline bool is_apart(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes) {
     return (uintptr_t)a + a_bytes <= (uintptr_t)b || (uintptr_t)b + b_bytes <= (uintptr_t)a;
 }
 
-/* Returns true if all buffers of an operand are certainly apart from a range of memory. */
+/* Returns true if all buffers of an operand are certainly apart from a range of memory. A result of
+ * false proves nothing. */
 static inline bool is_clear_of(const bsmm_operand *o, const void *memory, uint64_t bytes) {
     return is_apart(o->m.data, o->data_bytes, memory, bytes) &&
            is_apart(o->m.scales, o->scale_bytes, memory, bytes) &&
@@ -297,7 +299,8 @@ static inline bool are_addends_simple(const bsmm_product *p) {
            (!p->bias_elem || (p->bias && bsmm_is_aligned(p->bias, 4)));
 }
 
-/* Returns true if A, B, C and the bias are certainly apart from a part of D. */
+/* Returns true if A, B, C and the bias do not overlap `range`, which is the data or the scales of
+ * D. A C that is D itself is allowed. A result of false proves nothing. */
 static inline bool are_inputs_clear_of(const bsmm_product *p, const void *range, uint64_t bytes) {
     return is_clear_of(&p->a, range, bytes) && is_clear_of(&p->b, range, bytes) &&
            (!p->has_c || same_place(&p->c, &p->d) || is_clear_of(&p->c, range, bytes)) &&
@@ -312,9 +315,9 @@ static bool are_scales_apart(const bsmm_product *p) {
            is_apart(d->global_scale, sizeof *d->global_scale, d->scales, p->d.scale_bytes);
 }
 
-/* Returns true if the memory of a simple product is valid. If the function returns false, the
- * memory may be valid or not. It only saves time, because the other checks take a fifth of the time
- * of a tiny product. A simple product lies in host memory, and reads only A, B, C and a bias. */
+/* Returns true if the memory of a simple product is certainly valid. A simple product lies in host
+ * memory, and reads only A, B, C and a bias. If the function returns false, the full checks decide.
+ * They take a fifth of the time of a tiny product, which this quick test saves. */
 static bool is_valid_simple(const bsmm_product *p, const bsmm_kernel *kernel) {
     const bsmm_operand *d = &p->d;
     bool is_simple = p->backend->host_memory && !kernel->alignment && !has_arrays(p);
@@ -341,8 +344,8 @@ static bsmm_status fail_overlap(const char *what, const char *with) {
     return bsmm_fail(BSMM_E_INVALID, "%s: its memory overlaps %s's; must not", what, with);
 }
 
-/* Returns true if a range of memory overlaps no buffer of a product. If the function returns false,
- * it may overlap one or not. */
+/* Returns true if a range of memory certainly overlaps no buffer of a product. If the function
+ * returns false, the full checks decide. */
 static bool is_room_simple(const bsmm_product *p, const void *memory, uint64_t bytes) {
     return !has_arrays(p) && is_clear_of(&p->a, memory, bytes) &&
            is_clear_of(&p->b, memory, bytes) && is_clear_of(&p->d, memory, bytes) &&

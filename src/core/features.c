@@ -1,13 +1,14 @@
-/* Lists the features of a product that not every kernel supports. For each feature the table gives
- * the reason that is reported for a kernel without it. */
+/* Lists the features of a product that not every kernel supports, such as an epilogue or groups.
+ * For each feature, the table gives the reason for which a kernel without it refuses the
+ * product. */
 #include "core/describe.h"
 
 static uint32_t features_of(const bsmm_product *p) {
     uint32_t features =
         (p->finish ? BSMM_FEATURE_EPILOGUE : 0) | (p->invariant ? BSMM_FEATURE_INVARIANT : 0);
     if (p->b.m.order == BSMM_ORDER_COMPACT) features |= BSMM_FEATURE_COMPACT;
-    /* CPU kernels need neither of the features ANY_ROWS and GROUPS, because parts.c divides such
-     * products into parts that are plain products. */
+    /* CPU kernels need not support ANY_ROWS and GROUPS, because parts.c divides such a product into
+     * parts that are products without these features. */
     if (p->backend->host_memory) return features;
     return features | (p->any_rows ? BSMM_FEATURE_ANY_ROWS : 0) |
            (p->groups ? BSMM_FEATURE_GROUPS : 0);

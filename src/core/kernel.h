@@ -1,15 +1,15 @@
-/* Declares the interface of the kernels that compute products (product.h). Each kernel is one file
- * that defines one const bsmm_kernel. kernels.def lists the kernels in order of preference, the
- * fastest first and the reference kernel last. */
+/* Declares the interface of the kernels that compute matrix products (bsmm_product in product.h).
+ * Each kernel is one file that defines one const bsmm_kernel. kernels.def lists the kernels in
+ * order of preference, the fastest first and the reference kernel last. */
 #ifndef BSMM_CORE_KERNEL_H
 #define BSMM_CORE_KERNEL_H
 
 #include "core/product.h"
 
 /* A kernel's state holds everything that a kernel computes once per plan: choices, sizes, tables
- * and launch parameters. The plan keeps the state. Runs on several threads may read it at the same
- * time, and none of them writes it. A plan copies the state by memcpy, so the state must hold no
- * pointer into itself, to the product or to the product's memory. */
+ * and launch parameters. The plan keeps the state. Several threads may read it at the same time in
+ * runs of the plan, and no run writes it. A plan copies the state by memcpy, so the state must hold
+ * no pointer into itself, to the product or to the product's memory. */
 enum {
     /* BSMM_STATE_BYTES is the largest size of a kernel's state, in bytes. */
     BSMM_STATE_BYTES = 16384,
@@ -31,13 +31,15 @@ typedef enum bsmm_feature {
      * kernels need not support this feature, because core divides such a product into plain
      * products (parts.h). */
     BSMM_FEATURE_ANY_ROWS = 2,
-    /* The order in which the products of elements are summed depends only on formats and K. */
+    /* BSMM_FEATURE_INVARIANT: the order in which the kernel sums the products of elements depends
+     * only on formats and K, not on M or the number of threads. */
     BSMM_FEATURE_INVARIANT = 8,
     /* BSMM_FEATURE_GROUPS: the product has groups. CPU kernels need not support this feature,
      * because core runs each group as a plain product (parts.h). */
     BSMM_FEATURE_GROUPS = 4,
-    /* B is an operand in the order BSMM_ORDER_COMPACT. GPU kernels need not support this feature,
-     * because packed weights of form compact have ORDER_ROW in device memory. */
+    /* BSMM_FEATURE_COMPACT: B is stored in the element order of compact packed weights
+     * (BSMM_ORDER_COMPACT). GPU kernels need not support this feature, because compact weights in
+     * device memory have the ordinary row-major order. */
     BSMM_FEATURE_COMPACT = 16,
 } bsmm_feature;
 
@@ -51,13 +53,13 @@ typedef struct bsmm_kernel {
      * static text or is written into why[size]. If the kernel accepts, it fills `state`, which is
      * passed to all functions below. The function must not read the matrices' memory, because each
      * run has other buffers. A CPU kernel that accepts a product must also accept the same product
-     * with fewer rows, and must not need more workspace for it. */
+     * with fewer rows of A and D, and must not need more workspace for it. */
     const char *(*refuse)(const bsmm_product *product, void *state, char *why, size_t size);
     uint64_t (*workspace_bytes)(const bsmm_product *product, const void *state);
     /* Returns a bound on the error of a result before its last rounding. The bound is a multiple of
      * |alpha| * sum over K of |a * b|. */
     double (*bound)(const bsmm_product *product, const void *state);
-    /* Returns the number of parts into which the kernel divides K of each result (k_parts in
+    /* Returns the number of parts into which the kernel splits K (split-K; k_parts in
      * bsmm_explanation). The function needs only what `refuse` writes to the state. NULL means
      * 1. */
     uint32_t (*k_parts)(const bsmm_product *product, const void *state);
@@ -67,12 +69,12 @@ typedef struct bsmm_kernel {
     /* Runs the product. On a device without host memory it only queues the work in product->stream
      * and returns. */
     bsmm_status (*run)(const bsmm_product *product, const void *state, void *workspace);
-    /* These functions are for packed weights of form wide, which contain B as panels: B's values in
-     * the order in which the kernel multiplies them. packed_b_bytes returns the size of the panels.
-     * name_panels writes the name of their layout (at most 15 characters). pack_b writes the panels
-     * of product->b, which is B as the caller stores it. The bytes may depend only on B and on the
-     * layout's name, so a changed layout needs a new name. The functions are NULL if the kernel has
-     * no panels. */
+    /* These functions are for packed weights of form wide, which contain B as panels, i.e. B's
+     * values in the order in which the kernel multiplies them. packed_b_bytes returns the size of
+     * the panels in bytes. name_panels writes the name of their layout (at most 15 characters).
+     * pack_b writes the panels of product->b, which is B as the caller stores it. The written bytes
+     * may depend only on B and on the layout's name, so a changed layout needs a new name. The
+     * functions are NULL if the kernel has no panels. */
     uint64_t (*packed_b_bytes)(const bsmm_product *product, const void *state);
     void (*name_panels)(const bsmm_product *product, const void *state, char *name, size_t size);
     bsmm_status (*pack_b)(const bsmm_product *product, const void *state, void *packed);

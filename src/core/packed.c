@@ -1,5 +1,6 @@
-/* Implements the table of the forms of packed weights and the headers of packed weights. Also finds
- * the arrays of one matrix (panels, codes, scales) in packed weights. */
+/* Implements the table of the forms of packed weights (the copies of B that bsmm_pack_b makes) and
+ * their headers. It also finds the arrays of one matrix (panels, codes, scales) in packed
+ * weights. */
 #include "core/packed.h"
 #include "core/parts.h"
 
@@ -128,14 +129,15 @@ bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_product *p,
     char panels[sizeof packed->header.panels] = "";
     packed->header.bytes = packed->panel_bytes = 0;
     if (wide && !kernel->pack_b) return BSMM_OK;
-    /* With groups of kind K, B cannot be packed (header.bytes stays 0), because each group owns a
-     * range of B's columns, and no group's B is a whole matrix. */
+    /* With groups of kind K, each group owns a range of B's columns, so no group's B is a whole
+     * matrix. Such a B cannot be packed, and header.bytes stays 0. */
     if (p->groups && p->groups->kind == BSMM_GROUP_K) return BSMM_OK;
     packed->stored = *stored;
     bsmm_status status = bsmm_packed_view(p->backend->host_memory, stored, &packed->view);
     if (status != BSMM_OK) return p->packed_form ? status : BSMM_OK;
-    /* The state of a plan without packed weights describes B as it is stored. On a GPU such a plan
-     * can pack only a B that is stored as in packed weights. */
+    /* The kernel that packs B gets the plan's state. In a plan whose runs read B as it is stored,
+     * this state describes the stored B. On a GPU the kernel packs B from the rows in packed
+     * weights, so packing is possible only if the stored B has the same arrays. */
     if (!p->packed_form && !p->backend->host_memory && !same_arrays(stored, &packed->view))
         return BSMM_OK;
     if (wide) {

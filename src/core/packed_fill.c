@@ -1,12 +1,12 @@
-/* Writes packed weights, and implements the public functions that read packed weights without a
- * plan. */
+/* Writes packed weights (the copy of B that bsmm_pack_b makes), and implements the public functions
+ * that read packed weights without a plan. */
 #include "core/packed.h"
 #include "core/parts.h"
 
 #include <string.h>
 
-/* `global_part` describes the last of the arrays that packed weights have for a matrix: its
- * second-level scale. */
+/* `global_part` is the last of the four arrays that packed weights have for each matrix. It holds
+ * the matrix's second-level scale, and zeros up to 64 bytes. */
 typedef struct global_part {
     float value;
     uint32_t given; /* `given` is 1 if the matrix has a second-level scale, else 0. */
@@ -18,8 +18,9 @@ static void clear_gap(uint8_t *at, uint64_t used, const uint8_t *end) {
     memset(at + used, 0, (size_t)(end - at) - used);
 }
 
-/* Writes one matrix of B in compact order. Gaps between the arrays are set to zero. A caller may
- * write packed weights to a file, whose bytes must not depend on the memory's old contents. */
+/* Writes one matrix of B in compact order. The bytes between the arrays become zero, because a
+ * caller may write packed weights to a file, whose bytes must not depend on the memory's old
+ * contents. */
 static bsmm_status fill_in_host_memory(const bsmm_product *p, const bsmm_operand *view,
                                        const bsmm_packed_places *at) {
     bsmm_operand to = *view;
@@ -40,8 +41,8 @@ static bsmm_status queue_gap(const bsmm_product *p, uint8_t *at, uint64_t used,
     return bytes ? p->backend->fill(p->device, p->stream, at + used, 0, bytes) : BSMM_OK;
 }
 
-/* Queues a copy of B's codes to packed weights, which store rows. If the order differs or rows end
- * with padding, a kernel copies the codes and clears the padding. */
+/* Queues a copy of B's codes to packed weights, which store B row by row without gaps. If the
+ * stored B has another order, or its rows end with padding, a kernel moves the codes one by one. */
 static bsmm_status queue_codes(const bsmm_recode *job, const bsmm_backend *backend) {
     if (job->dst.data_bytes == 0) return BSMM_OK;
     if (!bsmm_packed_same_codes(&job->src, &job->dst) || job->dst.m.ld != job->dst.m.cols)

@@ -1,11 +1,11 @@
-/* Runs products that are divided into parts, i.e. into plain products such as single groups. It
- * chooses a kernel for each part by the part's number of rows and loops over the parts. */
+/* Runs products that are divided into parts on the CPU. A part is a plain product, such as one
+ * group. For each part, the code chooses one of two kernels by the part's number of rows. */
 #include "core/parts.h"
 #include "core/packed.h"
 
-/* If a part (one of the plain products into which a product is divided) has more than MOST_FEW_ROWS
- * rows of A, the kernel for few rows is not tried, and the plan's kernel runs the part. The same
- * holds if the kernel for few rows refuses a part. */
+/* A part (one of the plain products into which a product is divided) with more than MOST_FEW_ROWS
+ * rows of A runs by the plan's kernel. For smaller parts, the kernel for few rows is tried first;
+ * if it refuses the part, the plan's kernel runs the part too. */
 enum { MOST_FEW_ROWS = 96 };
 
 typedef struct kernel_state {

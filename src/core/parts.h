@@ -9,7 +9,7 @@
 /* `bsmm_parts` holds the kernels of a product that is divided into parts (plain products). `few` is
  * the best kernel for a part with few rows of A. `many` is the kernel of the plan. On the CPU the
  * two kernels compute bitwise identical rows of D (docs/NUMERICS.md, Determinism). `empty` is the
- * reference kernel, which runs groups whose A and B have no columns. */
+ * reference kernel, which runs groups with K = 0. */
 typedef struct bsmm_parts {
     /* `few` is NULL if `few` and `many` would be the same kernel. */
     const bsmm_kernel *few, *many, *empty;
@@ -25,8 +25,9 @@ static inline bool bsmm_has_parts(const bsmm_product *p) {
 }
 
 /* Describes the largest part, i.e. plain product, into which any run of the plan may divide the
- * product. Ranges of D's rows (portions.h) are such parts too. The pointers of the part's operands
- * are NULL. A product that is not divided is copied unchanged. */
+ * product. A portion (a range of D's rows that a GPU computes at a time, portions.h) also counts as
+ * a part here. The pointers of the part's operands are NULL. A product that is not divided is
+ * copied unchanged. */
 void bsmm_part_widest(const bsmm_product *product, bsmm_product *part);
 
 /* Chooses the kernels for the parts (plain products) of a plan and computes the size of the
@@ -35,8 +36,8 @@ void bsmm_part_widest(const bsmm_product *product, bsmm_product *part);
 void bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many, const void *state,
                      bsmm_parts *parts);
 
-/* Runs all parts (plain products) of a product. If the plan reads packed weights, `packed_b` points
- * to them and `packed` describes them. */
+/* Runs all parts (plain products) of a product. If the plan reads packed weights (B in the form
+ * that bsmm_pack_b wrote), `packed_b` points to them and `packed` describes them. */
 struct bsmm_packed;
 bsmm_status bsmm_parts_run(const bsmm_parts *parts, const struct bsmm_packed *packed,
                            const void *packed_b, const bsmm_product *product, void *workspace);
@@ -55,8 +56,9 @@ typedef struct bsmm_part {
     bsmm_finish finish;
 } bsmm_part;
 
-/* Remembers where the last group ended: the number of the row or column after its last one and, if
- * groups store their scales separately, the end of its scales in each of two operands. */
+/* Remembers where the previous group ended. `end` is the number of the row or column after the
+ * group's last one. If groups store their scales separately, scales[i] is the end of the group's
+ * scales, in scales, in two operands: A and D (groups of rows) or A and B (groups of columns). */
 typedef struct bsmm_part_cursor {
     int64_t end;
     uint64_t scales[2];

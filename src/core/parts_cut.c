@@ -1,5 +1,5 @@
-/* Makes one part of a product: the first rows that a run asks for, or one group. A part is a copy
- * of the product with its own pointers and extents. */
+/* Makes one part of a product: the first rows of A and D that a run uses, or one group. A part is a
+ * copy of the product with its own pointers and extents. */
 #include "core/epilogue.h"
 #include "core/parts.h"
 #include "core/portions.h"

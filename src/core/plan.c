@@ -22,7 +22,8 @@ struct bsmm_plan {
     uint64_t workspace_bytes;
     /* `packed` points to the description of packed weights. It is NULL in bsmm_matmul's plan. */
     const bsmm_packed *packed;
-    /* `state` is the kernel's state. A plan on the heap and its states share one allocation. */
+    /* `state` is the kernel's state, i.e. the data that the kernel computed when it accepted the
+     * product. If the plan is on the heap, its states are in the same allocation. */
     void *state;
     /* `last_state` is the kernel's state for the last portion of D's rows (portions.h). */
     void *last_state;
@@ -31,7 +32,7 @@ struct bsmm_plan {
     bsmm_portion_quantizers *quantizers;
 };
 
-/* This struct has memory for the states of a plan that is being made. */
+/* This struct has memory for the states of a plan while the plan is being made on the stack. */
 typedef struct plan_states {
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t first[BSMM_STATE_BYTES], last[BSMM_STATE_BYTES];
     bsmm_portion_quantizers quantizers;
@@ -103,7 +104,7 @@ typedef struct kept_plan {
     bsmm_packed packed;
 } kept_plan;
 
-/* Copies a finished plan from the stack to the heap. One allocation holds the plan and, after it,
+/* Copies a complete plan from the stack to the heap. One allocation holds the plan and, after it,
  * the kernel's states and the quantizers of D. */
 static bsmm_status keep(const bsmm_plan *made, const bsmm_packed *packed, bsmm_plan **plan) {
     size_t head = (size_t)bsmm_round_up(sizeof(kept_plan), BSMM_STATE_ALIGNMENT);
@@ -173,7 +174,7 @@ static void set_memory(bsmm_operand *o, const void *data, const void *scales, co
 }
 
 /* Copies a product by a call of memcpy. If the compiler knew the size, it would emit one `rep movs`
- * instruction instead, which takes longer to start than a call of memcpy takes in all. */
+ * instruction instead, whose startup alone takes longer than the call of memcpy. */
 static void copy_product(const bsmm_product *from, bsmm_product *to) {
     size_t bytes = sizeof *to;
     __asm__("" : "+r"(bytes)); /* This empty assembly statement hides the size from the compiler. */

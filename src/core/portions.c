@@ -1,4 +1,5 @@
-/* Runs products with a block-scaled D on GPUs, in portions of D's rows (portions.h). */
+/* Runs products with a block-scaled D on GPUs. The rows of D are divided into portions; a kernel
+ * computes a portion's fp32 results, and another kernel quantizes them to D (portions.h). */
 #include "core/portions.h"
 
 enum {
@@ -25,8 +26,9 @@ static int64_t common_multiple(int64_t a, int64_t b, int64_t most) {
     return a / divisor > most / b ? most : a / divisor * b;
 }
 
-/* Returns the smallest number of rows, at most `most`, at whose multiples the operand can be
- * divided: between its scale blocks and between the tiles of its scale layout. */
+/* Returns the smallest number of rows at whose multiples an operand can be divided: full tiles of
+ * 128 rows, whole scale blocks and whole tiles of the scale layout. If this number exceeds `most`,
+ * the function returns `most`. */
 static int64_t unit_of(const bsmm_operand *o, int64_t most) {
     if (o->m.format.scale == BSMM_SCALE_NONE) return TILE;
     const int64_t block = o->m.format.block_rows,
@@ -65,7 +67,7 @@ static bsmm_portions portions_of(const bsmm_product *p) {
     return made;
 }
 
-/* Describes fp32 results of `rows` rows of D in *to. */
+/* Makes in *to the operand that describes the fp32 results of `rows` rows of D at `memory`. */
 static void describe_results(const bsmm_product *p, int64_t rows, void *memory, bsmm_operand *to) {
     *to = (bsmm_operand){.m = {.struct_size = sizeof to->m,
                                .format = {.elem = BSMM_ELEM_F32},

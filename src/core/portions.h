@@ -1,14 +1,15 @@
-/* Runs products with a block-scaled D on GPUs. GPU kernels store unscaled results only. The kernel
- * of such a plan therefore stores fp32 results in the workspace, and the backend quantizes them to
- * D. To bound the workspace, the rows of D are divided into portions, which run one after another
- * and use the same memory. */
+/* Runs products with a block-scaled D on GPUs. GPU kernels store only unscaled results. In a plan
+ * with a block-scaled D, the kernel therefore stores fp32 results in the workspace, and the backend
+ * quantizes them to D. To limit the size of the workspace, the rows of D are divided into portions,
+ * which run one after another and use the same memory. */
 #ifndef BSMM_CORE_PORTIONS_H
 #define BSMM_CORE_PORTIONS_H
 
 #include "core/describe.h"
 
-/* Holds the quantizers (core/backend.h) of a plan. `first` quantizes all portions of D but the
- * last, and `last` quantizes the last portion. */
+/* Holds the quantizers of a plan: the prepared kernel launches that quantize fp32 results to D
+ * (core/backend.h). `first` quantizes all portions of D but the last, and `last` quantizes the last
+ * portion. */
 typedef struct bsmm_portion_quantizers {
     _Alignas(16) uint8_t first[BSMM_QUANTIZER_BYTES], last[BSMM_QUANTIZER_BYTES];
 } bsmm_portion_quantizers;
@@ -22,10 +23,10 @@ typedef struct bsmm_portions {
     uint64_t result_bytes;
 } bsmm_portions;
 
-/* BSMM_PORTION_MOST_BYTES is the largest size in bytes of one portion's fp32 results, unless a
- * portion of the fewest possible rows is larger. The results of a portion are written once and read
- * once. Smaller portions would stay in a GPU's L2 cache, but a kernel that packs B packs it again
- * for each portion, which takes longer. */
+/* BSMM_PORTION_MOST_BYTES is the largest size in bytes of one portion's fp32 results. Only a
+ * portion of the fewest possible rows may be larger. Smaller portions would stay in a GPU's L2
+ * cache between their only write and their only read. But a kernel that packs B packs it again for
+ * each portion, which takes longer. */
 #define BSMM_PORTION_MOST_BYTES (UINT64_C(256) << 20)
 
 /* Returns BSMM_PORTION_MOST_BYTES. Only tests link another definition of this function. */
@@ -36,8 +37,9 @@ static inline bool bsmm_has_portions(const bsmm_product *p) {
     return p->recipe && !p->backend->host_memory;
 }
 
-/* Makes the first portion of a product: a product of the first rows of A and C whose D is an fp32
- * matrix without memory. It has at least as many rows as any other portion. */
+/* Makes the first portion of a product (its first range of D's rows). The portion is a product of
+ * the first rows of A and C whose D is an fp32 matrix with a NULL pointer. It has at least as many
+ * rows as any other portion. */
 void bsmm_portion_first(const bsmm_product *product, bsmm_product *portion);
 
 /* Returns the reason why a kernel cannot run the portions (ranges of D's rows) of a product, or
@@ -51,8 +53,9 @@ const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *
 bsmm_status bsmm_portions_make(const bsmm_kernel *kernel, const bsmm_product *product,
                                const void *state, void *last_state, uint64_t *workspace_bytes);
 
-/* Completes the kernel's states for the first and for the last portion of D's rows, makes the
- * quantizers of D, and loads the device code that runs need. */
+/* Completes the kernel's states for the first and for the last portion of D's rows. It also makes
+ * the quantizers of D (the prepared launches of the quantizing kernel), and loads the device code
+ * that runs need. */
 bsmm_status bsmm_portions_load(const bsmm_kernel *kernel, const bsmm_product *product, void *state,
                                void *last_state, bsmm_portion_quantizers *quantizers);
 

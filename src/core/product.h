@@ -1,5 +1,5 @@
-/* Declares the validated product that kernels compute: bsmm_product, with its epilogue and groups.
- */
+/* Declares the validated description of a matrix product that kernels compute: bsmm_product, with
+ * its epilogue and groups. */
 #ifndef BSMM_CORE_PRODUCT_H
 #define BSMM_CORE_PRODUCT_H
 
@@ -12,8 +12,9 @@
 typedef struct bsmm_finish {
     /* `activation` is the table entry of the activation. It is never NULL. */
     const struct bsmm_activation_row *activation;
-    /* `interleaved` is true if a gated activation reads its gates and ups from alternate columns.
-     * Otherwise it reads them from two halves of the columns. */
+    /* `interleaved` is true if a gated activation reads its gates from even columns and its ups
+     * from odd columns of A x B^T. Otherwise the gates are the first half of the columns, and the
+     * ups the second. */
     bool interleaved;
     /* `limit`, `slope` and `up_offset` are the activation's parameters. `limit` is Inf if values
      * are not clamped. */
@@ -26,8 +27,8 @@ typedef struct bsmm_finish {
     const float *row_scale, *col_scale;
 } bsmm_finish;
 
-/* `bsmm_group_step` holds the distance from one group's matrix to the next group's matrix of the
- * same operand, in elements and in scales. 0 means that all groups share one matrix. */
+/* `bsmm_group_step` holds the stride from one group's matrix to the next group's matrix of the same
+ * operand, in elements and in scales. 0 means that all groups share one matrix. */
 typedef struct bsmm_group_step {
     uint64_t elements, scales;
 } bsmm_group_step;
@@ -37,7 +38,7 @@ typedef struct bsmm_group_step {
 typedef struct bsmm_groups {
     uint32_t kind, flags;
     int64_t count, align, expected_rows;
-    /* Each of these fields holds the distance between the matrices of two consecutive groups. */
+    /* Each of these fields holds the stride between the matrices of two consecutive groups. */
     bsmm_group_step a, b, c, d, residual;
     /* With GATHER_A, `gathered` is the buffer for the gathered rows of A, with room for the largest
      * group. */
@@ -59,10 +60,10 @@ typedef struct bsmm_product {
     int threads;
     /* `pool` holds the threads of the caller's pool. If pool.run is NULL, OpenMP's threads work. */
     bsmm_pool pool;
-    /* `packed_form` is the bsmm_packed_form in which runs get B, or NONE for a B as described. With
-     * packed weights of any form (docs/PACKING.md), the operand b describes B's codes and scales
-     * inside the packed weights. In host memory they are in the order BSMM_ORDER_COMPACT, in device
-     * memory in ORDER_ROW. */
+    /* `packed_form` is the bsmm_packed_form in which runs get B, or NONE if runs read B as the
+     * caller stores it. With packed weights of any form (docs/PACKING.md), the operand b describes
+     * B's codes and scales inside the packed weights. Their order is BSMM_ORDER_COMPACT in host
+     * memory and BSMM_ORDER_ROW in device memory. */
     uint32_t packed_form;
     /* `b_packed` is true if the form of the packed weights is wide: runs get B as panels, which the
      * kernel's pack_b wrote. */
@@ -71,7 +72,8 @@ typedef struct bsmm_product {
     const void *packed_b;
     /* `recipe` is the recipe that quantizes a block-scaled D. It is NULL if D has no scales. */
     const bsmm_recipe *recipe;
-    /* `finish` points to the epilogue. NULL means that there is only alpha, beta and bias. */
+    /* `finish` points to the epilogue. If it is NULL, D is alpha * A x B^T + beta * C + bias,
+     * rounded. */
     const bsmm_finish *finish;
     const bsmm_groups *groups; /* `groups` points to the groups. NULL means a single product. */
     /* `backend` is the device's backend. It is set before any kernel function is called. */

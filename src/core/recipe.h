@@ -13,12 +13,12 @@ typedef struct bsmm_recipe bsmm_recipe;
  * does not support the format. */
 bsmm_status bsmm_recipe_find(const char *name, bsmm_format format, const bsmm_recipe **recipe);
 
-/* Sets the fields of a conversion on a device that name its recipe and hold its steps. */
+/* Sets the fields `recipe` and `steps` of a conversion that a device will run. */
 void bsmm_recipe_set(const bsmm_recipe *recipe, bsmm_recode *job);
 
 /* Quantizes fp32 values into rows [row, row + rows) and columns [col, col + cols) of dst. `values`
- * has a row pitch of `pitch` floats. The rectangle must consist of whole scale blocks, but at the
- * edges of the matrix the last blocks may be shorter. `global` is the second-level scale, which the
+ * has a row pitch of `pitch` floats. The rectangle must consist of whole scale blocks; only at the
+ * edges of the matrix may its last blocks be shorter. `global` is the second-level scale, which the
  * caller has chosen already, or 1 if there is none. Several threads may call the function at the
  * same time for rectangles that share no byte of packed elements. */
 void bsmm_recipe_store(const bsmm_recipe *recipe, const bsmm_operand *dst, int64_t row,

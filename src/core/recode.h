@@ -1,12 +1,13 @@
-/* Declares a validated conversion between operands in device memory, which a backend runs. */
+/* Declares the description of a conversion between matrices in device memory, such as quantization.
+ * A backend runs such a conversion. */
 #ifndef BSMM_CORE_RECODE_H
 #define BSMM_CORE_RECODE_H
 
 #include "format/format.h"
 
-/* This struct describes a validated conversion between operands in device memory: quantize,
- * dequantize, relayout, amax or move_codes. Second-level scales (one scale for a whole matrix) and
- * the result of amax are in device memory too. Some fields are used by only one of the
+/* This struct describes a validated conversion between matrices in device memory: quantize,
+ * dequantize, relayout (of scales), amax or move_codes. Second-level scales (one scale for a whole
+ * matrix) and the result of amax are in device memory too. Some fields are used by only one of the
  * conversions. */
 typedef struct bsmm_recode {
     const void *device;
@@ -15,7 +16,7 @@ typedef struct bsmm_recode {
     bsmm_operand src, dst;
     /* Only quantize uses `recipe`, the name of the recipe, such as "ocp". It is never NULL then. */
     const char *recipe;
-    /* Only quantize uses `steps`, the recipe's steps (recipe/step.h). */
+    /* Only quantize uses `steps`, the recipe's rule as a list of coded steps (recipe/step.h). */
     const struct bsmm_recipe_steps *steps;
     /* Only quantize uses `flags`, the caller's bsmm_quantize_flags. */
     uint32_t flags;

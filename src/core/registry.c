@@ -1,4 +1,4 @@
-/* This file has the table of kernels, and chooses a kernel for a product. */
+/* This file has the table of kernels (kernels.def), and chooses a kernel for a product. */
 #include "core/packed.h"
 #include "core/parts.h"
 #include "core/portions.h"
@@ -38,8 +38,8 @@ static bsmm_status open_device(bsmm_request *request) {
     return BSMM_OK;
 }
 
-/* Refuses a kernel that accepts the product but reads other panels than those that the caller has
- * named. `state` is the kernel's state. */
+/* Refuses a kernel whose layout of B's panels is not the one that the caller has named in `wanted`.
+ * The kernel has already accepted the product; `state` is its state. */
 static const char *refuse_panels(const bsmm_kernel *kernel, const char *wanted,
                                  const bsmm_product *product, const void *state, char *why,
                                  size_t size) {

@@ -59,9 +59,9 @@ bsmm_status bsmm_compact_view(const bsmm_operand *stored, bsmm_operand *to) {
     return stored->m.format.scale == BSMM_SCALE_NONE ? BSMM_OK : view_scales(stored, to);
 }
 
-/* Points to codes of one row in compact order, in which a row is stored in pieces of 4 bytes, or 3
- * bytes for 6-bit codes. The first of `pieces` whole pieces is at `at`, and the pieces are `step`
- * bytes apart. The last `rest` bytes of the codes, less than a piece, are at `tail`. */
+/* Points to codes of one row in compact order. A row is stored in pieces of 4 bytes, or 3 bytes for
+ * 6-bit codes. The first of `pieces` whole pieces is at `at`, and the stride between pieces is
+ * `step` bytes. The last `rest` bytes of the codes, less than a piece, are at `tail`. */
 typedef struct row_part {
     uint8_t *at, *tail;
     /* `bytes` is the size of a whole piece in bytes. A piece is the part of a row that is stored
@@ -106,10 +106,11 @@ static void write_codes(const bsmm_operand *o, int64_t r, int64_t c, int64_t n,
     memcpy(p.tail, codes + p.pieces * p.bytes, p.rest);
 }
 
-enum { RUN = 512, RUN_BYTES = RUN * 4 }; /* RUN is the number of columns that are moved at once. */
+/* RUN is the number of columns that move_strips copies at once. */
+enum { RUN = 512, RUN_BYTES = RUN * 4 };
 
-/* Copies the codes of row r, columns [c, c + n), in row order to `codes`. Codes of 0 follow up to
- * the next whole byte. */
+/* Copies the codes of row r, columns [c, c + n), in row order to `codes`. If the last codes do not
+ * fill a byte, the rest of the byte is 0. */
 static void load_codes(const bsmm_operand *o, int64_t r, int64_t c, int64_t n,
                        uint8_t codes[RUN_BYTES]) {
     uint32_t elem = o->m.format.elem, bits = bsmm_elem_row(elem)->bits;

@@ -4,7 +4,9 @@
 
 #include <math.h>
 
-/* Tells which codes of a format are Inf, NaN or zero. elem.def describes the three kinds. */
+/* Tells which codes of a format are Inf, NaN or zero. SIGNED formats have a sign bit, and codes
+ * above max_code are Inf or NaN. FNUZ formats have one zero, and one NaN, the code with only the
+ * sign bit set. POWERS is e8m0, whose codes are powers of two without a sign. */
 typedef enum elem_kind { SIGNED, FNUZ, POWERS } elem_kind;
 
 typedef struct elem_row {
@@ -147,8 +149,8 @@ static uint32_t overflow_code(const elem_row *row, bool saturate) {
     return row->inf_code ? row->inf_code : row->nan_code;
 }
 
-/* Rounds |value| to the code of the nearest value, ties to even. The code has no sign bit. A value
- * that overflows gives a code above max_code. */
+/* Rounds a magnitude to the code of the nearest value, ties to even. The code has no sign bit. A
+ * magnitude that overflows gives a code above max_code. */
 static uint32_t round_magnitude(const bsmm_elem_info *info, double magnitude) {
     int lowest = 1 - info->bias;
     int exponent = magnitude < 0x1p-1022 ? lowest : ilogb(magnitude);

@@ -64,8 +64,9 @@ void bsmm_scale_store_code(uint32_t scale, void *base, uint64_t offset, uint32_t
 
 /* This struct is a scale layout together with the sizes of one scale matrix. A tile is a rectangle
  * of scales that are adjacent in memory. The offset of scale (r, c) is (r / tile_rows) *
- * tile_row_step + (c / tile_cols) * tile_col_step + the offset inside the tile, which the digits
- * give (docs/LAYOUTS.md). A layout without tiles (row-major or column-major) has tiles of 1 x 1. */
+ * tile_row_step + (c / tile_cols) * tile_col_step + the offset inside the tile. The offset inside
+ * the tile is the sum of digit * stride over the mixed-radix digits of r and c (bsmm_digit). A
+ * layout without tiles (row-major or column-major) has tiles of 1 x 1. */
 typedef struct bsmm_scale_map {
     /* `rows` and `cols` are the size of the scale matrix in scales, without padding. */
     int64_t rows, cols;
@@ -104,7 +105,8 @@ typedef struct bsmm_operand {
     /* `map` is the map of the scales. All of its fields are 0 if there are no scales. */
     bsmm_scale_map map;
     uint64_t data_bytes, scale_bytes;
-    /* `more_rows` is true if rows of a larger matrix follow the last row in memory (slice.c). */
+    /* `more_rows` is true if the operand is a part of a larger matrix, whose next rows follow the
+     * last row in memory (slice.c). */
     bool more_rows;
 } bsmm_operand;
 
@@ -143,9 +145,9 @@ enum { BSMM_COMPACT_ROWS = 16 };
  * adjacent codes of one row that fill 4 bytes, or 3 bytes if codes have 6 bits. */
 int64_t bsmm_compact_piece(uint32_t elem);
 
-/* Makes the operand that describes the matrix `stored` in compact order. Its pointers are NULL. Its
- * scales have the layout tile_contiguous with tiles of 16 x 1, or of fewer rows if the scale matrix
- * has fewer than 16. */
+/* Makes the operand that describes the matrix `stored` in compact order (the element order of
+ * packed weights, compact.c). Its pointers are NULL. Its scales have the layout tile_contiguous
+ * with tiles of 16 x 1, or of fewer rows if the scale matrix has fewer than 16. */
 bsmm_status bsmm_compact_view(const bsmm_operand *stored, bsmm_operand *to);
 
 /* Copies the codes of row r, columns [c, c + n), from compact order to the array `to`, in which
@@ -163,9 +165,9 @@ void bsmm_compact_unpack(const bsmm_operand *from, const bsmm_operand *to);
 
 /* These functions reduce an operand to some of its rows or columns by moving its pointers; nothing
  * is copied. The first remaining element must begin a byte. The first remaining scale must begin a
- * block and a tile of the scale layout. data_bytes and scale_bytes become the distances from the
- * new pointers to the ends of the buffers. A reader that loads whole cache lines must not read past
- * these ends. */
+ * block and a tile of the scale layout. data_bytes and scale_bytes become the number of bytes from
+ * the new pointers to the ends of the buffers, so that a reader that loads whole cache lines knows
+ * where it must stop. */
 void bsmm_operand_keep_rows(bsmm_operand *o, int64_t row, int64_t rows);
 void bsmm_operand_keep_cols(bsmm_operand *o, int64_t col, int64_t cols);
 

@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-/* These are the kinds of layouts. PITCH_ROWS stores rows of scales and PITCH_COLS columns of scales
- * at a constant pitch. TILED stores rectangular tiles of scales. */
+/* These are the kinds of scale layouts. PITCH_ROWS stores rows of scales at a constant pitch,
+ * PITCH_COLS stores columns of scales at a constant pitch, and TILED stores rectangular tiles of
+ * scales. */
 typedef enum line_kind { PITCH_ROWS, PITCH_COLS, TILED } line_kind;
 
 typedef struct layout_row {
@@ -60,8 +61,8 @@ static bsmm_status resolve_pitch(const layout_row *row, const bsmm_matrix *matri
 }
 
 static void resolve_digits(const layout_row *row, bsmm_scale_map *map) {
-    /* In the layout tile_contiguous the caller chose the tile's size. The tile is row-major
-     * inside. */
+    /* The layout tile_contiguous has no digits in the table, because the caller chose the tile's
+     * size. The scales of such a tile are in row-major order. */
     if (row->info.digit_count == 0) {
         map->digit_count = 2;
         map->digits[0] = (bsmm_digit){R, map->tile_rows, map->tile_cols};
@@ -117,7 +118,8 @@ bsmm_status bsmm_scale_map_make(const bsmm_matrix *matrix, const char *what, bsm
 }
 
 uint64_t bsmm_scale_map_at(const bsmm_scale_map *map, int64_t r, int64_t c) {
-    /* The layout stores rows or columns of scales at a constant pitch. */
+    /* A map without digits is a layout that stores rows or columns of scales at a constant
+     * pitch. */
     if (map->digit_count == 0)
         return (uint64_t)r * map->tile_row_step + (uint64_t)c * map->tile_col_step;
     uint64_t at[2] = {(uint64_t)r, (uint64_t)c};

@@ -34,7 +34,7 @@ static const bsmm_preset_info rows[] = {
 };
 /* clang-format on */
 
-/* Maps other common names of presets and element formats to the names in bsmm. */
+/* This table maps other common names of presets and element formats to the library's names. */
 static const struct {
     const char *alias, *name;
 } aliases[] = {

@@ -9,8 +9,9 @@
 
 enum { BSMM_SCALE_RUN = 16 };
 
-/* This struct holds precomputed offsets of BSMM_SCALE_RUN consecutive columns of scales. If a
- * caller sets only `map`, the offsets are computed one by one, which is slower. */
+/* This struct holds precomputed offsets of BSMM_SCALE_RUN consecutive columns of scales. A caller
+ * may set only `map`; the other fields are then 0, and the functions compute the offsets one by
+ * one, which is slower. */
 typedef struct bsmm_scale_line {
     const bsmm_scale_map *map;
     /* `regular` is true if BSMM_SCALE_RUN columns are a whole number of tiles of the scale
@@ -18,8 +19,8 @@ typedef struct bsmm_scale_line {
     bool regular;
     /* `contiguous` is true if the scales of BSMM_SCALE_RUN columns are also adjacent in memory. */
     bool contiguous;
-    /* `steps` has the offsets of BSMM_SCALE_RUN columns relative to the first of them, whose number
-     * is a multiple of BSMM_SCALE_RUN. */
+    /* `steps` has the offsets, in scales, of BSMM_SCALE_RUN columns relative to the first of them.
+     * The number of the first column is a multiple of BSMM_SCALE_RUN. */
     uint64_t steps[BSMM_SCALE_RUN];
 } bsmm_scale_line;
 

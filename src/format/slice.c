@@ -1,8 +1,8 @@
 /* Makes operands that describe parts of a matrix, without copying elements. */
 #include "format/format.h"
 
-/* Moves a pointer forward by `bytes` and subtracts them from *left, the number of bytes that may be
- * read from it. */
+/* Moves *base forward by `bytes` and subtracts them from *left, the number of bytes from *base to
+ * the end of the buffer. */
 static void advance(void **base, uint64_t *left, uint64_t bytes) {
     if (*base) *base = (uint8_t *)*base + bytes;
     *left = *left > bytes ? *left - bytes : 0;

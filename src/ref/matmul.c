@@ -2,10 +2,11 @@
  * of a product. It accepts all formats, orders and layouts. It decodes every element to double, in
  * which element * scale is exact, sums in double, and rounds once to D's format.
  *
- * The kernel decodes a group of 64 rows of A at a time, and then each row of B once per group. If D
- * is block-scaled, a group has more rows if necessary, because it must consist of whole scale
- * blocks of D. The threads divide the rows of B among them. One thread computes each sum over K in
- * a fixed order, so results do not depend on the number of threads. */
+ * The kernel decodes a group of 64 rows of A at a time. For each group it decodes every row of B
+ * once and multiplies it by the rows of the group. If D is block-scaled, a group has more rows if
+ * necessary, because it must consist of whole scale blocks of D. The threads divide the rows of B
+ * among them. One thread computes each sum over K in a fixed order, so results do not depend on the
+ * number of threads. */
 #include "base/threads.h"
 #include "core/epilogue.h"
 
@@ -16,7 +17,7 @@ enum { GROUP = 64 };
 typedef struct sizes {
     uint64_t a;   /* `a` has rows x K doubles, the decoded rows of A. */
     uint64_t b;   /* `b` has threads x K doubles, one decoded row of B for each thread. */
-    uint64_t acc; /* `acc` has rows x N doubles, the sums over K. */
+    uint64_t acc; /* `acc` has rows x N doubles, the accumulators. */
     /* `values` has rows x N floats, the results before a block-scaled D is quantized. */
     uint64_t values;
 } sizes;
@@ -41,7 +42,7 @@ static sizes measure(const bsmm_product *p) {
     };
 }
 
-/* Returns the size of the workspace in bytes. If no computer has that much memory, it returns
+/* Returns the size of the workspace in bytes. If it exceeds 2^60 bytes, the function returns
  * UINT64_MAX, because the integer arithmetic of `measure` may have overflowed. The estimate in
  * double cannot overflow. */
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
