@@ -27,9 +27,9 @@ static void raise_to(_Atomic uint32_t *most, uint32_t value) {
         continue;
 }
 
-/* Rows without gaps between them are searched together, up to this number of values. The search
- * divides a row into ranges that it reads in parallel, and it begins each range without
- * prefetching, so short ranges are slow. */
+/* This is the largest number of values that are searched together. Adjacent rows without gaps are
+ * searched as one long row up to this limit. The search divides a row into ranges that it reads in
+ * parallel, and it begins each range without prefetching, so short ranges are slow. */
 static const int64_t values_at_once = 1 << 19;
 
 /* Returns the number of rows from row `first` on that are searched together. */

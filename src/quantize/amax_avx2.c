@@ -44,8 +44,9 @@ INLINE __m128i reduce_words(const __m256i v[REGISTERS]) {
     return _mm_max_epu16(_mm256_castsi256_si128(c), _mm256_extracti128_si256(c, 1));
 }
 
-/* Converts f16 codes to the bits of fp32 values, as f16_value of memory.c does. A NaN keeps its
- * payload. */
+/* Converts f16 codes without sign bits to the bits of fp32 values. A shift moves the exponent and
+ * the mantissa to their positions in fp32, and a multiplication by 2^112 corrects the exponent
+ * bias. Inf and NaN get fp32's largest exponent; a NaN keeps its payload. */
 INLINE __m256i f16_bits(__m256i codes) {
     __m256 value = _mm256_castsi256_ps(_mm256_slli_epi32(codes, 13));
     __m256i bits = _mm256_castps_si256(_mm256_mul_ps(value, _mm256_set1_ps(0x1p112f)));

@@ -50,8 +50,9 @@ INLINE __m512i reduce_words(const __m512i v[REGISTERS]) {
                             _mm512_shuffle_i32x4(c[0], c[1], 0xdd));
 }
 
-/* Converts f16 codes to the bits of fp32 values, as f16_value of memory.c does. A NaN keeps its
- * payload. */
+/* Converts f16 codes without sign bits to the bits of fp32 values. A shift moves the exponent and
+ * the mantissa to their positions in fp32, and a multiplication by 2^112 corrects the exponent
+ * bias. Inf and NaN get fp32's largest exponent; a NaN keeps its payload. */
 INLINE __m512i f16_bits(__m512i codes) {
     const __m512i special = _mm512_set1_epi32(0x7c00);
     __m512 value = _mm512_castsi512_ps(_mm512_slli_epi32(codes, 13));

@@ -17,7 +17,8 @@ static void run_even(const bsmm_coder *coder, const float *values, int64_t n, ui
     even_loop(coder, values, n, codes);
 }
 
-/* Compiles even_loop again for AVX-512, which can shift each lane by a count of its own. */
+/* Compiles even_loop again for processors with AVX-512, so that the compiler vectorizes the loop
+ * with these instructions. */
 #if defined(__x86_64__)
 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))) static void
 run_even_wide(const bsmm_coder *coder, const float *values, int64_t n, uint16_t *codes) {

@@ -11,24 +11,24 @@ void bsmm_coder_run(const bsmm_coder *coder, const float *values, int64_t n, uin
 
 /* Encodes values / scale as e2m1 with ties towards zero (BSMM_TIES_DOWN), as if the quotient were
  * not rounded before it is encoded. The function does not divide. It compares each value with
- * `scale` times the rounding bounds, which are the midpoints between neighbouring e2m1 values.
- * These products are exact if the scale has at most 20 significant bits. A value without a nearest
- * code (NaN, Inf, or any value if the scale is 0) becomes code 0. */
+ * `scale` times the rounding bounds, which are the midpoints between neighboring e2m1 values. These
+ * products are exact if the scale has at most 20 significant bits. A value without a nearest code
+ * (NaN, Inf, or any value if the scale is 0) becomes code 0. */
 void bsmm_coder_run_bounds(const bsmm_coder *coder, const float *values, int64_t n, float scale,
                            uint16_t *codes);
 
 /* Returns the fp32 bits of the largest value of the element format, which is a normal number. A
- * shift by k->shift moves a code's exponent and mantissa to their positions in fp32. The smallest
- * normal number then has the bits 0x00800000, although its fp32 bits are min_normal. The difference
- * of these two numbers corrects the exponent bias of every normal code. */
+ * shift by k->shift moves a code's exponent and mantissa to their positions in fp32. By this shift
+ * the smallest normal code becomes 0x00800000, but its value has the fp32 bits min_normal. Adding
+ * the difference of these two numbers corrects the exponent bias of every normal code. */
 static inline int bsmm_coder_max_bits(const bsmm_coder *k) {
     return (int)((k->max_code << k->shift) + k->min_normal - 0x00800000u);
 }
 
-/* Stores n codes in a matrix, from element (r, c) on along the row. Elements of 4 or 6 bits share
- * bytes in groups; if the last group is not full, its remaining elements become 0. Rows of a larger
- * matrix that follow dst's last one are kept. In ORDER_ROW, c must be the start of a group. In
- * ORDER_COL, one thread must store all rows of a group. */
+/* Stores n codes in a matrix, from element (r, c) on along the row. A group is the elements of 4 or
+ * 6 bits that share bytes (2 or 4 elements). If the last group is not full, its remaining elements
+ * become 0. Rows of a larger matrix that follow dst's last row are kept. In ORDER_ROW, c must be
+ * the start of a group. In ORDER_COL, one thread must store all rows of a group. */
 void bsmm_codes_store(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
                       const uint16_t *codes);
 
@@ -37,7 +37,7 @@ void bsmm_codes_store(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
 void bsmm_codes_load(const bsmm_operand *src, int64_t r, int64_t c, int64_t n, uint16_t *codes);
 
 /* Loads rows [r, r + rows) x columns [c, c + cols) of an unscaled f32, f16 or bf16 matrix as fp32.
- * `pitch` is the distance between two rows in `values`, counted in floats. */
+ * `pitch` is the stride between two rows in `values`, counted in floats. */
 void bsmm_values_load(const bsmm_operand *src, int64_t r, int64_t rows, int64_t c, int64_t cols,
                       float *values, int64_t pitch);
 

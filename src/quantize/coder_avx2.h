@@ -5,7 +5,8 @@
 
 #include "quantize/lanes_avx2.h"
 
-/* `vector_coder` holds the constants of a bsmm_coder in registers. */
+/* Holds the constants of a bsmm_coder in vector registers. A bsmm_coder (recipe/coder.h) is a set
+ * of constants for encoding fp32 values as codes of one element format by one rounding rule. */
 typedef struct vector_coder {
     uint32_t bits;
     int sign_shift; /* `sign_shift` is the distance from bit 31 to the code's sign bit. */
@@ -38,8 +39,8 @@ INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
 
 /* Encodes magnitudes as e2m1. The code of a magnitude a is 2 a for a up to 2, a + 2 up to 4, and a
  * / 2 + 4 above 4. The code is always the least of these three numbers. The function rounds each of
- * the three once, by adding a large number whose last place is worth one code. The code is then in
- * the lowest bits of the sum; the bits above it are not 0. */
+ * the three once, by adding a number so large that its last mantissa bit is worth one code. The
+ * code is then in the lowest bits of the sum; the bits above it are not 0. */
 INLINE __m256i nearest_e2m1(__m256 a) {
     __m256i twice = _mm256_castps_si256(_mm256_add_ps(a, _mm256_set1_ps(0x1.8p22f)));
     __m256i one = _mm256_castps_si256(_mm256_add_ps(a, _mm256_set1_ps(0x1.8p23f + 2)));
@@ -111,9 +112,10 @@ INLINE signed_codes apply_rules(const vector_coder *k, __m256i a, signed_codes c
     return c;
 }
 
-/* Encodes values with ties towards zero, as bsmm_coder_down does. It compares the values with
- * `scale` times the rounding bounds, which are the midpoints between neighbouring element values.
- * Inf gives the largest code if `infinite` is set, else code 0. */
+/* Encodes values as e2m1 with ties towards zero, as bsmm_coder_down does. The code of a value is
+ * the number of rounding bounds, times `scale`, that its magnitude exceeds. The rounding bounds are
+ * the midpoints between neighboring element values. Inf gives the largest code if `infinite` is
+ * set, else code 0. */
 INLINE signed_codes codes_down(const vector_coder *k, __m256i bits, __m256 scale, bool infinite) {
     __m256i a = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
     __m256i beyond = _mm256_cmpgt_epi32(a, _mm256_set1_epi32(0x7f800000 - !infinite));

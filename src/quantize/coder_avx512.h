@@ -12,7 +12,8 @@ typedef struct vector_coder {
     bool down; /* `down` is true if ties are rounded towards zero (BSMM_TIES_DOWN). */
     __m512 max;
     __m512i min_normal, ruler;
-    /* These are masks of a code's magnitude, in each 32-bit and 16-bit lane. */
+    /* These masks select the magnitude bits of a code: `magnitude` in each 32-bit lane, and
+     * words_magnitude in each 16-bit lane. */
     __m512i magnitude, words_magnitude;
     __m512i nan_code, nan_sign_and, zero_and, zero_or, zero_code_and;
     /* These are shift counts. A sign shift moves the top bit of a lane to the sign bit of a
@@ -45,7 +46,7 @@ INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
 
 /* Encodes magnitudes as e2m1. The code of a magnitude a is 2 a for a up to 2, a + 2 up to 4, and a
  * / 2 + 4 above 4. The code is always the least of these three numbers. The function rounds each of
- * the three once to an integer, by adding a constant. */
+ * the three once to an integer, by adding 1.5 * 2^23, whose last mantissa bit is worth 1. */
 INLINE __m512i nearest_e2m1(__m512 a) {
     const __m512 integer = _mm512_set1_ps(0x1.8p23f);
     __m512 half = _mm512_fmadd_ps(a, _mm512_set1_ps(0.5f), _mm512_set1_ps(0x1.8p23f + 4));
@@ -108,9 +109,10 @@ INLINE signed_codes apply_rules(const vector_coder *k, __m512i a, signed_codes c
     return c;
 }
 
-/* Encodes values with ties towards zero, as bsmm_coder_down does. It compares the values with
- * `scale` times the rounding bounds, which are the midpoints between neighbouring element values.
- * Inf gives the largest code if `infinite` is set, else code 0. */
+/* Encodes values as e2m1 with ties towards zero, as bsmm_coder_down does. The code of a value is
+ * the number of rounding bounds, times `scale`, that its magnitude exceeds. The rounding bounds are
+ * the midpoints between neighboring element values. Inf gives the largest code if `infinite` is
+ * set, else code 0. */
 INLINE signed_codes codes_down(const vector_coder *k, __m512i bits, __m512 scale, bool infinite) {
     const __m512i inf = _mm512_set1_epi32(0x7f800000), one = _mm512_set1_epi32(1);
     __m512i a = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff));

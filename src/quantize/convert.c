@@ -11,8 +11,8 @@ static bool same_format(const bsmm_format *src, const bsmm_format *dst) {
     return bsmm_format_equal(*src, *dst);
 }
 
-/* Computes dst's second-level scale. It is the same factor as src's, but stored as multiplier or as
- * divisor, as dst asks. */
+/* Computes dst's second-level scale. It is the same factor as src's, but stored as a multiplier or
+ * as a divisor, as dst's global_kind requires. */
 static bsmm_status same_level(const bsmm_operand *src, const bsmm_operand *dst, float *level) {
     float from = src->m.global_scale ? *src->m.global_scale : 1;
     bool turned = src->m.global_scale && src->m.global_kind != dst->m.global_kind;
@@ -31,9 +31,9 @@ static bsmm_status same_level(const bsmm_operand *src, const bsmm_operand *dst, 
 
 enum { RUN = 256 };
 
-/* Copies codes with memcpy if both matrices are row-major. It copies the elements of row r up to
- * the last multiple of RUN. Returns the number of copied elements; the caller copies the rest of
- * the row. */
+/* Copies codes of row r with memcpy if both matrices are row-major. It copies only whole runs of
+ * RUN elements, and returns the number of copied elements; the caller copies the rest of the
+ * row. */
 static int64_t copy_groups(const bsmm_operand *src, const bsmm_operand *dst, int64_t r) {
     uint32_t bits = bsmm_elem_row(src->m.format.elem)->bits;
     int64_t cols = src->m.cols / RUN * RUN;

@@ -4,8 +4,8 @@
 
 #include "quantize/recipe.h"
 
-/* This struct is an entry of the table of conversions in convert.c. `run` makes all checks first,
- * so that it has written nothing to dst when it fails. */
+/* This struct is an entry of the table of conversions in convert.c. `run` makes all checks before
+ * it writes anything, so a `run` that fails has not changed dst. */
 typedef struct bsmm_conversion {
     const char *name; /* `name` is the name of the conversion in messages. */
     bool (*takes)(const bsmm_format *src, const bsmm_format *dst);

@@ -5,11 +5,11 @@
  *   nvfp4: 2^m is the second-level scale, and 2^(k - m) is the e4m3 scale of a block. e4m3 holds
  *          2^-9 to 2^8, so m is the largest k minus 8.
  *   fp8:   2^m is the f32 scale, and the e4m3 element is x * 2^(k - m) for the e2m1 element x. e4m3
- *          holds every e2m1 value times 2^-8 to 2^6.
+ *          holds every e2m1 value times 2^-8 to 2^6, so m is the largest k minus 6.
  *
- * The outer scale is always a normal fp32 number. This limit does not reduce the range, because k
- * is never below -127. A block of zeros fits any scale, so it does not influence the choice of
- * m. */
+ * m is at least -126, so that the outer scale is a normal fp32 number. This limit excludes no
+ * matrix, because k is never below -127. A block of zeros fits any scale, so it does not influence
+ * the choice of m. */
 #include "quantize/convert.h"
 
 #include "base/threads.h"
@@ -224,8 +224,8 @@ static shifted shift_codes(int inner) {
     return table;
 }
 
-/* Stores the e2m1 elements of one block of src in dst, for the scale of dst's block, a byte (two
- * codes) at a time. `table` maps a byte of src to a byte of dst. The block must consist of whole
+/* Converts the e2m1 elements of one block of src to e4m3 elements of dst, two codes at a time.
+ * table->pairs maps a byte of src (two codes) to two bytes of dst. The block must consist of whole
  * bytes, and its codes must be adjacent in src and in dst. */
 static void store_pairs(const bsmm_operand *src, const bsmm_operand *dst, int64_t r, int64_t c,
                         int64_t width, const shifted *table) {
@@ -254,7 +254,7 @@ static void store_fp8_block(const bsmm_operand *src, const bsmm_operand *dst, in
     }
 }
 
-enum { SHIFTS = 15 }; /* SHIFTS is the number of exponents that fp8_rule allows for a block. */
+enum { SHIFTS = 15 }; /* SHIFTS is the number of values of k - m that fp8_rule allows: -8 to 6. */
 
 static void store_fp8_tile(const bsmm_operand *src, const bsmm_operand *dst, region g, int outer,
                            const shifted tables[SHIFTS]) {

@@ -1,13 +1,14 @@
 /* Decodes codes to f32, f16 or bf16 with AVX2. The loop turns 32 codes into four registers of
- * floats, multiplies them by two factors (block scale and second-level scale) and rounds once. The
- * conversion from 4 bits to 16 bits instead multiplies and rounds only the eight magnitudes of
- * e2m1. It then uses the codes as indices into a table of the results' bytes.
+ * floats, multiplies them by two factors (block scale and second-level scale) and rounds once. For
+ * 4-bit codes and a 16-bit result, the loop instead multiplies and rounds only the eight magnitudes
+ * of e2m1. It then uses the codes as indices into a table of the results' bytes.
  *
  * An inexact product is rounded to fp32 first and then to 16 bits. The two roundings give the same
  * result as one, except if the fp32 value is not exact and lies exactly halfway between two 16-bit
- * values. (All other fp32 values between two neighbouring 16-bit values lie on the same side of the
+ * values. (All other fp32 values between two neighboring 16-bit values lie on the same side of the
  * halfway point as the exact product.) If a product may lie halfway, the first step therefore
- * rounds it to odd. */
+ * rounds it to odd: if the product is inexact, it takes the neighboring float whose last bit is
+ * 1. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)
@@ -21,10 +22,10 @@
  * caches, and such stores slow down the hardware prefetcher. */
 enum { AHEAD = 4096 };
 
-/* A product_kind is the way in which a value is multiplied by its two scales. EXACT: there is no
- * rounding before the conversion to the output format. BY_LEVEL: the product with the block scale
- * is exact, and the product with the second-level scale is rounded. BY_SCALE: the product with the
- * block scale is rounded. */
+/* A product_kind says which product of a value with its two scales is rounded. EXACT: none is, so
+ * the only rounding is the conversion to the output format. BY_LEVEL: the product with the block
+ * scale is exact, and the product with the second-level scale is rounded. BY_SCALE: there is no
+ * second-level scale, and the product with the block scale is rounded. */
 typedef enum product_kind { EXACT, BY_LEVEL, BY_SCALE } product_kind;
 
 /* `shape` holds the parameters of a decoding loop that are compile-time constants. Each combination
@@ -167,7 +168,7 @@ INLINE __m256i narrow(const shape s, __m256 low, __m256 high) {
     return _mm256_permute4x64_epi64(words, _MM_SHUFFLE(3, 1, 2, 0));
 }
 
-/* These properties of a row select the code path of its loop. */
+/* These properties of a row select the code path that decodes it. */
 typedef struct row_facts {
     /* `rounds` is true if exact products must still be rounded to bf16, because they may be
      * subnormal. */
@@ -206,9 +207,9 @@ INLINE void decode_chunk(const shape s, const vector_values *v, const uint8_t *c
     store(to + 32, narrow(s, y[2], y[3]), stream);
 }
 
-/* This is a table of the 16-bit results of all sixteen 4-bit codes, split into low and high bytes
- * for the byte shuffle instruction. Each 128-bit half of a register has its own table, because the
- * columns that the two halves decode may have different block scales. */
+/* This is a table of the 16-bit results (value times scales) of all sixteen 4-bit codes, split into
+ * low and high bytes for the byte shuffle instruction. Each 128-bit half of a register has its own
+ * table, because the columns that the two halves decode may have different block scales. */
 typedef struct code_tables {
     __m256i low, high;
 } code_tables;

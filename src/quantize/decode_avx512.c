@@ -231,7 +231,8 @@ INLINE __m512i bf16_of_codes(const vector_values *v, __m256i bytes) {
 }
 
 /* Multiplies element values by the block scale and by the second-level scale (the scale of the
- * whole matrix). The result is either exact or a float that is still to be rounded to bf16. */
+ * whole matrix). The result is an fp32 number that is exact or rounded once; the caller rounds it
+ * to bf16. */
 INLINE __m512 pair_product(const shape s, bool scale_is_exact, const vector_values *v, __m512 x,
                            __m512 scale) {
     if (s.exact) return _mm512_mul_ps(x, scale);
@@ -264,8 +265,8 @@ INLINE bool decode_pairs(const shape s, bool scale_is_exact, bool whole, const v
 }
 
 /* Decodes 64 codes of 8 bits to bf16. Returns false, without storing anything, if a code is not
- * finite or a product lies halfway between two bf16 values, because only the slow path decodes such
- * codes correctly. */
+ * finite or a product lies halfway between two bf16 values. Only the slow path (decode_chunk)
+ * decodes such codes correctly. */
 INLINE bool decode_words(const shape s, bool scale_is_exact, bool whole, const vector_values *v,
                          __m512i codes, factor_cursor *cursor, uint8_t *to, bool stream) {
     __m512i special = _mm512_and_si512(_mm512_sub_epi8(codes, v->special_base), v->special_mask);

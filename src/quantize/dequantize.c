@@ -74,7 +74,7 @@ static bool cast_fast(const bsmm_operand *src, const bsmm_operand *dst, int64_t 
 
 #endif
 
-/* Converts row r of an unscaled matrix. A signalling NaN becomes quiet, as in arithmetic. */
+/* Converts row r of an unscaled matrix. A signaling NaN becomes quiet, as in arithmetic. */
 static void cast_row(const bsmm_operand *src, const bsmm_recipe_run *run, int64_t r) {
     float values[RUN];
     for (int64_t c = 0, cols = src->m.cols; c < cols; c += RUN) {
@@ -94,7 +94,7 @@ static void cast_row(const bsmm_operand *src, const bsmm_recipe_run *run, int64_
 enum { BLOCKS = 128 };
 
 typedef struct strip_decoder {
-    /* `ops` has the vector operations. NULL means that only the slow path can decode. */
+    /* `ops` has the vector operations. NULL means that vector code does not support the formats. */
     const bsmm_strip_ops *ops;
     const bsmm_operand *src, *dst;
     bsmm_scale_line line;
@@ -141,16 +141,16 @@ static void find_nans(const double *values, bsmm_decode_job *job) {
     job->specials = (int16_t)(lone ? 1 : specials);
 }
 
-/* Sets the constants that turn 8-bit codes into bf16. Every finite value of an 8-bit element is a
- * bf16 value. */
+/* Sets the constants with which vector code turns 8-bit codes into bf16. The conversion is exact,
+ * because every finite value of an 8-bit element is a bf16 value. */
 static void set_pairs(const bsmm_elem_info *info, const double *values, bsmm_decode_job *job) {
     job->pairs_base = (int16_t)((127 - info->bias) << 7);
     for (int i = 0; i < 1 << info->mantissa_bits; i++)
         job->subnormals[i] = (uint16_t)(bsmm_float_bits((float)values[i]) >> 16);
 }
 
-/* Sets the tables of the two bytes of each 4-bit code's value as bf16. Every value of a 4-bit
- * element is a bf16 value. */
+/* Sets the tables of the low and of the high byte of each 4-bit code's value as bf16. Every value
+ * of a 4-bit element is a bf16 value. */
 static void set_bytes(bsmm_decode_job *job) {
     for (int i = 0; i < 16; i++) {
         job->low_bytes[i] = (uint8_t)(bsmm_float_bits(job->table[i]) >> 16);
@@ -258,8 +258,8 @@ static bsmm_status check(const bsmm_place *place, const bsmm_operand *src,
 typedef struct decode_run {
     const bsmm_operand *from;
     const bsmm_recipe_run *run;
-    /* Decodes strips of adjacent blocks by vector code. strips->ops is NULL if vector code does not
-     * support the formats. */
+    /* Decodes rows by vector code, many adjacent blocks at a time. strips->ops is NULL if vector
+     * code does not support the formats. */
     const strip_decoder *strips;
     void (*by_row)(const bsmm_operand *, const bsmm_recipe_run *, int64_t);
 } decode_run;

@@ -15,9 +15,9 @@
 
 #    include <string.h>
 
-/* Holds 32 codes in bytes, in the order in which pack instructions leave them. The codes are in
- * groups of `group` codes. Groups 0, 2, 4, ... are in the lower half of the register, groups 1, 3,
- * 5, ... in the upper half. */
+/* Holds 32 codes in bytes, in the order in which the pack instructions leave them, because these
+ * work within 128-bit halves. The codes are in groups of `group` codes. Groups 0, 2, 4, ... are in
+ * the lower half of the register, groups 1, 3, 5, ... in the upper half. */
 typedef struct vec {
     __m256i bytes;
     int group;
@@ -129,10 +129,10 @@ INLINE void next_meetings(meeting_cursor *cursor, element_way way, meeting m[2])
     m[1] = one ? m[0] : next_meeting(cursor, FACTOR_RUN, way);
 }
 
-/* Computes x / m.by, correctly rounded, as bsmm_ratio of rules_e4m3.h does: q approximates the
- * quotient, and an FMA with the remainder corrects it. The method is valid for "tame" blocks, whose
- * amax is moderate (quantize/recipe.h). In such blocks the remainder underflows only if the
- * quotient is so small that it rounds to zero. */
+/* Computes x / m.by, correctly rounded, without a division: q approximates the quotient, and an FMA
+ * with the remainder corrects it (as in bsmm_ratio of rules_e4m3.h). The method is valid for "tame"
+ * blocks, whose amax is moderate (quantize/recipe.h). In such blocks the remainder underflows only
+ * if the quotient is so small that it rounds to zero. */
 INLINE __m256 divide(__m256 x, meeting m) {
     __m256 q = _mm256_mul_ps(x, m.reciprocal);
     return _mm256_fmadd_ps(_mm256_fnmadd_ps(q, m.by, x), m.reciprocal, q);

@@ -45,9 +45,9 @@ INLINE __m512i codes_down_of(const vector_coder *k, __m512 y, __m512 x, __m512 f
     return joined(k, codes_down(k, _mm512_castps_si512(y), _mm512_set1_ps(1), true));
 }
 
-/* Packs four registers of 16 codes into one register of 64 bytes. The pack instructions leave the
- * four 32-bit parts of register i at positions i, 4 + i, 8 + i and 12 + i of the result. The
- * permutation `natural` restores their order. */
+/* Packs four registers of 16 codes into one register of 64 bytes. The pack instructions work within
+ * 128-bit parts, so they leave the four 32-bit parts of register i at positions i, 4 + i, 8 + i and
+ * 12 + i of the result. The permutation `natural` restores their order. */
 INLINE __m512i bytes_of_dwords(const __m512i c[4]) {
     const __m512i natural = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     __m512i bytes =
@@ -112,10 +112,10 @@ INLINE meeting next_meetings(meeting_cursor *cursor, element_way way) {
     return (meeting){by, way == WAY_DIVIDE_TAME ? next_factors(&cursor->reciprocal) : by};
 }
 
-/* Computes x / m.by, correctly rounded, as bsmm_ratio of rules_e4m3.h does: q approximates the
- * quotient, and an FMA with the remainder corrects it. The method is valid for "tame" blocks, whose
- * amax is moderate (quantize/recipe.h). In such blocks the remainder underflows only if the
- * quotient is so small that it rounds to zero. */
+/* Computes x / m.by, correctly rounded, without a division: q approximates the quotient, and an FMA
+ * with the remainder corrects it (as in bsmm_ratio of rules_e4m3.h). The method is valid for "tame"
+ * blocks, whose amax is moderate (quantize/recipe.h). In such blocks the remainder underflows only
+ * if the quotient is so small that it rounds to zero. */
 INLINE __m512 divide(__m512 x, meeting m) {
     __m512 q = _mm512_mul_ps(x, m.reciprocal);
     return _mm512_fmadd_ps(_mm512_fnmadd_ps(q, m.by, x), m.reciprocal, q);
@@ -196,7 +196,8 @@ INLINE void store_last(uint8_t *to, __m512i bytes, int64_t n, uint32_t bits) {
     _mm512_mask_storeu_epi8(to, (1ull << used) - 1, pack(bytes, bits));
 }
 
-/* Encodes 64 bf16 values as e2m1 by integer arithmetic (window_avx512.h). All 32 values of a
+/* Encodes 64 bf16 values as e2m1 by integer arithmetic. The cursor yields the windows of the
+ * blocks, 16-bit constants that stand for their factors (window_avx512.h). All 32 values of a
  * register must lie in one block. */
 WINDOW_TARGET static inline __m512i encode_windows(const uint16_t *from, factor_cursor *cursor) {
     __m512i places[2];

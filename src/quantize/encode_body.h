@@ -21,8 +21,8 @@
 
 #include <string.h>
 
-/* Prefetches the values of a later chunk, i.e. of CHUNK values. The pipeline reads a strip of
- * adjacent blocks twice, first to find the largest magnitudes and then to encode, and the hardware
+/* Prefetches the CHUNK values that lie `ahead` bytes after `from`. The pipeline reads each strip of
+ * adjacent blocks twice: first to find the largest magnitudes, and then to encode. The hardware
  * prefetcher stops at the second read. */
 INLINE void prefetch_chunk(const uint8_t *from, uint32_t elem, int64_t ahead) {
     for (int64_t i = 0; i < CHUNK * (elem == BSMM_ELEM_F32 ? 4 : 2) / 64; i++)
@@ -66,8 +66,9 @@ TARGET static bool find_windows(const float *factors, int64_t n, float *windows)
     return !unusual;
 }
 
-/* Encodes a row as encode_all does, but by integer arithmetic. row->factors holds the windows of
- * the factors (window_avx2.h) instead of the factors. */
+/* Encodes a row of bf16 values as e2m1, with the results of encode_all, but by integer arithmetic.
+ * row->factors holds the windows of the factors (16-bit constants that find_windows computes)
+ * instead of the factors. */
 WINDOW_TARGET static void encode_by_windows(const encode_row *row) {
     const uint16_t *from = row->from;
     uint8_t *to = row->to;
@@ -98,8 +99,9 @@ INLINE void encode_elem(const bsmm_coder *coder, const encode_row *row, uint32_t
         encode_all(coder, row, bits, BSMM_ELEM_F16, way, care);
 }
 
-/* Encodes a row that needs no care for NaN or zeros (CARE_NONE). This usual case has a separate
- * loop for each number of bits, element format and way to apply the factor. */
+/* Encodes a row without special cases: no NaN can arise, and zeros keep their signs (CARE_NONE).
+ * This usual case has a separate loop for each number of bits, element format and way to apply the
+ * factor. */
 TARGET static void encode_care_none(const bsmm_coder *coder, const encode_row *row) {
     if (row->way == WAY_DIVIDE_TAME)
         encode_elem(coder, row, row->bits, WAY_DIVIDE_TAME, CARE_NONE);

@@ -6,11 +6,13 @@
 #include "quantize/factor_cursor.h"
 #include "quantize/strip.h"
 
-/* FACTOR_RUN is the number of columns that share a factor if one register has several factors. */
+/* FACTOR_RUN is the number of adjacent columns that surely have the same factor, because vector
+ * code encodes only blocks whose width is a multiple of it. */
 enum { FACTOR_RUN = 16 };
 
-/* `encode_care` lists the special cases that the loop of a row must handle. CARE_PLUS adds 0 to
- * each value, which turns -0 into +0 and changes no other value. */
+/* `encode_care` says which special cases the loop of a row must handle. CARE_PLUS adds 0 to each
+ * value, which turns -0 into +0 and changes no other value. CARE_ALL handles NaN and every rule for
+ * zeros and ties. */
 typedef enum encode_care {
     CARE_NONE, /* CARE_NONE: no NaN arises, and a zero keeps its sign. */
     CARE_PLUS, /* CARE_PLUS: no NaN arises, and the recipe turns -0 into +0. */

@@ -1,5 +1,6 @@
-/* This is a cursor that walks along the factors of adjacent blocks, some columns at a time, for
- * vectors of any width. */
+/* Declares a cursor that walks along the factors of adjacent blocks, some columns at a time, for
+ * vectors of any width. A factor is the number by which a block's values are multiplied or
+ * divided. */
 #ifndef BSMM_QUANTIZE_FACTOR_CURSOR_H
 #define BSMM_QUANTIZE_FACTOR_CURSOR_H
 
@@ -7,8 +8,9 @@
 
 /* A cursor is a position in an array of factors, one for each block of `width` columns. `left` is
  * the number of columns that remain in the current block. After the last factor the cursor stays on
- * it. The code loads factors one by one: a vector load of factors that were just stored one by one
- * would wait until all earlier stores are done, including stores that miss the caches. */
+ * it. The code loads factors one by one. A vector load of factors that were just stored one by one
+ * cannot use store forwarding; it would wait until all earlier stores are done, including stores
+ * that miss the caches. */
 typedef struct factor_cursor {
     const float *at, *last;
     int64_t left, width;

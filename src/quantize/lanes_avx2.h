@@ -1,4 +1,5 @@
-/* Defines the vector operations that the AVX2 files of src/quantize share. */
+/* Defines the attributes, constants and vector operations that the AVX2 files of src/quantize
+ * share. */
 #ifndef BSMM_QUANTIZE_LANES_AVX2_H
 #define BSMM_QUANTIZE_LANES_AVX2_H
 

@@ -88,8 +88,9 @@ static bsmm_status take_call(const bsmm_quantize_desc *desc, quantize_call *call
     return bsmm_check_overlap(&call->src, &call->dst);
 }
 
-/* Describes the division of the work into tasks of `rows` rows. A column-major source is copied to
- * row order first, `panel` columns of a task at a time. */
+/* Describes the division of the work into `tasks` tasks of `rows` rows each. If the source is
+ * column-major, a task copies `panel` columns at a time to a row-major buffer before it quantizes
+ * them. */
 typedef struct task_shape {
     int64_t rows, tasks, panel;
 } task_shape;
@@ -149,8 +150,8 @@ typedef struct tasks_run {
     const quantize_call *call;
     const bsmm_recipe_run *run;
     task_shape shape;
-    /* `scratch` has a buffer for each thread, for the columns that are copied to row order at a
-     * time. */
+    /* `scratch` has a buffer for each thread, in which a panel of a column-major source becomes
+     * row-major. */
     float *scratch;
 } tasks_run;
 
@@ -187,8 +188,8 @@ static bsmm_status run_tasks(const quantize_call *call, task_shape shape, int th
     return BSMM_OK;
 }
 
-/* Allocates for each thread a buffer of one panel, i.e. of the columns of a column-major source
- * that are copied to row order at a time. The report of errors uses the same memory afterwards. */
+/* Allocates a buffer of `values` floats, in which each thread makes panels of a column-major source
+ * row-major. The report of errors uses the same memory afterwards. */
 static bsmm_status allocate(const quantize_call *call, uint64_t values, bool report,
                             void **scratch) {
     uint64_t bytes = 0, lines = 0;

@@ -1,6 +1,6 @@
 /* Declares recipes, i.e. named rules that choose scales and round values. Each recipe is an entry
- * of a table. The pipeline that this header declares runs all recipes. src/recipe has the single
- * steps of the pipeline. */
+ * of a table. This header declares the pipeline that runs any recipe on the CPU. src/recipe has the
+ * single steps of the pipeline, which GPU kernels share. */
 #ifndef BSMM_QUANTIZE_RECIPE_H
 #define BSMM_QUANTIZE_RECIPE_H
 
@@ -10,8 +10,8 @@
 #include "recipe/step.h"
 
 /* `bsmm_strip_scales` holds the scales of a strip, i.e. of up to BSMM_STRIP_BLOCKS adjacent blocks.
- * The arrays are aligned to cache lines. A vector that was stored across two cache lines can be
- * reloaded only after all earlier stores are done. */
+ * The arrays are aligned to cache lines, because a vector that was stored across two cache lines
+ * cannot be forwarded to a load. The load would wait until all earlier stores are done. */
 typedef struct bsmm_strip_scales {
     /* `amax` is the largest magnitude of each block, as fp32 bits. */
     _Alignas(64) uint32_t amax[BSMM_STRIP_BLOCKS];
@@ -30,9 +30,9 @@ bsmm_strip_rule *bsmm_strip_rule_of(bsmm_block_rule rule);
 
 enum { BSMM_E4M3_CODES = 128 }; /* BSMM_E4M3_CODES is the number of e4m3 codes without a sign. */
 
-/* `bsmm_tame_rule` is the fast path of a rule for e4m3 scales under one tensor scale. It looks up
- * factors in a table instead of dividing. It is valid only for "tame" blocks, i.e. blocks whose
- * largest magnitude (amax) is moderate. */
+/* `bsmm_tame_rule` is the fast path of a rule for e4m3 scales, prepared for one tensor scale. It
+ * looks up factors in a table instead of dividing. It is valid only for "tame" blocks, i.e. blocks
+ * whose largest magnitude (amax) is 0 or between 2^-60 and 2^60. */
 typedef struct bsmm_tame_rule {
     /* Computes the codes but not the factors. NULL means that there is no fast path. */
     bsmm_strip_rule *codes;
@@ -77,7 +77,8 @@ void bsmm_recipe_list_kind(bsmm_format format, uint32_t kind, char *text, size_t
 
 /* The functions from here on are in store.c. They quantize blocks. */
 
-/* This struct is a recipe with all constants for quantizing into one destination. */
+/* This struct holds a recipe and all constants that it needs to quantize into one destination
+ * matrix. */
 typedef struct bsmm_recipe_run {
     const bsmm_recipe *recipe;
     const bsmm_operand *dst;
@@ -91,8 +92,8 @@ typedef struct bsmm_recipe_run {
     const bsmm_tame_rule *tame;
 } bsmm_recipe_run;
 
-/* Prepares a recipe for a destination. The caller still has to set the second-level scale (the
- * scale of the whole matrix). source_elem is the format of the values. */
+/* Prepares a recipe for a destination. The tensor's scale (second-level scale) is 1; a caller that
+ * needs another scale sets it in the result. source_elem is the format of the values. */
 bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand *dst,
                                   uint32_t source_elem, uint32_t flags);
 

@@ -1,5 +1,5 @@
-/* Declares the functions that compute the scales of many adjacent blocks (a strip) at once,
- * compiled for one instruction set. */
+/* Declares the tables of functions that compute the scales of many adjacent blocks (a strip) at
+ * once. Each table is compiled for one instruction set. */
 #ifndef BSMM_QUANTIZE_RULE_SET_H
 #define BSMM_QUANTIZE_RULE_SET_H
 

@@ -6,8 +6,9 @@
 #    include "quantize/lanes_avx512.h"
 #    include "quantize/rules_tame_body.h"
 
-/* Looks up the factors of n scale codes with vector permutations. If the factors were stored one by
- * one, a later vector load of them would wait until all earlier stores are done. */
+/* Looks up the factors of n scale codes with vector permutations in a table of 128 factors (eight
+ * registers). If scalar code stored the factors one by one, a later vector load of them would wait
+ * until all earlier stores are done. */
 TARGET static void look_up(const float *table, const uint32_t *codes, int64_t n, float *factors) {
     __m512 t[8];
     for (int i = 0; i < 8; i++)

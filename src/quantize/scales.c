@@ -13,8 +13,9 @@ static padded_size padded_size_of(const bsmm_operand *o) {
     if (!bsmm_layout_pads(o->m.scale_layout) || map->count == 0) return size;
     size.rows = bsmm_round_up(map->rows, map->tile_rows);
     size.cols = bsmm_round_up(map->cols, map->tile_cols);
-    /* A layout without digits has tiles of 1 x 1 scale. Its padding is the difference between the
-     * leading dimension and the number of rows or columns. */
+    /* A map without digits is a layout of rows or columns at a constant pitch, with tiles of 1 x 1.
+     * Its padding is the difference between the pitch and the number of scales of a row or
+     * column. */
     if (map->digit_count == 0 && map->tile_col_step == 1) size.cols = (int64_t)map->tile_row_step;
     if (map->digit_count == 0 && map->tile_row_step == 1) size.rows = (int64_t)map->tile_col_step;
     return size;

@@ -1,6 +1,6 @@
-/* This pipeline quantizes blocks, after the scale of the whole tensor is known. It finds the amax
- * (largest magnitude) of each block, chooses the block's scale, encodes the block's elements, and
- * stores scale and codes. */
+/* Implements the pipeline that quantizes blocks, after the scale of the whole tensor is known. It
+ * finds the amax (largest magnitude) of each block, chooses the block's scale, encodes the block's
+ * elements, and stores scale and codes. */
 #include "quantize/recipe.h"
 #include "recipe/rules.h"
 
@@ -43,12 +43,13 @@ typedef struct tame_ranges {
     bsmm_bits_range amax, factors;
 } tame_ranges;
 
-/* Limits for recipes that multiply: finite values and positive normal factors cannot produce
- * NaN. */
+/* These are the limits for recipes that multiply: amax is finite, and factors are positive and
+ * normal. No product of such numbers is NaN. */
 static const tame_ranges tame_multiplying = {{0, 0x7f7fffffu, 0},
                                              {0x00800000u, 0x7f7fffffu, 0x00800000u}};
-/* Limits for recipes that divide, from 2^-60 (0x21800000) to 2^60 (0x5d800000). Within them the
- * quotients cannot overflow, and remainders underflow only if the quotient is below 2^-40. */
+/* These are the limits for recipes that divide: amax is at most 2^60 (0x5d800000), and divisors are
+ * from 2^-60 (0x21800000) to 2^60. Within them the quotients cannot overflow, and remainders
+ * underflow only if the quotient is below 2^-40. */
 static const tame_ranges tame_dividing = {{0, 0x5d800000u, 0},
                                           {0x21800000u, 0x5d800000u, 0x21800000u}};
 
@@ -80,7 +81,8 @@ static void store_codes(uint32_t scale, void *base, const uint64_t *offsets, int
             ((uint8_t *)base)[offsets[i]] = (uint8_t)codes[i];
 }
 
-/* Stores the scale codes of BSMM_SCALE_RUN adjacent blocks. */
+/* Stores the scale codes of BSMM_SCALE_RUN adjacent blocks, whose scales are also adjacent in
+ * memory. */
 static void store_run(uint32_t scale, void *base, uint64_t offset, const uint32_t *codes) {
     uint8_t bytes[BSMM_SCALE_RUN];
     if (scale == BSMM_SCALE_F32) {
@@ -162,8 +164,9 @@ static void ask_ahead(const bsmm_plain *values, int64_t cols) {
 
 /* Quantizes a row of blocks, one strip (some adjacent blocks) after another. If a block has only
  * one row, the scales of the next strip are computed before the current strip is encoded, which
- * hides the latency of computing scales. If blocks have several rows, the scales of the next strip
- * are computed afterwards, because its values would push the current strip out of the cache. */
+ * hides the latency of that computation. If blocks have several rows, the scales of the next strip
+ * are computed after the current strip is encoded, because the values of the next strip would evict
+ * the current strip from the cache. */
 static void store_blocks(const bsmm_recipe_run *run, const block_row *row) {
     const bsmm_format *f = &run->dst->m.format;
     const bool early = f->block_rows == 1;

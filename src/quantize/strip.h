@@ -1,6 +1,6 @@
-/* A strip is a number of adjacent blocks of one row of blocks. The pipeline handles one strip at a
- * time. The operations below exist once for each instruction set, and all versions give the same
- * bytes. */
+/* Declares the operations on strips. A strip is a number of adjacent blocks of one row of blocks,
+ * and the pipeline of the quantizer handles one strip at a time. The operations exist once for each
+ * instruction set, and all versions write the same bytes. */
 #ifndef BSMM_QUANTIZE_STRIP_H
 #define BSMM_QUANTIZE_STRIP_H
 
@@ -30,8 +30,8 @@ typedef struct bsmm_strip_job {
 /* `bsmm_decode_job` holds the constants for decoding codes of at most 8 bits to f32, f16 or bf16. A
  * value is the element times the block scale times the second-level scale, which is `other`. At
  * most one of these two products is rounded, and directly to the destination format. If
- * scale_is_exact is set, the product with the second-level scale is rounded. Otherwise the product
- * with the block scale is rounded, and `other` is 1. */
+ * scale_is_exact is set, this is the product with the second-level scale. Otherwise it is the
+ * product with the block scale, and `other` is 1. */
 typedef struct bsmm_decode_job {
     uint32_t bits, to_elem;
     int mantissa_bits;
@@ -77,8 +77,9 @@ typedef struct bsmm_strip_ops {
     void (*encode)(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, int64_t c,
                    int64_t cols, const float *factors, bool tame);
 
-    /* Decodes codes[0 .. cols), which start at a block. scales[i] is the scale of block i. `width`
-     * is a multiple of 16 or equals cols. The pointer is NULL if only the slow path can decode. */
+    /* Decodes codes[0 .. cols), which start at a block. scales[i] is the scale of block i.
+     * job->width is a multiple of 16 or equals cols. The pointer is NULL if there is no vector code
+     * that decodes. */
     void (*decode)(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
                    const float *scales, void *to);
 
@@ -115,10 +116,10 @@ const bsmm_strip_ops *bsmm_strip_ops_for(const bsmm_operand *dst);
 /* Loads `count` values of a row as fp32, from index `first` on. */
 void bsmm_plain_load(const bsmm_plain *row, int64_t first, int64_t count, float *to);
 
-/* Returns a view of the same values that begins at (row, col). The function must be inlined. A
- * caller would otherwise load the returned struct with wider loads than the stores that wrote it.
- * Such a load waits until all earlier stores are done, including stores of codes that miss the
- * caches. */
+/* Returns a view of the same values that begins at (row, col). The function must be inlined.
+ * Otherwise a caller would load the returned struct with wider loads than the stores that wrote it.
+ * A load of this kind cannot use store forwarding. It waits until all earlier stores are done,
+ * including stores of codes that miss the caches. */
 static inline bsmm_plain bsmm_plain_at(const bsmm_plain *values, int64_t row, int64_t col) {
     int64_t bytes = values->elem == BSMM_ELEM_F32 ? 4 : 2;
     const uint8_t *data = (const uint8_t *)values->data + (row * values->pitch + col) * bytes;

@@ -2,7 +2,8 @@
  *
  * - 4 bits: a byte shuffle looks up the two bytes of the bf16 value of each code in a table.
  * - 8 bits: the code is shifted into the bit fields of f16, whose exponent field is at least as
- *   wide. A power of two corrects the difference of the exponent biases. NaN codes are replaced.
+ *   wide. A multiplication by a power of two corrects the difference of the exponent biases. NaN
+ *   codes are replaced.
  * - 6 bits: the codes are moved to the upper bits of bytes, and then handled as codes of 8 bits. */
 #ifndef BSMM_QUANTIZE_VALUES_AVX2_H
 #define BSMM_QUANTIZE_VALUES_AVX2_H
@@ -45,7 +46,8 @@ INLINE vector_values vector_values_of(const bsmm_decode_job *job) {
  * the bytes are first arranged such that the columns end up in order. */
 INLINE void values4(const vector_values *v, const uint8_t *codes, __m256 x[PARTS]) {
     const __m256i fours =
-        /* These are the bytes of the lower half of the register. */
+        /* The first 16 indices fill the lower half of the register, and the last 16 the upper half.
+         * Each index copies a byte with two codes; -1 gives a zero byte. */
         _mm256_setr_epi8(0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13, -1, 2, -1, 3, -1, 6,
                          -1, 7, -1, 10, -1, 11, -1, 14, -1, 15, -1);
     __m256i words = _mm256_shuffle_epi8(twice(codes), fours), zero = _mm256_setzero_si256();
@@ -60,8 +62,8 @@ INLINE void values4(const vector_values *v, const uint8_t *codes, __m256 x[PARTS
     x[3] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, second));
 }
 
-/* Expands 32 codes of 6 bits into the upper bits of 32 bytes. In between, each pair of codes has a
- * 16-bit lane of its own, in bits 4 to 15. */
+/* Expands 32 codes of 6 bits into the upper bits of 32 bytes. As an intermediate step, each pair of
+ * codes has a 16-bit lane of its own, in bits 4 to 15. */
 INLINE __m256i codes6(const uint8_t *codes) {
     const __m256i pairs =
         /* Bytes 0 to 11 hold the first 16 codes. The second half of the register was loaded from

@@ -2,16 +2,16 @@
  * values in a register.
  *
  * The bits of a bf16 value, shifted left by one, are its magnitude with the exponent in the upper
- * byte. Call this number the representation of the value. One step is a quarter of a power of two;
- * in the representation it is 64. All rounding bounds of e2m1 are multiples of a step. A value
- * exactly on a bound is a tie. It rounds to the lower code if its upper mantissa bit is 0, else to
- * the higher code. The function adds that bit and subtracts 1, so that afterwards the bits above
- * the step decide the code, even for ties.
+ * byte; they are called its representation. One step, a quarter of a power of two, is 64 in the
+ * representation. All rounding bounds of e2m1 are multiples of a step. A value exactly on a bound
+ * is a tie. It rounds to the lower code if its upper mantissa bit is 0, else to the higher code.
+ * The code below adds that bit and subtracts 1, so that afterwards the bits above the step decide
+ * the code, even for ties.
  *
  * The "window" of a block is 1 more than the representation of half the value that the block's
  * factor turns into 0.25. The "place" of a value is its distance above the window in steps. The
- * code is 1 from place 4 on (above 0.25), 2 from place 10 on (0.75), and 3 from place 13 on (above
- * 1.25). */
+ * e2m1 code is 1 from place 4 on (above 0.25), 2 from place 10 on (0.75), and 3 from place 13 on
+ * (above 1.25). */
 #ifndef BSMM_QUANTIZE_WINDOW_AVX2_H
 #define BSMM_QUANTIZE_WINDOW_AVX2_H
 

@@ -2,12 +2,12 @@
  * values in a register.
  *
  * The bits of a bf16 value, shifted left by one, are its magnitude with the exponent in the upper
- * byte. Call this number the representation of the value. One step is a quarter of a power of two;
- * in the representation it is 64. The "window" of a block is the representation of the value that
- * the block's factor turns into 0.25. The "place" of a value is computed from its distance above
- * the window; a value below the window has distance 0. The place is 2 n for a value exactly n steps
- * above the window, and 2 n + 1 for a value between n and n + 1 steps. All rounding bounds of e2m1
- * are multiples of a step, so each place has exactly one code. */
+ * byte; they are called its representation. One step, a quarter of a power of two, is 64 in the
+ * representation. The "window" of a block is the representation of the value that the block's
+ * factor turns into 0.25. The "place" of a value is computed from its distance above the window; a
+ * value below the window has distance 0. The place is 2 n for a value exactly n steps above the
+ * window, and 2 n + 1 for a value between n and n + 1 steps. All rounding bounds of e2m1 are
+ * multiples of a step, so each place has exactly one code. */
 #ifndef BSMM_QUANTIZE_WINDOW_AVX512_H
 #define BSMM_QUANTIZE_WINDOW_AVX512_H
 
@@ -17,14 +17,16 @@
 
 /* `codes_of_places` holds the e2m1 code (without a sign) of each place. The place of a value is 2 n
  * if the value lies exactly n quarters of a power of two above the window of its block, and 2 n + 1
- * if it lies between n and n + 1 quarters. The comments of the rows name the scaled values. */
+ * if it lies between n and n + 1 quarters. The window is the value that the block's factor turns
+ * into 0.25. The largest place is 39. */
 static const uint8_t codes_of_places[64] = {
-    0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2,
-    2, /* These are the scaled values from 0.25 on. A tie is at 0.75. */
-    2, 2, 2, 3, 3, 3, 4, 4,
-    /* These are the scaled values from 1 on. Ties are at 1.25, 1.75, 2.5 and 3.5. */
-    4, 4, 4, 5, 5, 5, 6, 6,
-    /* These are the scaled values from 4 on. A tie is at 5. The largest place is 39. */
+    /* Places 0 to 15 are for scaled values from 0.25 (and below) up to 1. The bounds are 0.25 and
+     * 0.75. */
+    0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2,
+    /* Places 16 to 31 are for scaled values from 1 up to 4. The bounds are 1.25, 1.75, 2.5 and
+     * 3.5. */
+    2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 6,
+    /* Places 32 to 39 are for scaled values from 4 on. The bound is 5. */
     6, 6, 6, 7, 7, 7, 7, 7};
 
 /* The window of a block is the bits (shifted left by one) of the bf16 value that the block's factor

@@ -4,13 +4,13 @@
 
 #include "recipe/step.h"
 
-/* These constants encode fp32 values as one element format (any format but f32) with one rounding
- * rule. */
+/* These constants describe how fp32 values are encoded in one element format (any format but f32)
+ * with one rounding rule. */
 typedef struct bsmm_coder {
     /* `shift` is the number of fp32 mantissa bits that the element format lacks. */
     uint32_t shift;
-    /* `rebias` is added to fp32 bits. It changes the exponent bias and adds almost half of the last
-     * kept bit. */
+    /* `rebias` is added to fp32 bits. It changes the exponent bias to that of the element format,
+     * and adds almost half of the last kept bit, so that the following shift rounds. */
     uint32_t rebias;
     /* `min_normal` is the smallest normal number of the element format, as fp32 bits. */
     uint32_t min_normal;
@@ -25,7 +25,9 @@ typedef struct bsmm_coder {
      * bit. */
     uint32_t sign_shift;
     bool down; /* `down` is true if ties are rounded towards zero (BSMM_TIES_DOWN). */
-    /* These masks implement the recipe's rule for the signs of zeros (bsmm_zero_sign). */
+    /* These masks implement the recipe's rule for the signs of zeros (bsmm_zero_sign). zero_and and
+     * zero_or change the sign of a value that is zero. zero_code_and changes the sign of every
+     * value whose code is zero, i.e. also of a value that rounds to zero. */
     uint32_t zero_and, zero_or, zero_code_and;
 } bsmm_coder;
 
@@ -47,7 +49,8 @@ BSMM_SHARED uint32_t bsmm_coder_sign(const bsmm_coder *k, uint32_t bits, uint32_
     return code | sign >> k->sign_shift;
 }
 
-/* Returns the mask that keeps the sign of a NaN, or 0 if the format has only one NaN or none. */
+/* Returns the mask that selects the sign of a NaN. The mask is all ones if a NaN keeps its sign,
+ * and 0 if the format has only one NaN or none. */
 BSMM_SHARED uint32_t bsmm_coder_nan_mask(const bsmm_coder *k) {
     return k->nan_code == 0 || k->nan_sign ? 0 : UINT32_MAX;
 }

@@ -9,8 +9,9 @@
 /* Makes the encoder of an element format with at most 16 bits. */
 bsmm_coder bsmm_coder_make(uint32_t elem, bool saturate, bsmm_ties ties, bsmm_zero_sign zero_sign);
 
-/* Makes the constants of a tensor, with a second-level scale (the scale of the whole tensor) of 1.
- * `elem` is the element format of the result, source_elem that of the values to be quantized. */
+/* Makes the constants that the rules for block scales need (bsmm_tensor_step). The second-level
+ * scale (the scale of the whole tensor) is 1 at first. `elem` is the element format of the result,
+ * and source_elem is that of the values to be quantized. */
 bsmm_tensor_step bsmm_tensor_step_make(uint32_t elem, uint32_t source_elem, bool pow2);
 
 #endif

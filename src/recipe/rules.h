@@ -1,4 +1,5 @@
-/* Lists all scale rules and calls them by their enum values. */
+/* Lists all rules that compute a block's scale from its largest magnitude, and calls a rule by its
+ * enum value. */
 #ifndef BSMM_RECIPE_RULES_H
 #define BSMM_RECIPE_RULES_H
 
@@ -48,8 +49,9 @@ BSMM_SHARED bsmm_block_step bsmm_block_by(bsmm_block_rule rule, float amax,
     }
 }
 
-/* Sets the second-level scale that the caller chose, both as multiplier and as divisor. If the
- * reciprocal of a multiplier overflows, the divisor is the largest float, as in bsmm_tensor_te. */
+/* Sets the second-level scale that the caller chose, both as a multiplier and as a divisor. If the
+ * reciprocal of a multiplier overflows, the divisor is the largest float, as in TransformerEngine's
+ * rule. */
 BSMM_SHARED void bsmm_tensor_given(float level, bool by_divisor, bsmm_tensor_step *t) {
     float reciprocal = bsmm_div(1, level);
     if (!by_divisor) reciprocal = bsmm_select_float(reciprocal > FLT_MAX, FLT_MAX, reciprocal);

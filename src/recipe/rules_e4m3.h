@@ -1,9 +1,9 @@
 /* These are the rules for nvfp4, which has an e4m3 scale for each block and an fp32 scale for the
- * whole tensor. Each rule is two functions: one computes the scale's code from amax, the block's
- * largest magnitude; the other computes from the code the factor by which the block's values are
- * multiplied or divided. A parameter `tame` promises that the arguments are positive or zero, not
- * NaN, and in a range in which a faster computation gives the same bits; bsmm_ratio states the
- * range. */
+ * whole tensor. Each rule is two functions. The function *_code computes the scale's code from
+ * amax, the block's largest magnitude. The function *_factor computes from the code the factor by
+ * which the block's values are multiplied or divided. A parameter `tame` promises that the
+ * arguments are positive or zero, not NaN, and in a range in which a faster computation gives
+ * bitwise identical results; bsmm_ratio states the range. */
 #ifndef BSMM_RECIPE_RULES_E4M3_H
 #define BSMM_RECIPE_RULES_E4M3_H
 

@@ -58,9 +58,9 @@ BSMM_SHARED float bsmm_ceil_to_ue8m0(float scale) {
     return bsmm_bits_float((exponent < 254 ? exponent : 254) << 23);
 }
 
-/* In the rule of OCP MX v1.0, section 6.3, which is also the rule `floor`, the scale is the largest
- * power of two that does not exceed amax, divided by the largest power of two of the element
- * format. */
+/* Computes the code of a scale by the rule of OCP MX v1.0, section 6.3, which is also the rule
+ * `floor`. The scale is the largest power of two that does not exceed amax, divided by the largest
+ * power of two of the element format (2^emax). */
 BSMM_SHARED uint32_t bsmm_floor_code(float amax, const bsmm_tensor_step *t) {
     if (isnan(amax)) return BSMM_E8M0_NAN;
     return bsmm_clamp_exponent(bsmm_exponent_field(amax) - t->emax, 0, 254);
@@ -77,8 +77,10 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_ceil(float amax, const bsmm_tensor_step *t
     return bsmm_with_reciprocal(bsmm_clamp_exponent(exponent, 0, 254));
 }
 
-/* The rule `even` rounds amax to the number of mantissa bits of the element format, ties up, and
- * then applies the rule of OCP MX to the rounded value. */
+/* Computes the code of a scale by the rule `even`. It rounds amax to the number of mantissa bits of
+ * the element format, ties up, and then applies the rule of OCP MX to the rounded value. The code
+ * adds half of the last kept mantissa bit, which carries into the exponent if amax rounds up to a
+ * power of two. */
 BSMM_SHARED uint32_t bsmm_even_code(float amax, uint32_t mantissa_bits, int emax) {
     uint32_t bits = bsmm_float_bits(amax);
     if (bits > 0x7f800000u) return BSMM_E8M0_NAN;
@@ -90,8 +92,9 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_even(float amax, const bsmm_tensor_step *t
     return bsmm_with_reciprocal(bsmm_even_code(amax, t->mantissa_bits, t->emax));
 }
 
-/* In the rule `rceil`, the scale is the smallest power of two that is not less than amax / (largest
- * value of the element format). Inf gives code 254, the largest scale (satfinite). */
+/* Computes the code of a scale by the rule `rceil`. The scale is the smallest power of two that is
+ * not less than `descale`, which is amax / (largest value of the element format). Inf gives code
+ * 254, the largest scale (satfinite). */
 BSMM_SHARED uint32_t bsmm_rceil_code(float descale) {
     if (isnan(descale)) return BSMM_E8M0_NAN;
     return bsmm_clamp_exponent((int)bsmm_ceil_exponent(descale), 0, 254);
