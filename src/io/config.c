@@ -1,7 +1,7 @@
 /* Reads quantization_config, the JSON object with which checkpoints describe their quantization in
  * config.json. The reader needs it only if the names and types of a weight's tensors fit several
- * checkpoint families, i.e. naming conventions of quantization tools. For example, the U8 tensors
- * that Quark writes look like those of other tools. */
+ * checkpoint families, i.e. naming conventions of quantization tools. For example, the names and
+ * types of Quark's U8 tensors also fit ModelOpt. */
 #include "io/family.h"
 #include "io/json.h"
 
@@ -98,8 +98,8 @@ void bsmm_config_evidence(const bsmm_config *config, const char *layer, char *te
     snprintf(text, size, "%s %s%s%s", method, dtype, legacy ? " " : "", legacy ? element : "");
 }
 
-/* Makes the entry of a Quark config that describes a weight, {"weight": {...}}. A reader that
- * passes the entry to bsmm_config_evidence gets the text `evidence`, such as "quark fp4". */
+/* Makes the entry of a Quark config that describes a weight, {"weight": {...}}. From this entry,
+ * bsmm_config_evidence makes the text `evidence` again, such as "quark fp4". */
 static json_t *weight_config(const char *evidence) {
     const char *space = strchr(evidence, ' ');
     return json_pack("{s:{s:s, s:s, s:i, s:s, s:b}}", "weight", "dtype",

@@ -1,4 +1,5 @@
-/* This file has the table of types of stored tensors, and computes the byte sizes of shapes. */
+/* This file has the table of the types that tensors in files have, and computes the sizes of shapes
+ * in bytes. */
 #include "io/io.h"
 
 #include <inttypes.h>

@@ -1,12 +1,13 @@
-/* This file has the tables of checkpoint families. docs/ARCHITECTURE.md shows how to add a family.
- * Each family's entry names the source of its rules. */
+/* This file has the tables of checkpoint families, i.e. of the conventions by which quantization
+ * tools name and store weights. docs/ARCHITECTURE.md shows how to add a family. Each family's entry
+ * names the source of its rules. */
 #include "io/family.h"
 
 #include <string.h>
 
-/* This table describes the families for `bsmm families` and the documentation. The field `writes`
- * is not set here, because it follows from the table of storages below. A test compares the field
- * `written` with the formats that the writer accepts. */
+/* This table describes the families for the command `bsmm families` and the documentation. The
+ * field `writes` is not set here, because it follows from the table `rows` below. A test compares
+ * the field `written` with the formats that the writer accepts. */
 /* clang-format off */
 static const bsmm_family_info families[] = {
     {.name = "plain", .formats = "f32 f16 bf16 e4m3 e4m3fnuz e5m2 e5m2fnuz e3m2 e2m3 e2m1",

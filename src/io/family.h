@@ -13,8 +13,8 @@ struct bsmm_storage;
 typedef bsmm_status (*bsmm_unpack)(const struct bsmm_storage *row, const uint8_t *from,
                                    const bsmm_operand *to, const char *what);
 
-/* Packs a matrix into stored blocks at `to`. The memory of the matrix has the order of rows. `what`
- * names the weight in messages. */
+/* Packs a matrix into stored blocks at `to`, in which scales and elements alternate. The matrix is
+ * row-major, and so is the order of its blocks. `what` names the weight in messages. */
 typedef bsmm_status (*bsmm_pack)(const bsmm_operand *from, uint8_t *to, const char *what);
 
 /* These are the shapes that families give to the scale tensor of one matrix. */
@@ -54,8 +54,8 @@ typedef struct bsmm_storage {
      * matrix. */
     uint32_t global_ndim;
     bool global_optional;
-    /* `unmistakable` is true if the name of the data tensor alone is enough to identify the
-     * family. */
+    /* `unmistakable` is true if the name of the data tensor alone is enough to recognize the
+     * family, so that a weight without its other tensors is reported as broken. */
     bool unmistakable;
     /* `declared` is true if the file's metadata describes the weight (declaration.c). */
     bool declared;
@@ -69,7 +69,7 @@ typedef struct bsmm_storage {
     bsmm_unpack unpack;
     /* `pack` is the inverse of `unpack`. NULL means that such weights are not written. */
     bsmm_pack pack;
-    bool in_gguf; /* `in_gguf` is true if only GGUF files store weights so. */
+    bool in_gguf; /* `in_gguf` is true if only GGUF files store weights in this way. */
 } bsmm_storage;
 
 #define BSMM_STORAGE_LIMIT 64
@@ -83,7 +83,7 @@ const bsmm_storage *bsmm_storage_plain(void);
  * first. */
 const bsmm_storage *bsmm_storage_declared(void);
 /* Returns the entries of the table in families.c in the order in which the writer tries them, and
- * NULL past the last entry. */
+ * NULL past the last entry. `index` counts from 0. */
 const bsmm_storage *bsmm_storage_to_write(size_t index);
 bool bsmm_family_exists(const char *name);
 /* Returns the format of a weight with this number of rows and columns that is stored as `row`
@@ -93,7 +93,7 @@ bsmm_format bsmm_storage_format(const bsmm_storage *row, int64_t height, int64_t
  * for this data tensor (resolve.c). */
 bool bsmm_storage_fits(const bsmm_storage *row, const bsmm_tensor *data, const bsmm_tensor *scale);
 
-/* The functions from here on are in recognise.c. They recognise weights. */
+/* The functions from here on are in recognise.c. They recognize weights. */
 
 typedef struct bsmm_record {
     const char *name;
@@ -111,33 +111,34 @@ typedef struct bsmm_record {
     float *globals;
 } bsmm_record;
 
-/* Recognises the weights among the tensors of a file and lists them. A broken weight is listed too;
+/* Recognizes the weights among the tensors of a file and lists them. A broken weight is listed too;
  * its error is reported when a caller asks for the weight. */
 bsmm_status bsmm_file_recognise(bsmm_file *file);
 
-/* The functions from here on are in resolve.c. They check recognised weights. */
+/* The functions from here on are in resolve.c. They check recognized weights. */
 
 typedef struct bsmm_resolved {
     bsmm_weight weight;
     /* `operand` describes matrix 0 of the weight. Its pointers are set if the weight is mapped. */
     bsmm_operand operand;
     const uint8_t *data, *scales;
-    /* `data_step` and `scale_step` are the distances from the elements and the scales of one matrix
+    /* `data_step` and `scale_step` are the strides from the elements and the scales of one matrix
      * to those of the next matrix in the file, in bytes. */
     uint64_t data_step, scale_step;
-    /* `global_step` is the distance from the global scale of one matrix to that of the next matrix,
+    /* `global_step` is the stride from the global scale of one matrix to that of the next matrix,
      * in scales. 0 means that all matrices share one global scale. */
     uint32_t global_step;
 } bsmm_resolved;
 
-/* Checks the shapes, types and values of a recognised weight's tensors against the table entry
+/* Checks the shapes, types and values of a recognized weight's tensors against the table entry
  * record->row, which says how its family stores weights. The message of a FORMAT error names the
  * reason why the weight cannot be read safely. */
 bsmm_status bsmm_record_resolve(const bsmm_file *file, const bsmm_record *record,
                                 bsmm_resolved *out);
 
-/* Checks that `given` has the description of `have`, which the function `call` gives. `what` is the
- * name of the argument (weight.c). */
+/* Checks that the caller's matrix `given` has the same format, order, sizes and scale layout as
+ * `have`, the matrix that the function `call` describes. `what` is the name of the argument
+ * (weight.c). */
 bsmm_status bsmm_operand_check_same(const bsmm_operand *have, const bsmm_operand *given,
                                     const char *what, const char *call);
 
@@ -184,12 +185,11 @@ bsmm_status bsmm_unpack_quark_mxfp4(const bsmm_storage *row, const uint8_t *from
                                     const bsmm_operand *to, const char *what);
 bsmm_status bsmm_unpack_quark_mxfp6(const bsmm_storage *row, const uint8_t *from,
                                     const bsmm_operand *to, const char *what);
-/* Decodes blocks of ggml's quantized types to fp32, with the same bits as ggml. */
+/* Decodes blocks of ggml's quantized types to fp32, bitwise identical to ggml. */
 bsmm_status bsmm_unpack_gguf_plain(const bsmm_storage *row, const uint8_t *from,
                                    const bsmm_operand *to, const char *what);
 
-/* The functions from here on are in pack.c. They are the inverses of the functions for GGUF
- * files. */
+/* The functions from here on are in pack.c. They write the stored blocks of GGUF files. */
 
 bsmm_status bsmm_pack_gguf_mxfp4(const bsmm_operand *from, uint8_t *to, const char *what);
 bsmm_status bsmm_pack_gguf_nvfp4(const bsmm_operand *from, uint8_t *to, const char *what);

@@ -1,4 +1,5 @@
-/* These functions handle an open file with its tensors and its metadata. */
+/* Implements an open file (bsmm_file): its lists of tensors and metadata, and the functions that
+ * search them. */
 #include "io/io.h"
 
 #include <stdlib.h>
@@ -90,9 +91,9 @@ static bsmm_status index_tensors(bsmm_file *file) {
     return BSMM_OK;
 }
 
-/* Copies the metadata entries in sorted order. A sharded model has several headers (`merged`), in
- * which a key may repeat; the first entry of the key is then kept. In any other file a repeated key
- * is an error. */
+/* Copies the metadata entries in sorted order. A model of several files (`merged`) has several
+ * headers, in which a key may repeat; the first entry of the key is then kept. In any other file a
+ * repeated key is an error. */
 static bsmm_status take_pairs(bsmm_file *file, const bsmm_name *order, bsmm_pair *to) {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < file->metadata_count; i++) {

@@ -1,7 +1,7 @@
 /* Decodes ggml's quantized blocks to fp32. The operations and their order are those of ggml's
- * functions dequantize_row_*, so that every bit is the same. Source of the layouts: ggml-common.h
- * (block_*). Source of the rules: ggml-quants.c. In the comments below, d and dmin are the f16
- * scales of a block, and a "quant" is the integer code of an element. */
+ * functions dequantize_row_*, so that the results are bitwise identical. Source of the layouts:
+ * ggml-common.h (block_*). Source of the rules: ggml-quants.c. In the comments below, d and dmin
+ * are the f16 scales of a block, and a "quant" is the integer code of an element. */
 #include "io/gguf.h"
 
 /* SUPER is the number of elements in a block of the K types (Q2_K to Q6_K). */
@@ -60,8 +60,8 @@ void bsmm_gguf_q8_0(const uint8_t *block, float *values) {
         values[i] = (float)(int8_t)block[2 + i] * d;
 }
 
-/* Decodes a block of Q8_1. Its bytes are the f16 scale d, two bytes that only products use, then a
- * signed byte for each element. */
+/* Decodes a block of Q8_1. Its bytes are the f16 scale d, two bytes that only ggml's dot products
+ * use, then a signed byte for each element. */
 void bsmm_gguf_q8_1(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     for (uint32_t i = 0; i < 32; i++)
@@ -69,7 +69,7 @@ void bsmm_gguf_q8_1(const uint8_t *block, float *values) {
 }
 
 /* Decodes a block of Q8_K. Its bytes are the f32 scale d, a signed byte for each element, then sums
- * that only products use. */
+ * that only ggml's dot products use. */
 void bsmm_gguf_q8_k(const uint8_t *block, float *values) {
     float d = (float)bsmm_elem_decode(BSMM_ELEM_F32, bsmm_load_u32(block));
     for (uint32_t i = 0; i < SUPER; i++)

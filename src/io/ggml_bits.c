@@ -1,5 +1,5 @@
-/* Decodes ggml's types of one and two bits (Q1_0, Q2_0, TQ1_0, TQ2_0) to fp32 with the same bits as
- * ggml. A code of 0 stands for -1 times the block's scale d, which is f16. Source of the layouts:
+/* Decodes ggml's types of one and two bits (Q1_0, Q2_0, TQ1_0, TQ2_0) to fp32, bitwise identical to
+ * ggml. A code of 0 stands for -d, where d is the block's f16 scale. Source of the layouts:
  * ggml-common.h. Source of the rules: ggml-quants.c. */
 #include "io/gguf.h"
 
@@ -25,9 +25,10 @@ void bsmm_gguf_tq2_0(const uint8_t *block, float *values) {
         values[i] = (float)((block[i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2) & 3) - 1) * d;
 }
 
-/* Stores the elements of `count` bytes. Each byte holds `digits` elements, whose indices differ by
- * `count`. The elements are the digits of a number in base 3. The byte is this number times 256 /
- * 243, rounded up. The first digit is therefore three times the byte, divided by 256. */
+/* Stores the elements of `count` bytes. Each byte holds `digits` elements (-1, 0 or 1 times d),
+ * whose indices differ by `count`. The elements are the digits of a number in base 3. The byte is
+ * this number times 256 / 243, rounded up. The first digit is therefore three times the byte,
+ * divided by 256; the lower 8 bits of that product hold the remaining digits. */
 static float *store_digits(const uint8_t *bytes, uint32_t count, uint32_t digits, float d,
                            float *values) {
     uint8_t power = 1;

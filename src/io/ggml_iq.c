@@ -1,11 +1,12 @@
-/* Decodes ggml's types IQ1, IQ2 and IQ3 to fp32 with the same bits as ggml. An index in the block
- * stands for several elements, whose magnitudes (of IQ1: values) are a row of a table
- * (ggml_grids.c). Source of the layouts: ggml-common.h (block_iq*). Source of the rules:
- * ggml-quants.c. In the comments below, d is the f16 factor of all scales of a block. */
+/* Decodes ggml's types IQ1, IQ2 and IQ3 to fp32, bitwise identical to ggml. An index in the block
+ * stands for several elements. It selects a row of a table (ggml_grids.c) with the magnitudes of
+ * these elements, or for IQ1 with their values. Source of the layouts: ggml-common.h (block_iq*).
+ * Source of the rules: ggml-quants.c. In the comments below, d is the f16 factor of all scales of a
+ * block. */
 #include "io/gguf.h"
 
 /* A block has SUPER elements. PART elements have one scale in the types whose name ends in XXS, and
- * also in IQ1_S and IQ3_S. EIGHT elements share a byte of signs. */
+ * also in IQ1_S and IQ3_S. EIGHT elements share a byte of sign bits. */
 enum { SUPER = 256, PART = 32, EIGHT = 8 };
 
 /* Returns element j of a row of the grid. */
@@ -13,8 +14,8 @@ static float level(const bsmm_ggml_grid *grid, uint32_t row, uint32_t j) {
     return grid->levels[grid->rows[row] >> (grid->bits * j) & ((1u << grid->bits) - 1)];
 }
 
-/* Stores the eight elements of one byte of signs. A row of the grid has `each` of the elements (4
- * or 8); `indexes` are the numbers of the rows. */
+/* Stores eight elements, which have one byte of sign bits. A row of the grid (the table of
+ * magnitudes) has `each` of the elements (4 or 8); `indexes` are the numbers of the rows. */
 static void store_eight(const bsmm_ggml_grid *grid, const uint32_t *indexes, uint32_t each,
                         float scale, uint32_t signs, float *values) {
     for (uint32_t j = 0; j < EIGHT; j++) {
@@ -40,7 +41,7 @@ static uint32_t load_u16(const uint8_t *from) {
 }
 
 /* Decodes a block of IQ2_XXS. Its bytes are d, then eight bytes for each 32 elements: four indexes,
- * and a word of four times seven signs with the scale in its top four bits. */
+ * and a uint32 of four times seven signs with the scale in its top four bits. */
 void bsmm_gguf_iq2_xxs(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     for (size_t part = 0; part < SUPER / PART; part++) {
@@ -78,7 +79,7 @@ void bsmm_gguf_iq2_s(const uint8_t *block, float *values) {
 }
 
 /* Decodes a block of IQ3_XXS. Its bytes are d, an index for each four elements, and for each 32
- * elements a word of four times seven signs with the scale in its top four bits. */
+ * elements a uint32 of four times seven signs with the scale in its top four bits. */
 void bsmm_gguf_iq3_xxs(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     for (size_t i = 0; i < SUPER / EIGHT; i++) {
@@ -113,8 +114,8 @@ static void store_moved(uint32_t index, float scale, uint32_t down, float *value
 }
 
 /* Decodes a block of IQ1_S. Its bytes are d, the lower eight bits of an index for each eight
- * elements, and 16 bits for each 32 elements. These have the upper three bits of four indexes, a
- * 3-bit scale, and in the top bit the direction in which the elements are moved. */
+ * elements, and a uint16 for each 32 elements. The uint16 has the upper three bits of four indexes,
+ * a 3-bit scale, and in the top bit the direction in which the elements are moved by 1/8. */
 void bsmm_gguf_iq1_s(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     for (size_t i = 0; i < SUPER / EIGHT; i++) {
@@ -126,9 +127,9 @@ void bsmm_gguf_iq1_s(const uint8_t *block, float *values) {
 }
 
 /* Decodes a block of IQ1_M. Its bytes are the lower eight bits of an index for each eight elements,
- * four bits for each index, and four words of 16 bits. The four bits of an index are its upper
- * three bits and the direction in which its elements are moved. A word has a 3-bit scale for each
- * 16 elements; its top four bits are a part of d, the lowest part first. */
+ * four bits for each index, and four uint16. The four bits of an index are its upper three bits and
+ * the direction in which its elements are moved by 1/8. A uint16 has a 3-bit scale for each 16
+ * elements; its top four bits are a part of d, the lowest part first. */
 void bsmm_gguf_iq1_m(const uint8_t *block, float *values) {
     const uint8_t *upper = block + 32, *words = block + 48;
     uint8_t half[2] = {(uint8_t)(words[1] >> 4 | (words[3] & 0xF0)),

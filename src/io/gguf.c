@@ -105,8 +105,8 @@ static bsmm_status read_alignment(reading *r, uint32_t type) {
     return BSMM_OK;
 }
 
-/* Reads the value of a metadata key and stores it. Keys with values that the library does not use
- * are stored too, so that duplicate keys are noticed. */
+/* Reads the value of a metadata key and stores it. Keys that the library does not use are stored
+ * too, so that duplicate keys are noticed and a copy of the file keeps all keys. */
 static bsmm_status read_value(reading *r, const char *what, const text *key, uint32_t type) {
     bsmm_stored_value value = {.at = r->data + r->at, .count = 1, .type = type};
     if (type == BSMM_GGUF_STRING)

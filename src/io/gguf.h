@@ -4,7 +4,7 @@
 
 #include "io/io.h"
 
-/* Decodes one block of a quantized type of ggml to fp32, with the same bits as ggml. */
+/* Decodes one block of a quantized type of ggml to fp32, bitwise identical to ggml. */
 typedef void (*bsmm_gguf_decode)(const uint8_t *block, float *values);
 
 typedef struct bsmm_gguf_type {
@@ -26,8 +26,9 @@ const bsmm_gguf_type *bsmm_gguf_type_named(const char *dtype);
 uint32_t bsmm_gguf_type_number(const bsmm_gguf_type *type);
 
 /* A bsmm_ggml_grid is a table of ggml's types IQ1, IQ2 and IQ3 (ggml_grids.c, which a script
- * wrote). A row has 8 elements of 2 bits, or 4 elements of 3 bits, the first element in the lowest
- * bits. An element is an index into `levels`. */
+ * wrote). Each row of the table has the values of 8 elements as codes of 2 bits, or of 4 elements
+ * as codes of 3 bits (`bits`), the first element in the lowest bits. A code is an index into
+ * `levels`. */
 typedef struct bsmm_ggml_grid {
     const uint16_t *rows;
     uint32_t bits;

@@ -14,8 +14,8 @@ enum { PART_LIMIT = 99999 };
 static const char count_key[] = "split.count", number_key[] = "split.no",
                   tensors_key[] = "split.tensors.count";
 
-/* Returns the whole number of a metadata key, or `otherwise` if the key is absent or its value is
- * no whole number. The metadata need not be sorted. */
+/* Returns the whole number (0 or more) of a metadata key, or `otherwise` if the key is absent or
+ * its value is no whole number. The metadata need not be sorted. */
 static uint64_t number_of(const bsmm_file *file, const char *key, uint64_t otherwise) {
     for (uint64_t i = 0; i < file->metadata_count; i++)
         if (strcmp(file->metadata[i].key, key) == 0)

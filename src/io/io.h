@@ -1,5 +1,5 @@
 /* Declares what the files of src/io share: mapped files, the tensors in them, and the weights that
- * are recognised among the tensors. */
+ * are recognized among the tensors. */
 #ifndef BSMM_IO_H
 #define BSMM_IO_H
 
@@ -39,8 +39,8 @@ typedef struct bsmm_map {
 } bsmm_map;
 bsmm_status bsmm_map_open(const char *path, bsmm_map *map); /* Maps a regular file for reading. */
 void bsmm_map_close(bsmm_map *map);
-/* Tells the operating system that the pages read so far are not needed soon, so that it may free
- * them. A later access loads them from the file again. */
+/* Tells the operating system that the pages of the mapping that were read so far are not needed
+ * soon, so that it may free their memory. A later access loads them from the file again. */
 void bsmm_map_release(const bsmm_map *map);
 
 /* Fails with IO and the message "path: cannot <verb>: <the system's reason for `error`>". */
@@ -142,8 +142,8 @@ struct bsmm_file {
     /* The tensors are sorted by address. Empty tensors keep the order of the header. */
     bsmm_tensor *tensors;
     uint64_t tensor_count, tensor_room;
-    bsmm_name *by_name;  /* The `value` of a pair is NULL if it is not a string. */
-    bsmm_pair *metadata; /* The `value` of a pair is NULL if the stored value is no text. */
+    bsmm_name *by_name;  /* `by_name` lists the names of the tensors in sorted order. */
+    bsmm_pair *metadata; /* `metadata` is sorted by key after bsmm_file_index. */
     uint64_t metadata_count, metadata_room;
     struct bsmm_record *weights; /* The weights are in the order of their element tensors. */
     uint64_t weight_count, weight_room;

@@ -18,8 +18,9 @@ static size_t not_finite(const char *at, size_t left) {
     return 0;
 }
 
-/* Replaces the words NaN, Infinity and -Infinity by a 0 and blanks, except inside strings. The
- * other bytes keep their places, so that positions in error messages stay right. */
+/* Replaces the words NaN, Infinity and -Infinity by a 0 and blanks, except inside strings, because
+ * the JSON library refuses these words. The other bytes keep their places, so that positions in
+ * error messages stay right. */
 static void replace_not_finite(char *text, size_t bytes) {
     bool in_string = false;
     for (size_t i = 0; i < bytes; i++) {

@@ -15,9 +15,9 @@ static bool is_sorted(const bsmm_name *names, uint64_t count) {
     return true;
 }
 
-/* This struct holds a name together with 8 of its bytes as an integer. The 8 bytes follow the
- * prefix that all names of the list share. Most comparisons can be decided by the integer without
- * reading the name. */
+/* This struct holds a name together with 8 of its bytes as an integer, by which names are sorted.
+ * The 8 bytes follow the prefix that all names of the list share. Most comparisons are decided by
+ * the integer without reading the name. */
 typedef struct sorted_name {
     uint64_t key; /* `key` has 8 bytes of the name, the first one most significant. */
     bsmm_name name;
@@ -65,7 +65,7 @@ bsmm_status bsmm_names_sort(bsmm_name *names, uint64_t count) {
 }
 
 /* Compares a candidate with the first `base` characters of `name` followed by `suffix`, as strcmp
- * would. The joined text is not made in memory. */
+ * would. The function does not allocate the joined text. */
 static int compare_joined(const char *candidate, const char *name, size_t base,
                           const char *suffix) {
     int order = strncmp(candidate, name, base);

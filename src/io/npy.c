@@ -109,7 +109,7 @@ static bsmm_status read_dictionary(const char *text, size_t length, header *h) {
     return bsmm_fail(BSMM_E_FORMAT, "header: must have the keys descr, fortran_order and shape");
 }
 
-/* Finds the element type, which gives the size of an element. A big-endian type is recognised, but
+/* Finds the element type, which gives the size of an element. A big-endian type is recognized, but
  * *native is then false and the elements are not decoded. */
 static const bsmm_dtype *dtype_of(const char *descr, bool *native) {
     const bsmm_dtype *row;

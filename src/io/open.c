@@ -1,4 +1,4 @@
-/* Opens a file: maps its path and detects the file format from its bytes. */
+/* Opens a file: maps it into memory and detects the file format from its bytes. */
 #include "io/family.h"
 
 #include <dirent.h>
@@ -84,8 +84,8 @@ static bool is_later_part(const char *name) {
            number != 1;
 }
 
-/* Finds the only model in a folder whose file name has this ending, and stores the file name. The
- * stored name is "" if the folder has no such model or several. */
+/* Finds the only model in a folder whose file name has this ending, and stores the file name in
+ * name[size]. The stored name is "" if the folder has no such model or several. */
 static bsmm_status only_model(const char *folder, const char *ending, char *name, size_t size) {
     DIR *entries = opendir(folder);
     if (!entries) return bsmm_fail_system(folder, "list", errno);

@@ -28,8 +28,9 @@ static bool is_ordered(const bsmm_file *file) {
     return true;
 }
 
-/* Sorts the tensors in place: moves each tensor to its position along the cycles of the permutation
- * `order`. A sorted copy would need as much memory again, and a file may have a million tensors. */
+/* Sorts the tensors in place: it moves each tensor to its position along the cycles of the
+ * permutation `order`. A sorted copy would need as much memory again, and a file may have a million
+ * tensors. */
 static void permute(bsmm_tensor *tensors, placed *order, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
         bsmm_tensor first = tensors[i];

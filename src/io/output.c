@@ -35,15 +35,15 @@ static char *temporary_name(const char *path) {
     return name;
 }
 
-/* Makes the name /proc/self/fd/N of an open file. A file without a name of its own can be linked
- * into a folder by this name. */
+/* Makes the name /proc/self/fd/N of an open file. By this name, linkat can give a path to a file
+ * that was created without one. */
 static void descriptor_name(int descriptor, char name[32]) {
     snprintf(name, 32, "/proc/self/fd/%d", descriptor);
 }
 
-/* Creates a file that has no name in the folder of `path`. Such a file vanishes with the process,
- * however the process ends. Returns -1 if the file system cannot create such files. Returns -1 also
- * if /proc, which is needed to name the file later, is not mounted. */
+/* Creates a file without a name (O_TMPFILE) on the file system of the folder of `path`. Such a file
+ * vanishes with the process, however the process ends. Returns -1 if the file system cannot create
+ * such files, or if /proc, which is needed to name the file later, is not mounted. */
 static int open_unnamed(const char *path, mode_t mode) {
     char name[32], *folder = strndup(path, folder_length(path));
     if (!folder) return -1;
@@ -56,9 +56,8 @@ static int open_unnamed(const char *path, mode_t mode) {
     return -1;
 }
 
-/* Creates a file with a temporary name. The function does not use mkstemp, because only the owner
- * can read a file of mkstemp, whereas the output should have the permissions that the umask
- * allows. */
+/* Creates a file with a temporary name. The function does not use mkstemp, which makes files that
+ * only the owner can read. The output should have the permissions that the umask allows. */
 static int open_named(const char *path, mode_t mode, char **name) {
     static const int attempts = 100;
     for (int i = 0; i < attempts && (*name = temporary_name(path)); i++) {
@@ -156,8 +155,8 @@ bsmm_status bsmm_output_open(const char *path, uint64_t bytes, bsmm_output *outp
     return status;
 }
 
-/* Writes the mapping back to the disk. fsync also reports errors that occurred when the kernel
- * wrote pages of the mapping back earlier. */
+/* Writes the mapping back to the disk. fsync is called too, because it also reports errors that
+ * occurred when the kernel wrote pages of the mapping back earlier. */
 static int flush(bsmm_output *output) {
     if (msync(output->data, output->bytes, MS_SYNC) != 0) return errno;
     munmap(output->data, output->bytes);

@@ -1,5 +1,6 @@
-/* Recognises weights by comparing the names and types of tensors with the storage table in
- * families.c. */
+/* Recognizes weights by comparing the names and types of tensors with the storage table in
+ * families.c. An entry of this table describes one way in which a checkpoint family stores a weight
+ * in several tensors. */
 #include "io/family.h"
 
 #include <stdlib.h>
@@ -11,8 +12,8 @@ typedef struct recognising {
     bool config_loaded;
     /* `claimed` has one flag for each tensor, which is true if the tensor belongs to a weight. */
     bool *claimed;
-    /* `seen` has one bit for each entry of the storage table (families.c), which is set if a weight
-     * of the entry was found. */
+    /* `seen` has one bit for each entry of the storage table (families.c), which is set if the file
+     * has a complete weight of the entry. */
     uint64_t seen;
     const char *dtype; /* `dtype` is the type of the tensor that was examined last. */
     /* `rows` has one bit for each entry of the storage table, which is set if the entry's data
@@ -77,8 +78,8 @@ static bool match_evidence(recognising *r, const bsmm_storage *row, uint64_t ind
 /* Makes the global scales readable as floats. If the file stores them at an unaligned address, they
  * are copied. */
 static bsmm_status align_globals(bsmm_file *file, bsmm_record *record) {
-    /* Global scales of more than `most` bytes are not copied. The global scales of a
-     * million matrices have fewer bytes. */
+    /* If the tensor of global scales has more than `most` bytes, it is not copied, and the weight
+     * is refused. The global scales of a million matrices have fewer bytes. */
     static const uint64_t most = 1u << 22;
     if (!has_dtype(file, record->global, "F32")) return BSMM_OK;
     const bsmm_tensor *t = &file->tensors[record->global];
@@ -145,8 +146,9 @@ static bool is_matrix(const bsmm_tensor *t) {
     return t->ndim >= 2;
 }
 
-/* Returns true if the reader cannot know whether the tensor belongs to the table entry `row`,
- * because only quantization_config can tell and the one of this file cannot be read. */
+/* Returns true if the reader cannot know whether the tensor belongs to the storage table entry
+ * `row`, because only quantization_config can tell and the quantization_config of this file cannot
+ * be read. */
 static bool is_doubtful(const recognising *r, const bsmm_storage *row, uint64_t index) {
     const bsmm_tensor *t = &r->file->tensors[index];
     if (!row->evidence || !r->config.unreadable || !is_matrix(t)) return false;
@@ -169,8 +171,8 @@ static bool match_shape(const bsmm_file *file, const bsmm_record *record) {
 }
 
 /* Adds the weight of a data tensor if all of its tensors are there. If an entry that depends on
- * shapes (by_shape) and a later entry both fit, the later one is taken. For example, a matrix of
- * one row may have a scale per row or one block of 128x128. */
+ * shapes (by_shape) and a later entry both fit, the later one is taken. For example, the scales of
+ * a matrix of one row may be a scale per row (by_shape) or the scale of one 128x128 block. */
 static void accept_whole(recognising *r, uint64_t index) {
     bsmm_record record, best = {0};
     uint64_t bit = 0;
@@ -189,8 +191,9 @@ static void accept_whole(recognising *r, uint64_t index) {
 }
 
 /* Adds a data tensor as a broken weight, and not as a plain tensor, if its scale tensors are
- * missing or have a wrong type. The tensor must have some scale tensor or a name that identifies
- * the family, or the file must have other weights of the family. */
+ * missing or have a wrong type. The function does so only if something indicates a quantized
+ * weight: a scale tensor exists, the name identifies the family, or the file has other weights of
+ * the family. */
 static void accept_broken(recognising *r, uint64_t index) {
     const bsmm_storage *row;
     bsmm_record record;

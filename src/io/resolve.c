@@ -1,6 +1,5 @@
-/* Checks a weight, i.e. a quantized matrix that a checkpoint stores in several tensors. The shapes
- * of these tensors must be those that the weight's family of checkpoints prescribes (families.c).
- */
+/* Checks the tensors in which a checkpoint stores a weight (a quantized matrix). Their shapes must
+ * be those that the weight's checkpoint family prescribes (families.c). */
 #include "io/family.h"
 
 #include <inttypes.h>
@@ -98,9 +97,9 @@ static bsmm_status check_data(const resolving *r) {
     if (dtype && strcmp(r->data->dtype, dtype) != 0)
         return bsmm_fail(BSMM_E_FORMAT, "%.160s.dtype: value is %s; the declaration has %s",
                          r->data->name, r->data->dtype, dtype);
-    /* A weight that must be unpacked takes another number of bytes in the file than in a
-     * bsmm_matrix, so there is no size to compare with. The parser has already checked the size of
-     * the tensor against its shape. */
+    /* A weight that must be unpacked has another number of bytes in the file than in a bsmm_matrix,
+     * so there is no size to compare with. The parser has already checked the size of the tensor
+     * against its shape. */
     if (r->row->unpack) return BSMM_OK;
     if (!bsmm_mul_u64(r->out->operand.data_bytes, (uint64_t)r->batch, &bytes) ||
         bytes != r->data->bytes)
@@ -156,8 +155,8 @@ static bsmm_status check_linear_scales(const resolving *r) {
         hazard = "one-dimensional scales are swizzled and nothing declares their layout; must be";
     else if (blocks_are(r, 32, 32))
         hazard = "blocks of 32x32 are not read; must be";
-    /* Here the scale tensor has a scale for each 24 bytes, i.e. for each block of 32 elements of 6
-     * bits. */
+    /* The reader assumed 4-bit elements, two per byte. A scale for each 48 of these is a scale for
+     * each 24 bytes, i.e. for each block of 32 elements of 6 bits. */
     else if (r->row->pack_elems == 2 && blocks_are(r, 1, 48))
         hazard = "these are 6-bit elements, but no quantization_config names their format; 4-bit "
                  "elements need";

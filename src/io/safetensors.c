@@ -117,7 +117,8 @@ static bsmm_status read_members(bsmm_header *h) {
 }
 
 /* Checks that every byte after the header belongs to exactly one tensor. Two tensors with the same
- * name would also cause a gap or an overlap; the message then names the duplicate instead. */
+ * name can also cause a gap or an overlap. In this case the message names the duplicate instead
+ * (bsmm_file_index fails). */
 static bsmm_status check_tiling(const bsmm_header *h) {
     uint64_t at = 0;
     for (uint64_t i = 0; i < h->file->tensor_count; i++) {

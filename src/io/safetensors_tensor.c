@@ -1,6 +1,6 @@
 /* Parses the description of one tensor in a safetensors header. A fast path parses the form that
- * usual writers produce directly from the text. Any other form, and any error, takes the slow path
- * through a JSON tree, which finds the exact error. */
+ * usual writers produce directly from the text. Any other form, and any error, takes a slow path
+ * that builds a JSON tree and finds the exact error. */
 #include "io/safetensors.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
-/* Scans JSON text without building a tree. A header may describe a million tensors, and a tree of
- * them would take a gigabyte. The scanner itself accepts only the plain forms that usual writers
- * produce. Callers find the extent of any other value with bsmm_scan_value and pass that text to a
- * JSON library. */
+/* Declares a scanner that reads JSON text without building a tree. A safetensors header may
+ * describe a million tensors, and a tree of them would take a gigabyte. The scanner itself accepts
+ * only the plain forms that usual writers produce. Callers find the extent of any other value with
+ * bsmm_scan_value and pass that text to a JSON library. */
 #ifndef BSMM_SCAN_H
 #define BSMM_SCAN_H
 
@@ -31,7 +31,7 @@ bool bsmm_scan_string(bsmm_scan *s, bsmm_span *text);
 /* Parses an integer from 0 up, of at most 18 digits. */
 bool bsmm_scan_count(bsmm_scan *s, uint64_t *value);
 /* Finds the extent of a value of any kind by matching brackets and quotes; the inside is not
- * checked. Returns false if the text ends before, or if no value can begin with the next
+ * checked. Returns false if the text ends first, or if no value can begin with the next
  * character. */
 bool bsmm_scan_value(bsmm_scan *s, bsmm_span *value);
 

@@ -1,5 +1,5 @@
-/* Declares the state of a writer: the tensors and weights that the output file will have. An item
- * is a tensor of the output file. */
+/* Declares the state of a writer: the tensors (called items) and weights that the output file will
+ * have. */
 #ifndef BSMM_WRITER_H
 #define BSMM_WRITER_H
 
@@ -76,7 +76,7 @@ bsmm_status bsmm_writer_check(const bsmm_writer *writer, bool begun);
  * library. */
 bsmm_status bsmm_writer_put_metadata(bsmm_writer *writer, const char *key, const char *value);
 
-/* Adds the metadata that a reader needs to recognise the weights: declarations, i.e. descriptions
+/* Adds the metadata that a reader needs to recognize the weights: declarations, i.e. descriptions
  * of the weights, and quantization_config. */
 bsmm_status bsmm_writer_describe_weights(bsmm_writer *writer);
 

@@ -52,7 +52,8 @@ static int compare_places(const void *left, const void *right) {
     return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* Reads the alignment of the tensors' data, which the reader of the file has checked. */
+/* Takes the alignment of the tensors' data from the copied metadata. The reader of the GGUF file
+ * has checked that it is a power of 2. */
 static void take_alignment(bsmm_writer *writer) {
     for (uint64_t i = 0; i < writer->pair_count; i++)
         if (strcmp(writer->pairs[i].key, alignment_key) == 0)

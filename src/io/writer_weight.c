@@ -9,8 +9,8 @@
 static const char no_format[] = "it does not have this format";
 static const char no_gguf[] = "GGUF files do not have it", only_gguf[] = "only GGUF files have it";
 
-/* Returns the reason why a weight cannot be stored as the table entry `row` describes, or NULL if
- * it can. */
+/* Returns the reason why a weight cannot be stored as the storage table entry `row` describes, or
+ * NULL if it can. `wants_global` is true if the weight must have a global scale. */
 static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool wants_global,
                           bool is_gguf) {
     const bsmm_matrix *m = &o->m;
@@ -34,9 +34,10 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
     return NULL;
 }
 
-/* Chooses the table entry for a weight. Entries that depend on shapes (by_shape) are used only if
- * no other entry fits and the caller names their family. The reason is that such an entry can fit
- * by chance: fp8_group128 with 128 columns also has one scale per row. */
+/* Chooses the storage table entry (families.c) for a weight. Entries that depend on shapes
+ * (by_shape) are used only if no other entry fits and the caller names their family. The reason is
+ * that such an entry can fit by chance: fp8_group128 with 128 columns also has one scale per
+ * row. */
 static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_global,
                           bool is_gguf, const bsmm_storage **chosen) {
     /* `reason` is the reason why the table entry that fits the weight best refuses it. */
@@ -251,8 +252,9 @@ static bsmm_status declare(bsmm_writer *writer, const bsmm_written *w) {
     return key && text ? bsmm_writer_put_metadata(writer, key, text) : bsmm_fail_memory();
 }
 
-/* Makes the quantization_config of the file. The config describes all weights whose table entries a
- * reader can recognise only by a text in the config (bsmm_config_evidence). */
+/* Makes the quantization_config of the file. The config describes those weights that a reader can
+ * recognize only by a text in the config (bsmm_config_evidence), because their tensors have the
+ * names and types of several families. */
 static bsmm_status describe_config(bsmm_writer *writer, const char **layers,
                                    const char **evidence) {
     size_t count = 0;

@@ -101,7 +101,7 @@ INLINE void amax_of(const bsmm_plain *values, int64_t rows, int64_t cols, int64_
 }
 
 /* Calls amax_of for a block width. The usual widths, 16 and 32, are passed as constants, so that
- * the compiler unrolls a separate loop for each. */
+ * the compiler makes a separate loop for each. */
 INLINE void amax_by_width(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
                           uint32_t elem, uint32_t *amax) {
     bool whole = rows == 1 && cols % (32 * REGISTERS) == 0;

@@ -55,10 +55,10 @@ INLINE __m256 magnitude(__m256 value) {
 }
 
 /* Rounds x * factor to odd. The argument y is the product rounded to nearest. If the exact product
- * is no float, rounding to odd takes the neighbouring float whose last bit is 1; a later rounding
- * to 16 bits then equals rounding the exact product once. The function finds the neighbour of the
+ * is no float, rounding to odd takes the neighboring float whose last bit is 1; a later rounding to
+ * 16 bits then equals rounding the exact product once. The function finds the float next to the
  * exact product that is nearer to zero and sets its last bit. If y is larger in magnitude than the
- * product, that neighbour is the float before y; otherwise it is y.
+ * product, this float is the one before y; otherwise it is y.
  *
  * An FMA computes the difference between the product and y. The difference is a float, so the FMA
  * is exact unless it underflows; an underflow could round the difference to 0. For a factor below

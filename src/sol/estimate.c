@@ -1,7 +1,7 @@
-/* Estimates the speed of light of a product: a time that no kernel can beat on a device. It is the
- * larger of two times. The compute time is that of all operations at the peak rate of the device's
- * fastest matrix unit that accepts A and B. The memory time is that of moving all bytes once at the
- * memory's bandwidth. */
+/* Estimates the speed of light of a matrix product: a time that no kernel can beat on a device. It
+ * is the larger of two times. The compute time is that of all operations at the peak rate of the
+ * device's fastest matrix unit that accepts A and B. The memory time is that of moving all bytes
+ * once at the memory's bandwidth. */
 #include "core/describe.h"
 #include "sol/sol.h"
 
@@ -10,7 +10,8 @@ static double matrix_bytes(const bsmm_operand *operand) {
 }
 
 /* Returns the number of rows of D that are computed over all groups. If groups compute only some of
- * their rows, the result is the number that the caller expects (expected_rows). */
+ * their rows (kind MASKED), the function uses the number of rows that the caller expects
+ * (expected_rows). */
 static double count_rows(const bsmm_product *p) {
     const bsmm_groups *g = p->groups;
     if (!g || g->kind == BSMM_GROUP_ROWS || g->kind == BSMM_GROUP_K) return (double)p->d.m.rows;

@@ -46,7 +46,7 @@ static const char *type_name(const char *type, uint32_t generation) {
     for (size_t i = 0; i < BSMM_COUNT(types); i++)
         if (!strcmp(types[i].short_name, type))
             return generation < 4 && types[i].fnuz ? types[i].fnuz : types[i].name;
-    /* `type` is a list of several types, in which each type already has its full name. */
+    /* Here `type` is a list of several types, in which each type already has its full name. */
     return type;
 }
 
@@ -127,11 +127,13 @@ static uint32_t type_bits(const char *choice, const char *type) {
 }
 
 /* Returns the position of an element of A or B. `outer` is its row of A (or column of B), and k its
- * index along K. An instruction multiplies one or more independent blocks. Each lane holds
- * consecutive elements along k of one row of one block. Consecutive lanes hold the rows of a block,
- * then the rows of the next block, and after the last block the next elements along k. The 8-bit
- * operands of the f8f6f4 instructions differ: K is divided into chunks of 16 elements, and the
- * groups of lanes that share their rows take these chunks in turn. */
+ * index along K. An instruction multiplies one or more independent blocks, i.e. pairs of matrices.
+ * Each lane holds consecutive elements along k of one row of one block. Consecutive lanes hold the
+ * rows of a block, then the rows of the next block, and after the last block the next elements
+ * along k.
+ *
+ * The 8-bit operands of the f8f6f4 instructions differ. K is divided into chunks of 16 elements.
+ * The lanes that hold the same row take these chunks in turn, the first lane the first chunk. */
 static bsmm_mfma_place input_place(const row *r, uint32_t bits, uint32_t block, uint32_t outer,
                                    uint32_t k) {
     uint32_t held = r->k * r->m * r->blocks / LANES, group = k / held, item = k % held;
@@ -145,10 +147,10 @@ static bsmm_mfma_place input_place(const row *r, uint32_t bits, uint32_t block, 
                              .bits = bits};
 }
 
-/* Returns the position of element (i, j) of C or D in one of the blocks that the instruction
- * multiplies. With f64, each pair of registers in a group of 16 lanes holds one row of every block.
- * With all other types, a group of m lanes holds four consecutive rows of a block, one in each of
- * four registers. */
+/* Returns the position of element (i, j) of C or D in one of the blocks (independent products) of
+ * the instruction. With f64, each pair of registers in a group of 16 lanes holds one row of every
+ * block. With all other types, a group of m lanes holds four consecutive rows of a block, one in
+ * each of four registers. */
 static bsmm_mfma_place output_place(const row *r, uint32_t block, uint32_t i, uint32_t j) {
     bsmm_mfma_place place = {.bits = 32};
     if (!strcmp(r->d, "f64")) {

@@ -1,5 +1,5 @@
-/* Declares the tables for the speed of light, the shortest time that a known device can reach in
- * theory. */
+/* Declares the tables for the speed of light, i.e. the shortest time in which a known device can
+ * compute a matrix product in theory. */
 #ifndef BSMM_SOL_H
 #define BSMM_SOL_H
 
@@ -25,8 +25,8 @@ typedef enum bsmm_sol_traits {
     /* BSMM_SOL_F16: the matrix unit "f16" accepts f16 and bf16. Without this flag it accepts only
      * bf16. */
     BSMM_SOL_F16 = 16,
-    /* The peaks "f6" and "f4" are those of int8 dot products, whose sums are scaled after each
-     * block. */
+    /* BSMM_SOL_INT8: the peaks "f6" and "f4" are those of int8 dot products. A kernel converts
+     * elements to int8, and multiplies the sum of each block by its scales. */
     BSMM_SOL_INT8 = 32,
     BSMM_SOL_SLOW_BF16 = 64 /* BSMM_SOL_SLOW_BF16: bf16 has half the peak throughput of f16. */
 } bsmm_sol_traits;
@@ -39,9 +39,9 @@ typedef struct bsmm_sol_device {
 /* Returns the table entry of a device, or NULL if no device has that name. */
 const bsmm_sol_device *bsmm_sol_device_row(const char *name);
 
-/* `bsmm_sol_unit` lists the matrix units of a device. F16 and BF16 have the same peak, but they are
- * two units, because no instruction multiplies f16 by bf16. F4_MX and F4_NV are two units, because
- * no instruction accepts e8m0 and e4m3 scales together. */
+/* `bsmm_sol_unit` lists the kinds of arithmetic units of a device that multiply matrices. F16 and
+ * BF16 have the same peak, but they are two units, because no instruction multiplies f16 by bf16.
+ * F4_MX and F4_NV are two units, because no instruction accepts e8m0 and e4m3 scales together. */
 typedef enum bsmm_sol_unit {
     BSMM_UNIT_F32,
     BSMM_UNIT_F16,

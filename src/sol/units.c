@@ -1,8 +1,9 @@
 /* Lists the matrix units that accept an operand of a given format, directly or after a conversion
- * that preserves every value (docs/notes/speed-of-light.md shows the table). Rare values that a
- * kernel handles on a slow path are ignored. One example is the conversion of OCP's 8-bit formats
+ * that preserves every value (docs/notes/speed-of-light.md shows the table). The list ignores rare
+ * values that a kernel handles on a slow path. One example is the conversion of OCP's 8-bit formats
  * to fnuz formats, which keeps the code and halves the value: it fails for NaN and -0. Another
- * example is block exponents that differ too much to be folded into the elements. */
+ * example is a matrix whose block exponents differ so much that the elements, multiplied by them,
+ * do not fit into the matrix unit's format. */
 #include "sol/sol.h"
 
 #define S(name) (1u << BSMM_SCALE_##name)
@@ -87,8 +88,8 @@ static const struct {
     {is_e2m1, S(NONE), 0, 0, BSMM_SOL_MX, U(F4_MX)},
     {is_e2m1, S(E4M3), 0, 16, BSMM_SOL_NV, U(F4_NV)},
     {is_e2m1, S(NONE), 0, 0, BSMM_SOL_NV, U(F4_NV)},
-    /* Elements such as 2 * e2m1 and 8 * e2m3 are small integers. An int8 dot product sums them
-     * exactly, and the scale multiplies the sum of the block. */
+    /* 2 * e2m1 and 8 * e2m3, for example, are small integers. An int8 dot product sums their
+     * products exactly, and the scale multiplies the sum of the block. */
     {small_integers, SCALES_ANY, 0, 0, BSMM_SOL_INT8, U(F6)},
     {is_e2m1, SCALES_ANY, 0, 0, BSMM_SOL_INT8, BOTH_4},
 };
