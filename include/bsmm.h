@@ -611,8 +611,8 @@ typedef struct bsmm_buffers {
     const float *col_scale;
     /* Number of rows of this run in a plan with BSMM_MATMUL_ANY_ROWS, from 0 to the number of
      * described rows; 0 in other plans. Rows of D after the run's last row are not written. If D
-     * has scales, the scales of the rows after the run's last row count as padding: they are
-     * written 0 up to the end of the scale layout's tile. */
+     * has scales, the scales of the rows after the run's last row count as padding: 0 is written to
+     * them, up to the end of the last tile of the scale layout that the run uses. */
     int64_t rows;
     /* One number in the device's memory that replaces the field `rows`. The run reads it when it
      * executes, not when it is queued. Kernels clamp it to the range from 0 to the number of
@@ -699,8 +699,8 @@ BSMM_API bsmm_status bsmm_packed_bytes(const char *device, uint32_t form, const 
  * `index` is 0 unless the weights are a stack. The weights may have any form and kind of device;
  * weights of a GPU must have been copied to host memory. `b` must have the format, rows and cols of
  * the packed weights; its order, leading dimension and scale layout may differ. If the weights have
- * no second-level scale, b->global_scale may be NULL; otherwise 1 is written to it. Padding is not
- * written. */
+ * no second-level scale, b->global_scale may be NULL; if it is not NULL, *b->global_scale becomes
+ * 1. Padding is not written. */
 BSMM_API bsmm_status bsmm_unpack_b(const void *packed, uint64_t packed_bytes, int64_t index,
                                    const bsmm_matrix *b);
 
@@ -936,7 +936,7 @@ typedef struct bsmm_activation_info {
     const char *name;    /* Name of the activation, such as "gelu_tanh" */
     const char *formula; /* Formula f(x), or f(gate) of a gated activation, as text */
     const char *source;  /* Source of the formula */
-    uint32_t is_gated;   /* 1: it takes gate and up from two columns */
+    uint32_t is_gated;   /* 1: gated, i.e. it takes gate and up from two columns */
     uint32_t has_slope;  /* 1: bsmm_epilogue.slope changes the result; 0: it does not */
 } bsmm_activation_info;
 /* Gives the properties of activation number `index`, counted from 0. Returns NOT_FOUND past the
@@ -1221,8 +1221,9 @@ BSMM_API bsmm_status bsmm_file_tensor_find(const bsmm_file *file, const char *na
  *   for example), given as the f32 values that ggml decodes.
  *
  * A tensor that belongs to a weight is not listed as a weight of its own. Quark and ModelOpt store
- * mxfp4 in the same tensors. The family is Quark if a config.json beside the file names Quark;
- * otherwise it is ModelOpt. */
+ * mxfp4 in tensors with the same names and types. The family is Quark if quantization_config, in
+ * the file's metadata or in a config.json beside the file, names Quark. Otherwise it is
+ * ModelOpt. */
 typedef struct bsmm_weight {
     uint32_t struct_size;
     /* 1: bsmm_weight_matrix gives pointers into the mapped file. 0: the caller must copy the weight
@@ -1315,9 +1316,9 @@ BSMM_API bsmm_status bsmm_writer_add_tensor(bsmm_writer *writer, const char *nam
 /* Adds the tensors in which a checkpoint family stores `batch` matrices with the description
  * `matrix`. The memory and the leading dimensions of `matrix` are ignored. The file gets a global
  * scale if matrix->global_scale is not NULL, and always for formats with e4m3 scales. If `family`
- * is NULL, the writer takes the first family that can store the weight; the family "bsmm" can store
- * every weight. Returns UNSUPPORTED if the named family cannot store the weight. *index becomes the
- * number of the weight. */
+ * is NULL, the writer takes the first family that can store the weight. In safetensors, the family
+ * "bsmm" can store every weight. Returns UNSUPPORTED if the named family, or for NULL every family,
+ * cannot store the weight in this kind of file. *index becomes the number of the weight. */
 BSMM_API bsmm_status bsmm_writer_add_weight(bsmm_writer *writer, const char *family,
                                             const char *name, const bsmm_matrix *matrix,
                                             int64_t batch, uint64_t *index);

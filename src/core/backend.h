@@ -82,7 +82,7 @@ typedef struct bsmm_place {
     const void *device;
     void *stream;
     int threads; /* `threads` is the number of CPU threads that the call may use. */
-    /* `pool` holds the threads of the caller's pool. If pool.run is NULL, OpenMP's threads work. */
+    /* `pool` is the caller's thread pool. If pool.run is NULL, OpenMP's threads do the work. */
     bsmm_pool pool;
 } bsmm_place;
 

@@ -69,8 +69,9 @@ static bsmm_status take_c(const bsmm_matmul_desc *desc, bsmm_product *p) {
     return bsmm_check_addend(&p->c, "c");
 }
 
-/* Validates the matrix `from` into *to. With groups of this `kind`, each group owns a range of the
- * matrix's rows or columns, and the scales of each group may be stored separately. */
+/* Validates the caller's matrix `from` and stores the result in *to. If the product has groups of
+ * this `kind`, each group owns a range of the matrix's rows or columns, and the scales of each
+ * group may be stored separately. */
 static bsmm_status take_operand(const bsmm_product *p, const bsmm_matrix *from, const char *what,
                                 uint32_t kind, bsmm_operand *to) {
     if (p->groups && p->groups->kind == kind)

@@ -41,7 +41,7 @@ typedef struct bsmm_packed {
     bsmm_operand view;
     /* `panel_bytes` is the size of one matrix's panels in bytes, or 0 without panels. */
     uint64_t panel_bytes;
-    /* `matrix_bytes` is the distance in bytes from one matrix to the next. */
+    /* `matrix_bytes` is the stride in bytes from one matrix to the next. */
     uint64_t matrix_bytes;
 } bsmm_packed;
 

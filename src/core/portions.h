@@ -43,8 +43,9 @@ static inline bool bsmm_has_portions(const bsmm_product *p) {
 void bsmm_portion_first(const bsmm_product *product, bsmm_product *portion);
 
 /* Returns the reason why a kernel cannot run the portions (ranges of D's rows) of a product, or
- * NULL if it can. All portions but the last are like the first, so kernel->refuse is called only
- * for the first and the last one. It fills the kernel's state for the first portion. */
+ * NULL if it can. All portions but the last have the same size, so the function calls
+ * kernel->refuse only for the first and the last one. If the kernel accepts, it has filled `state`,
+ * its state for the first portion. */
 const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *product,
                                  void *state, char *why, size_t size);
 

@@ -58,7 +58,7 @@ typedef struct bsmm_product {
     const void *bias;
     uint32_t compute;
     int threads;
-    /* `pool` holds the threads of the caller's pool. If pool.run is NULL, OpenMP's threads work. */
+    /* `pool` is the caller's thread pool. If pool.run is NULL, OpenMP's threads do the work. */
     bsmm_pool pool;
     /* `packed_form` is the bsmm_packed_form in which runs get B, or NONE if runs read B as the
      * caller stores it. With packed weights of any form (docs/PACKING.md), the operand b describes

@@ -77,8 +77,8 @@ typedef struct bsmm_scale_map {
     bsmm_digit digits[6];
 } bsmm_scale_map;
 
-/* Computes the map of a validated matrix's scales. It fails if a size overflows; `what` names the
- * matrix in the message. */
+/* Computes the map of a validated matrix's scales, from which bsmm_scale_map_at computes the offset
+ * of scale (r, c). It fails if a size overflows; `what` names the matrix in the message. */
 bsmm_status bsmm_scale_map_make(const bsmm_matrix *matrix, const char *what, bsmm_scale_map *map);
 uint64_t bsmm_scale_map_at(const bsmm_scale_map *map, int64_t r, int64_t c);
 
@@ -102,7 +102,8 @@ typedef struct bsmm_operand {
     /* `m` is the caller's matrix. If its ld or scale_ld was 0, the default value has been filled
      * in; they remain 0 only in an empty matrix. */
     bsmm_matrix m;
-    /* `map` is the map of the scales. All of its fields are 0 if there are no scales. */
+    /* `map` has the numbers from which bsmm_scale_map_at computes the offset of a scale. All of its
+     * fields are 0 if there are no scales. */
     bsmm_scale_map map;
     uint64_t data_bytes, scale_bytes;
     /* `more_rows` is true if the operand is a part of a larger matrix, whose next rows follow the

@@ -8,8 +8,9 @@
 
 struct bsmm_storage;
 
-/* Copies the elements and scales of one stored matrix from `from` to `to`. `row` is the table entry
- * that describes how the matrix is stored. `what` names the weight in messages. */
+/* Copies the elements and scales of one stored matrix from `from` to `to`. `row` is the storage
+ * table entry (families.c) that describes how the matrix is stored. `what` names the weight in
+ * messages. */
 typedef bsmm_status (*bsmm_unpack)(const struct bsmm_storage *row, const uint8_t *from,
                                    const bsmm_operand *to, const char *what);
 
@@ -76,11 +77,11 @@ typedef struct bsmm_storage {
 /* Returns entry `index` of the table of ways to store a weight (families.c), or NULL past the last
  * entry. */
 const bsmm_storage *bsmm_storage_at(size_t index);
-/* Returns the table entry for unscaled tensors. The reader compares a tensor with this entry
- * last. */
+/* Returns the storage table entry (families.c) for unscaled tensors. The reader compares a tensor
+ * with this entry last. */
 const bsmm_storage *bsmm_storage_plain(void);
-/* Returns the table entry for weights that the file's metadata declares. The reader uses this entry
- * first. */
+/* Returns the storage table entry (families.c) for weights that the file's metadata declares. The
+ * reader uses this entry first. */
 const bsmm_storage *bsmm_storage_declared(void);
 /* Returns the entries of the table in families.c in the order in which the writer tries them, and
  * NULL past the last entry. `index` counts from 0. */
@@ -89,8 +90,8 @@ bool bsmm_family_exists(const char *name);
 /* Returns the format of a weight with this number of rows and columns that is stored as `row`
  * describes. */
 bsmm_format bsmm_storage_format(const bsmm_storage *row, int64_t height, int64_t width);
-/* Tells whether the scale tensor of a weight has the shape that the table entry `row` prescribes
- * for this data tensor (resolve.c). */
+/* Tells whether the scale tensor of a weight has the shape that the storage table entry `row`
+ * (families.c) prescribes for this data tensor (resolve.c). */
 bool bsmm_storage_fits(const bsmm_storage *row, const bsmm_tensor *data, const bsmm_tensor *scale);
 
 /* The functions from here on are in recognise.c. They recognize weights. */
@@ -104,8 +105,8 @@ typedef struct bsmm_record {
     /* `declaration` is the JSON text in the file's metadata that describes the weight. It is NULL
      * if there is none. */
     const char *declaration;
-    /* `doubt` is the reason why the table entry `row` may be the wrong one for the weight. NULL
-     * means that there is no doubt. */
+    /* `doubt` is the reason why the storage table entry `row` may be the wrong one for the weight.
+     * NULL means that there is no doubt. */
     const char *doubt;
     /* `globals` holds the values of the tensor of global scales, aligned for float access. */
     float *globals;
@@ -166,9 +167,9 @@ typedef struct bsmm_config {
  * the metadata has none. */
 void bsmm_config_load(bsmm_file *file, bsmm_config *config);
 void bsmm_config_free(bsmm_config *config);
-/* Writes a text that says how quantization_config describes the layer of a tensor, such as "quark
- * fp4" or "quark mx fp6_e2m3". The text is "" if quantization_config does not describe the layer.
- * This text is called evidence. */
+/* Writes the evidence for a tensor's layer: a text that says how quantization_config describes the
+ * layer, such as "quark fp4" or "quark mx fp6_e2m3". The text is "" if quantization_config does not
+ * describe the layer. */
 void bsmm_config_evidence(const bsmm_config *config, const char *layer, char *text, size_t size);
 /* Makes the text of a quantization_config from which bsmm_config_evidence yields evidence[i] for
  * layers[i]. Returns NULL if there is no memory. The caller frees the text. */

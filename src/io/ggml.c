@@ -147,9 +147,10 @@ void bsmm_gguf_q3_k(const uint8_t *block, float *values) {
 }
 
 /* Returns scale j and minimum j of the 8 scales and 8 minima of a Q4_K or Q5_K block. Each scale
- * and each minimum has 6 bits. For j from 4 to 7, byte j + 4 holds the lower four bits of scale j
- * and of minimum j. The upper two bits of scale j are the top bits of byte j - 4, and the upper two
- * bits of minimum j are the top bits of byte j. */
+ * and each minimum has 6 bits. For j below 4, they are the lower 6 bits of bytes j and j + 4. For j
+ * from 4 to 7, byte j + 4 holds the lower four bits of scale j and of minimum j. The upper two bits
+ * of scale j are the top bits of byte j - 4, and the upper two bits of minimum j are the top bits
+ * of byte j. */
 static void k4_scale(const uint8_t *scales, uint32_t j, int *scale, int *minimum) {
     if (j < 4) {
         *scale = scales[j] & 63;

@@ -46,9 +46,9 @@ static bool has_dtype(const bsmm_file *file, uint64_t index, const char *dtype) 
     return index != BSMM_NO_TENSOR && strcmp(file->tensors[index].dtype, dtype) == 0;
 }
 
-/* Compares the name of a data tensor with the suffix that a table entry requires. If the name has
- * this suffix, fills in the tensors of the record. The caller has already compared the type of the
- * tensor. */
+/* Compares the name of a data tensor with the suffix that the storage table entry `row` requires.
+ * If the name has this suffix, the function fills in the tensors of the record. The caller has
+ * already compared the type of the tensor. */
 static bool match_data(const bsmm_file *file, const bsmm_storage *row, uint64_t index,
                        bsmm_record *to) {
     const char *name = file->tensors[index].name;
@@ -155,7 +155,8 @@ static bool is_doubtful(const recognising *r, const bsmm_storage *row, uint64_t 
     return t->shape[t->ndim - 1] % row->pack_bytes == 0;
 }
 
-/* Compares the tensors of a record with its table entry, except for the shapes. */
+/* Tells whether the tensors of a record fit its storage table entry (families.c). Shapes are not
+ * compared. */
 static bool match_tensors(recognising *r, uint64_t index, bsmm_record *record) {
     const bsmm_storage *row = record->row;
     if (row->scale && !has_dtype(r->file, record->scale, row->scale_dtype)) return false;

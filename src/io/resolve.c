@@ -39,7 +39,7 @@ static bool batch_of(uint32_t ndim, const int64_t *shape, int64_t *batch) {
 }
 
 /* Computes the number of elements along K from the last dimensions of the data tensor. Returns
- * false if these dimensions do not fit the table entry. */
+ * false if these dimensions do not fit the storage table entry `row` (families.c). */
 static bool cols_of(const bsmm_storage *row, const bsmm_tensor *t, uint32_t *ndim, int64_t *cols) {
     *ndim = t->ndim;
     if (*ndim < 2) return false;
@@ -67,7 +67,7 @@ static bsmm_status fail_packing(const resolving *r) {
 }
 
 /* Describes the matrices of a weight by the shape of its data tensor. Returns false if this shape
- * does not fit the table entry. */
+ * does not fit the storage table entry `row` (families.c). */
 static bool describe_shape(const bsmm_storage *row, const bsmm_tensor *data, bsmm_matrix *matrix,
                            int64_t *batch) {
     uint32_t ndim;
@@ -88,8 +88,8 @@ static bsmm_status describe(resolving *r) {
 }
 
 /* Checks the type and the size of the tensor that holds the elements. If the file's metadata
- * declares the weight, the type must fit the declared element format. Otherwise the table entry
- * gives the required type (`data_dtype`). */
+ * declares the weight, the type must fit the declared element format. Otherwise the storage table
+ * entry (families.c) gives the required type (`data_dtype`). */
 static bsmm_status check_data(const resolving *r) {
     const char *dtype = r->row->data_dtype;
     uint64_t bytes;
@@ -120,7 +120,7 @@ static bool blocks_are(const resolving *r, uint32_t block_rows, uint32_t block_c
 }
 
 /* Tells whether the scale tensor has one scale for each matrix, and the number of dimensions that
- * the table entry prescribes. */
+ * the storage table entry (families.c) prescribes. */
 static bool is_one_scale(const resolving *r) {
     const uint32_t own = r->row->scale_shape == BSMM_SCALES_ONE;
     if (r->scale->ndim + 2 != r->data->ndim + own) return false;
@@ -277,7 +277,7 @@ bsmm_status bsmm_record_resolve(const bsmm_file *file, const bsmm_record *record
                    .global = tensor_of(file, record->global),
                    .out = out};
     bsmm_status status = check_all(&r);
-    /* A failure here always comes from wrong content of the file. */
+    /* A failure here always comes from wrong content of the file, so the status becomes FORMAT. */
     if (status != BSMM_OK) return BSMM_E_FORMAT;
     locate(&r);
     fill(&r);

@@ -20,7 +20,9 @@ typedef struct bsmm_item {
 
 typedef struct bsmm_written {
     const bsmm_storage *row;
-    const char *base; /* `base` is the name of the weight's data tensor without its suffix. */
+    /* `base` is the name of the weight's data tensor without the suffix of its family, such as
+     * ".weight". */
+    const char *base;
     bsmm_operand operand;
     int64_t batch;
     /* `data`, `scale` and `global` are the indices of the weight's tensors in `items`.

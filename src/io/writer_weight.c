@@ -40,7 +40,7 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
  * row. */
 static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_global,
                           bool is_gguf, const bsmm_storage **chosen) {
-    /* `reason` is the reason why the table entry that fits the weight best refuses it. */
+    /* `reason` is the reason why the storage table entry that fits the weight best refuses it. */
     const char *reason = NULL;
     const bsmm_storage *row, *whole = NULL;
     if (family && !bsmm_family_exists(family))

@@ -99,7 +99,8 @@ typedef struct strip_decoder {
     const bsmm_operand *src, *dst;
     bsmm_scale_line line;
     bsmm_decode_job job;
-    float scales[256]; /* `scales` is the table of the values of all scale codes. */
+    /* `scales` has the value of each scale code, if the scales are e8m0 or e4m3. */
+    float scales[256];
 } strip_decoder;
 
 static bool has_global(const bsmm_matrix *m) {
@@ -203,7 +204,7 @@ static float one_nan(float scale) {
     return isnan(scale) ? NAN : scale;
 }
 
-/* Looks up the values of the scales of n adjacent blocks. */
+/* Looks up the values of the scales of n blocks whose scale codes are adjacent. */
 static void look_up_scales(const strip_decoder *d, const uint8_t *codes, int64_t n, float *scales) {
     for (int64_t i = 0; i < n; i++)
         scales[i] = d->scales[codes[i]];

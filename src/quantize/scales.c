@@ -46,7 +46,7 @@ void bsmm_scales_move(const bsmm_operand *src, const bsmm_operand *dst) {
     bsmm_scales_pad(dst, 0, dst->map.rows);
 }
 
-/* Checks that src and dst describe the same quantized matrix. */
+/* Checks that src and dst have the same shape and format, and that the format has scales. */
 static bsmm_status check_same(const bsmm_operand *src, const bsmm_operand *dst) {
     BSMM_TRY(bsmm_check_shape(src, dst));
     if (!bsmm_format_equal(src->m.format, dst->m.format))

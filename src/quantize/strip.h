@@ -14,7 +14,7 @@ enum { BSMM_STRIP_BLOCKS = 128 };
 typedef struct bsmm_plain {
     uint32_t elem;
     const void *data;
-    int64_t pitch; /* `pitch` is the distance from one row to the next, in elements. */
+    int64_t pitch; /* `pitch` is the stride from one row to the next, in elements. */
 } bsmm_plain;
 
 /* `bsmm_strip_job` holds the constants for encoding values into the matrix dst, in blocks of

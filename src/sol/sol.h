@@ -40,8 +40,9 @@ typedef struct bsmm_sol_device {
 const bsmm_sol_device *bsmm_sol_device_row(const char *name);
 
 /* `bsmm_sol_unit` lists the kinds of arithmetic units of a device that multiply matrices. F16 and
- * BF16 have the same peak, but they are two units, because no instruction multiplies f16 by bf16.
- * F4_MX and F4_NV are two units, because no instruction accepts e8m0 and e4m3 scales together. */
+ * BF16 are two units, even if they have the same peak, because no instruction multiplies f16 by
+ * bf16. F4_MX and F4_NV are two units, because no instruction accepts e8m0 and e4m3 scales
+ * together. */
 typedef enum bsmm_sol_unit {
     BSMM_UNIT_F32,
     BSMM_UNIT_F16,
