@@ -16,9 +16,9 @@ enum {
     _Static_assert(sizeof(type) <= BSMM_QUANTIZER_BYTES && _Alignof(type) <= 16,                   \
                    "a plan has no room for a larger quantizer")
 
-/* `bsmm_backend` holds the functions that one kind of device offers to the core. backends.def lists
- * the backends. In every function, the argument `device` is the record of the device that `open`
- * returned. */
+/* `bsmm_backend` holds the functions that one kind of device offers to src/core. backends.def lists
+ * the backends. In every function, the argument `device` is the pointer that `open` stored: it
+ * points to the backend's own struct for the opened device. */
 typedef struct bsmm_backend {
     /* `name` is the part of a device's name before ':', such as "cuda". The backends of simulated
      * AMD and NVIDIA GPUs both have the name "sim"; their lists of models tell them apart. */
@@ -32,8 +32,9 @@ typedef struct bsmm_backend {
      * models) + index of the model. If this member is NULL, a device's name has only a number, as
      * in "cuda:1". */
     const char *const *models;
-    /* Opens device number `ordinal` and returns its record, which lives as long as the process. It
-     * fails with NOT_FOUND, UNSUPPORTED or DEVICE and a message that gives the reason. */
+    /* Opens device number `ordinal` and stores in *device a pointer to the backend's struct for it,
+     * which lives as long as the process. The function fails with NOT_FOUND, UNSUPPORTED or DEVICE
+     * and a message that gives the reason. */
     bsmm_status (*open)(uint32_t ordinal, const void **device);
     /* Fills every field of *info except struct_size. It fails with NOT_FOUND if `ordinal` is past
      * the last device. */

@@ -82,15 +82,15 @@ const char *bsmm_features_refuse(const bsmm_kernel *kernel, const bsmm_product *
 /* Returns kernel number `index` of kernels.def, or NULL if `index` is past the last kernel. */
 const bsmm_kernel *bsmm_kernel_at(uint32_t index);
 
-/* Opens the request's device and chooses the kernel. It is the kernel that the caller named, or
- * else the first kernel of kernels.def that accepts the product. The chosen kernel fills `state`,
- * which has BSMM_STATE_BYTES bytes. */
+/* Opens the request's device and chooses the kernel. This is the kernel that the caller named, or
+ * else the first kernel of kernels.def that accepts the product. The chosen kernel stores what it
+ * computes once per plan in `state`, which has BSMM_STATE_BYTES bytes. */
 bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_kernel **kernel);
 
-/* Checks whether a kernel accepts a request. If it does, the function returns NULL, and the kernel
- * has filled `state`. Otherwise it returns the reason: the kernel runs on another kind of device,
- * the device cannot be opened, or the reason that the kernel itself gives. The function opens the
- * request's device if it is not open yet. */
+/* Checks whether a kernel accepts a request. If it accepts, the function returns NULL, and the
+ * kernel has stored what it computes once per plan in `state`. Otherwise the function returns the
+ * reason: the kernel runs on another kind of device, the device cannot be opened, or the reason
+ * that the kernel itself gives. The function opens the request's device if it is not open yet. */
 const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request, void *state,
                                 char *why, size_t size);
 

@@ -285,8 +285,8 @@ static inline bool is_apart(const void *a, uint64_t a_bytes, const void *b, uint
     return (uintptr_t)a + a_bytes <= (uintptr_t)b || (uintptr_t)b + b_bytes <= (uintptr_t)a;
 }
 
-/* Returns true if all buffers of an operand are certainly apart from a range of memory. A result of
- * false proves nothing. */
+/* Returns true if no buffer of an operand overlaps a range of memory. If the function returns
+ * false, a buffer may overlap the range or not. */
 static inline bool is_clear_of(const bsmm_operand *o, const void *memory, uint64_t bytes) {
     return is_apart(o->m.data, o->data_bytes, memory, bytes) &&
            is_apart(o->m.scales, o->scale_bytes, memory, bytes) &&
@@ -300,14 +300,15 @@ static inline bool are_addends_simple(const bsmm_product *p) {
 }
 
 /* Returns true if A, B, C and the bias do not overlap `range`, which is the data or the scales of
- * D. A C that is D itself is allowed. A result of false proves nothing. */
+ * D. A C that is D itself is allowed. If the function returns false, an input may overlap the range
+ * or not. */
 static inline bool are_inputs_clear_of(const bsmm_product *p, const void *range, uint64_t bytes) {
     return is_clear_of(&p->a, range, bytes) && is_clear_of(&p->b, range, bytes) &&
            (!p->has_c || same_place(&p->c, &p->d) || is_clear_of(&p->c, range, bytes)) &&
            (!p->bias_elem || is_apart(p->bias, bias_bytes(p), range, bytes));
 }
 
-/* Returns true if the scales of a block-scaled D are apart from its data and from all inputs. */
+/* Returns true if the scales of a block-scaled D overlap neither its data nor an input. */
 static bool are_scales_apart(const bsmm_product *p) {
     const bsmm_matrix *d = &p->d.m;
     return are_inputs_clear_of(p, d->scales, p->d.scale_bytes) &&

@@ -27,15 +27,16 @@ enum {
 typedef enum bsmm_feature {
     /* BSMM_FEATURE_EPILOGUE: the product has an epilogue (bsmm_finish). */
     BSMM_FEATURE_EPILOGUE = 1,
-    /* BSMM_FEATURE_ANY_ROWS: the product chooses its number of rows in each run (any_rows). CPU
-     * kernels need not support this feature, because core divides such a product into plain
-     * products (parts.h). */
+    /* BSMM_FEATURE_ANY_ROWS: each run chooses the number of rows of A and D (any_rows). CPU kernels
+     * need not support this feature, because src/core divides such a product into plain products
+     * (parts.h). */
     BSMM_FEATURE_ANY_ROWS = 2,
     /* BSMM_FEATURE_INVARIANT: the order in which the kernel sums the products of elements depends
      * only on formats and K, not on M or the number of threads. */
     BSMM_FEATURE_INVARIANT = 8,
-    /* BSMM_FEATURE_GROUPS: the product has groups. CPU kernels need not support this feature,
-     * because core runs each group as a plain product (parts.h). */
+    /* BSMM_FEATURE_GROUPS: the product has groups, i.e. consists of several products. CPU kernels
+     * need not support this feature, because src/core runs each group as a plain product
+     * (parts.h). */
     BSMM_FEATURE_GROUPS = 4,
     /* BSMM_FEATURE_COMPACT: B is stored in the element order of compact packed weights
      * (BSMM_ORDER_COMPACT). GPU kernels need not support this feature, because compact weights in

@@ -15,8 +15,9 @@ typedef struct bsmm_packed_header {
      * whole matrix). */
     uint32_t global_kind;
     char device[16]; /* `device` is the kind of device, such as "cpu". */
-    /* `panels` is the name of the panels' layout, such as "int8_k32_n32". It is empty unless the
-     * form is wide. */
+    /* `panels` is the name of the layout of B's panels, such as "int8_k32_n32". Panels are the
+     * values of B in the order in which a kernel reads them. The name is empty unless the form is
+     * wide. */
     char panels[16];
     bsmm_format format;
     int64_t rows, cols;
@@ -64,7 +65,8 @@ uint32_t bsmm_packed_form_of(const bsmm_product *product);
  * the order that packed weights have in host memory or in device memory. The pointers are NULL. */
 bsmm_status bsmm_packed_view(bool host_memory, const bsmm_operand *stored, bsmm_operand *view);
 
-/* Tells whether two operands of one format and shape have their codes at the same places. */
+/* Tells whether two operands of one format and shape store their element codes at the same
+ * offsets. */
 bool bsmm_packed_same_codes(const bsmm_operand *a, const bsmm_operand *b);
 
 /* Copies the operand B, as the caller stores it, to *stored. If the kernel reads B from packed

@@ -1,6 +1,6 @@
 /* Runs two kinds of products on the CPU: products whose number of rows is chosen by each run, and
- * groups, which are several products in one plan. Core divides such a product into parts. Each part
- * is a plain product that the CPU kernels accept, so the kernels need no code for groups. */
+ * groups, which are several products in one plan. The code divides such a product into parts. Each
+ * part is a plain product that the CPU kernels accept, so the kernels need no code for groups. */
 #ifndef BSMM_CORE_PARTS_H
 #define BSMM_CORE_PARTS_H
 
@@ -31,7 +31,7 @@ static inline bool bsmm_has_parts(const bsmm_product *p) {
 void bsmm_part_widest(const bsmm_product *product, bsmm_product *part);
 
 /* Chooses the kernels for the parts (plain products) of a plan and computes the size of the
- * workspace. `many` is the plan's kernel. `state` is the state that this kernel filled when it
+ * workspace. `many` is the plan's kernel. `state` is what this kernel computed for the plan when it
  * accepted the largest part. */
 void bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many, const void *state,
                      bsmm_parts *parts);

@@ -25,14 +25,16 @@ struct bsmm_plan {
     /* `state` is the kernel's state, i.e. the data that the kernel computed when it accepted the
      * product. If the plan is on the heap, its states are in the same allocation. */
     void *state;
-    /* `last_state` is the kernel's state for the last portion of D's rows (portions.h). */
+    /* `last_state` is what the kernel computed for the last portion of D's rows. Only plans that
+     * compute a block-scaled D on a GPU, in portions, have it (portions.h). */
     void *last_state;
     /* `quantizers` points to the prepared kernels that quantize a block-scaled D on a GPU
      * (portions.h). */
     bsmm_portion_quantizers *quantizers;
 };
 
-/* This struct has memory for the states of a plan while the plan is being made on the stack. */
+/* This struct has memory for the kernel's states (what it computes once per plan) while a plan is
+ * being made on the stack. */
 typedef struct plan_states {
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t first[BSMM_STATE_BYTES], last[BSMM_STATE_BYTES];
     bsmm_portion_quantizers quantizers;

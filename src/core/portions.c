@@ -3,13 +3,14 @@
 #include "core/portions.h"
 
 enum {
-    /* LINE: each row of a portion's fp32 results begins at a multiple of 32 results, i.e. of 128
-     * bytes. */
+    /* LINE: a portion is a range of D's rows. Each row of its fp32 results begins at a multiple of
+     * 32 results, i.e. of 128 bytes. */
     LINE = 32,
-    /* TILE: a portion has a multiple of 128 rows of D, so that tiles of up to 128 rows are full. */
+    /* TILE: a portion has a multiple of 128 rows of D, so that a kernel's tiles of up to 128 rows
+     * are full. */
     TILE = 128,
-    /* SCALES: a portion's scales begin at a multiple of 16 rows of scales, so that they are aligned
-     * as the scales of the whole matrix are. */
+    /* SCALES: a portion's scales begin at a multiple of 16 rows of the scale matrix, so that they
+     * have the same alignment as the scales of the whole matrix. */
     SCALES = 16,
     /* ALIGNMENT is the alignment in bytes of the kernel's workspace, which follows the results. */
     ALIGNMENT = 256,

@@ -49,14 +49,15 @@ void bsmm_portion_first(const bsmm_product *product, bsmm_product *portion);
 const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *product,
                                  void *state, char *why, size_t size);
 
-/* Fills the kernel's state for the last portion of a plan (the last range of D's rows), and
- * computes the size of the workspace. `state` is the state for the first portion. */
+/* Fills last_state, the kernel's state for the last portion (range of D's rows) of a plan, and
+ * computes the size of the workspace. A kernel's state is what the kernel computes once per plan.
+ * `state` is the state for the first portion. */
 bsmm_status bsmm_portions_make(const bsmm_kernel *kernel, const bsmm_product *product,
                                const void *state, void *last_state, uint64_t *workspace_bytes);
 
-/* Completes the kernel's states for the first and for the last portion of D's rows. It also makes
- * the quantizers of D (the prepared launches of the quantizing kernel), and loads the device code
- * that runs need. */
+/* Completes the kernel's states (what it computes once per plan) for the first and for the last
+ * portion of D's rows. The function also makes the quantizers of D (the prepared launches of the
+ * quantizing kernel), and loads the device code that runs need. */
 bsmm_status bsmm_portions_load(const bsmm_kernel *kernel, const bsmm_product *product, void *state,
                                void *last_state, bsmm_portion_quantizers *quantizers);
 

@@ -40,8 +40,8 @@ typedef struct bsmm_groups {
     int64_t count, align, expected_rows;
     /* Each of these fields holds the stride between the matrices of two consecutive groups. */
     bsmm_group_step a, b, c, d, residual;
-    /* With GATHER_A, `gathered` is the buffer for the gathered rows of A, with room for the largest
-     * group. */
+    /* With GATHER_A, `gathered` describes the buffer into which the selected rows of A are copied.
+     * It has room for the rows of the largest group. */
     bsmm_operand gathered;
     const int32_t *sizes, *gather;
     const float *alpha;
@@ -86,8 +86,8 @@ typedef struct bsmm_product {
     /* `device_rows` is the address in device memory of the number of rows of the current run, if
      * any_rows is set. It is NULL if `rows` holds that number. */
     const int32_t *device_rows;
-    /* `device` points to the backend's record of the opened device. Kernels of the backend "cuda"
-     * cast it to const bsmm_cuda_device *. */
+    /* `device` points to the backend's own struct for the opened device. Kernels of the backend
+     * "cuda" cast it to const bsmm_cuda_device *. */
     const void *device;
     /* `stream` is the stream of the run, of the backend's type. NULL is the default stream. */
     void *stream;

@@ -5,10 +5,11 @@
 
 #include "format/format.h"
 
-/* This struct describes a validated conversion between matrices in device memory: quantize,
- * dequantize, relayout (of scales), amax or move_codes. Second-level scales (one scale for a whole
- * matrix) and the result of amax are in device memory too. Some fields are used by only one of the
- * conversions. */
+/* This struct describes a validated conversion between matrices in device memory. The conversions
+ * are quantize, dequantize, relayout (copy scales to another layout), amax (find the largest
+ * magnitude) and move_codes (copy element codes to row-major order). Second-level scales (one scale
+ * for a whole matrix) and the result of amax are in device memory too. Some fields are used by only
+ * one of the conversions. */
 typedef struct bsmm_recode {
     const void *device;
     void *stream;

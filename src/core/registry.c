@@ -38,8 +38,9 @@ static bsmm_status open_device(bsmm_request *request) {
     return BSMM_OK;
 }
 
-/* Refuses a kernel whose layout of B's panels is not the one that the caller has named in `wanted`.
- * The kernel has already accepted the product; `state` is its state. */
+/* Refuses a kernel whose layout of B's panels (packed rows of B) is not the one that the caller has
+ * named in `wanted`. The kernel has already accepted the product; `state` is what it computed for
+ * the plan. */
 static const char *refuse_panels(const bsmm_kernel *kernel, const char *wanted,
                                  const bsmm_product *product, const void *state, char *why,
                                  size_t size) {

@@ -152,7 +152,8 @@ bsmm_status bsmm_operand_check_memory(const bsmm_operand *o, const char *what) {
         BSMM_TRY(check_pointer(what, "global_scale", o->m.global_scale, _Alignof(float)));
     if (o->data_bytes == 0) return BSMM_OK;
     BSMM_TRY(check_pointer(what, "data", o->m.data, bits > 8 ? bits / 8 : 1));
-    /* There are no scales if the matrix is unscaled or empty, or if there are no groups. */
+    /* scale_bytes is 0 if the matrix is unscaled or empty, or if it is a stack of matrices for 0
+     * groups. */
     if (o->scale_bytes == 0) return BSMM_OK;
     BSMM_TRY(
         check_pointer(what, "scales", o->m.scales, bsmm_scale_row_of(o->m.format.scale)->bytes));

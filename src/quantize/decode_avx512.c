@@ -2,16 +2,17 @@
  * floats, multiplies them by two factors (block scale and second-level scale) and rounds once. The
  * elements become floats as follows:
  *
- * - 4 bits: each 32-bit lane shifts its code out of a broadcast word and looks up the value in a
- *   table.
- * - 6 bits: each 32-bit lane does the same with four codes in each three bytes; the table has
- *   magnitudes, and the sign is added.
+ * - 4 bits: each 32-bit lane gets a copy of the uint32 that contains its code, shifts the code to
+ *   the lowest bits and looks up the value in a table.
+ * - 6 bits: each 32-bit lane does the same with three bytes, which contain four codes. The table
+ *   has magnitudes, and the sign is added.
  * - 8 bits: the code is shifted into the bit fields of f16, whose exponent field is at least as
- *   wide. A power of two corrects the difference of the exponent biases. NaN codes are replaced.
- * - 8 bits to bf16: integer arithmetic turns 32 codes into bf16 values. The bf16 values
- *   are split into registers of even and odd floats, multiplied by their factors and merged again.
- *   If a code is not finite, or a product lies halfway between two bf16 values, the path "8 bits"
- *   is used instead.
+ *   wide. A multiplication by a power of two corrects the difference of the exponent biases. NaN
+ *   codes are replaced.
+ * - 8 bits to bf16: integer arithmetic turns 32 codes into bf16 values. The bf16 values are split
+ *   into registers of even and odd floats, multiplied by their factors and merged again. If a code
+ *   is not finite, or a product lies halfway between two bf16 values, the path "8 bits" is used
+ *   instead.
  *
  * An inexact product that becomes a 16-bit value is first rounded to odd: it is truncated to fp32,
  * and its last bit is set if the truncation lost anything. Rounding it again to 16 bits then equals

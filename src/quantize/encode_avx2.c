@@ -109,10 +109,10 @@ INLINE __m256 next_factor(factor_cursor *cursor, int count) {
     return factor;
 }
 
-/* `meeting` holds the factor of a block of values: `by` has the factor in all lanes. WAY_MULTIPLY
- * multiplies the values by it, WAY_DIVIDE and WAY_DIVIDE_TAME divide them by it, and WAY_COMPARE
- * compares them with the rounding bounds times the factor. `reciprocal` is 1 / by and is used only
- * with WAY_DIVIDE_TAME. */
+/* `meeting` holds the factor by which a block's values are scaled: `by` has the factor in all
+ * lanes. WAY_MULTIPLY multiplies the values by it, WAY_DIVIDE and WAY_DIVIDE_TAME divide them by
+ * it, and WAY_COMPARE compares them with the rounding bounds (midpoints between e2m1 values) times
+ * the factor. `reciprocal` is 1 / by and is used only with WAY_DIVIDE_TAME. */
 typedef struct meeting {
     __m256 by, reciprocal;
 } meeting;
@@ -165,9 +165,9 @@ INLINE __m256i joined(const vector_coder *k, signed_codes c) {
     return _mm256_or_si256(_mm256_and_si256(c.codes, _mm256_set1_epi32(0xff)), sign);
 }
 
-/* Encodes with ties towards zero (BSMM_TIES_DOWN). With WAY_COMPARE the function compares the value
- * x itself with the rounding bounds times the factor. Otherwise it encodes y, the product or
- * quotient of x and the factor. */
+/* Encodes as e2m1 with ties towards zero (BSMM_TIES_DOWN). With WAY_COMPARE the function compares
+ * the value x itself with the rounding bounds (midpoints between e2m1 values) times the factor.
+ * Otherwise it encodes y, the product or quotient of x and the factor. */
 INLINE signed_codes codes_down_of(const vector_coder *k, __m256 y, __m256 x, __m256 factor,
                                   element_way way) {
     if (way == WAY_COMPARE) return codes_down(k, _mm256_castps_si256(x), factor, false);

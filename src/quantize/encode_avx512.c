@@ -36,9 +36,9 @@ INLINE __m512i codes_of(const vector_coder *k, __m512 y, __m512 x, encode_care c
     return joined(k, apply_rules(k, _mm512_and_si512(signs, _mm512_set1_epi32(0x7fffffff)), c));
 }
 
-/* Encodes with ties towards zero (BSMM_TIES_DOWN). With WAY_COMPARE the function compares the value
- * x itself with the rounding bounds times the factor. Otherwise it encodes y, the product or
- * quotient of x and the factor. */
+/* Encodes as e2m1 with ties towards zero (BSMM_TIES_DOWN). With WAY_COMPARE the function compares
+ * the value x itself with the rounding bounds (midpoints between e2m1 values) times the factor.
+ * Otherwise it encodes y, the product or quotient of x and the factor. */
 INLINE __m512i codes_down_of(const vector_coder *k, __m512 y, __m512 x, __m512 factor,
                              element_way way) {
     if (way == WAY_COMPARE) return joined(k, codes_down(k, _mm512_castps_si512(x), factor, false));
@@ -94,10 +94,11 @@ INLINE void load_chunk(const void *from, uint32_t elem, __m512 x[4]) {
         }
 }
 
-/* `meeting` holds the factors of the values in a register: `by` has a factor in each lane.
- * WAY_MULTIPLY multiplies the values by the factors, WAY_DIVIDE and WAY_DIVIDE_TAME divide them by
- * the factors, and WAY_COMPARE compares them with the rounding bounds times the factors.
- * `reciprocal` is 1 / by and is used only with WAY_DIVIDE_TAME. */
+/* `meeting` holds the factors by which the values in a register are scaled: `by` has a factor in
+ * each lane. WAY_MULTIPLY multiplies the values by the factors, WAY_DIVIDE and WAY_DIVIDE_TAME
+ * divide them by the factors, and WAY_COMPARE compares them with the rounding bounds (midpoints
+ * between e2m1 values) times the factors. `reciprocal` is 1 / by and is used only with
+ * WAY_DIVIDE_TAME. */
 typedef struct meeting {
     __m512 by, reciprocal;
 } meeting;

@@ -29,7 +29,8 @@ typedef enum element_way {
     WAY_COMPARE
 } element_way;
 
-/* This struct holds positions in the array of factors and in the array of their reciprocals. */
+/* This struct holds positions in the array of the blocks' factors and in the array of the
+ * reciprocals of these factors. */
 typedef struct meeting_cursor {
     factor_cursor by, reciprocal;
 } meeting_cursor;

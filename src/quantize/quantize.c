@@ -39,8 +39,8 @@ static bsmm_status check_amax(const quantize_call *call) {
     return bsmm_fail(BSMM_E_INVALID, "amax: value is %g; must be 0 or more", (double)*amax);
 }
 
-/* Checks that dst stores the second-level scale in a form (multiplier or divisor) that the project
- * from which the recipe comes also uses. */
+/* Checks that dst stores the second-level scale in a form that the recipe supports: as a multiplier
+ * or as a divisor, as in the project from which the recipe comes. */
 static bsmm_status check_kind(const quantize_call *call) {
     static const char *const kinds[] = {"multiplier", "divisor"};
     uint32_t kind = call->dst.m.global_kind;

@@ -64,8 +64,8 @@ struct bsmm_recipe {
     uint32_t scale; /* `scale` is the scale format that the recipe writes, a bsmm_scale. */
     /* `elems` tells the element formats that the recipe writes, as a sum of BSMM_ELEM_BIT. */
     uint32_t elems;
-    /* `kinds` tells the forms of second-level scale (multiplier, divisor) that the recipe writes,
-     * as a sum of BSMM_KIND_BIT. */
+    /* `kinds` is a sum of BSMM_KIND_BIT: the forms (multiplier, divisor) in which the recipe can
+     * write the second-level scale, i.e. the scale of the whole tensor. */
     uint32_t kinds;
     bsmm_recipe_steps steps;
 };

@@ -48,8 +48,8 @@ INLINE __m512i place_words(__m512i words, __m512 window) {
 }
 
 /* Converts places, one per byte, to e2m1 codes with signs. The place of a value tells how many
- * quarters of a power of two the value lies above the window of its block (see place_words). Bit 7
- * of a place is the sign of the value. */
+ * quarters of a power of two it lies above the value that the block's factor turns into 0.25 (see
+ * place_words). Bit 7 of a place is the sign of the value. */
 WINDOW_TARGET static inline __m512i codes_at(__m512i places) {
     __m512i codes = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(codes_of_places));
     __m512i signs = _mm512_srli_epi16(places, 4);

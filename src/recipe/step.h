@@ -55,8 +55,8 @@ typedef enum bsmm_block_rule {
 typedef enum bsmm_element_step {
     BSMM_STEP_MULTIPLY = 0,
     BSMM_STEP_DIVIDE = 1,
-    /* The value is not divided. It is compared with the element format's rounding bounds,
-     * multiplied by the scale (bsmm_coder_run_bounds). */
+    /* The value is not divided. It is compared with the rounding bounds of e2m1 (midpoints between
+     * its values) times the scale (bsmm_coder_run_bounds). */
     BSMM_STEP_COMPARE = 2
 } bsmm_element_step;
 
