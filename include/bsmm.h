@@ -628,9 +628,9 @@ typedef struct bsmm_buffers {
  * desc->b_packed is NONE. The caller may write the packed bytes to a file and map the file later.
  *
  * The size is 0 for groups of kind K, and for WIDE if the kernel does not read packed panels of B.
- * (bsmm_plan_create refuses these two cases if desc->b_packed is not NONE.) On a GPU, the size is
- * also 0 if desc->b_packed is NONE and B is not stored as in packed weights, i.e. with adjacent
- * rows and row-major scales. */
+ * (bsmm_plan_create refuses these two cases if desc->b_packed is not NONE.) On a GPU, if
+ * desc->b_packed is NONE, the size is also 0 unless B's rows are adjacent and its scales are
+ * row-major, as in packed weights. */
 BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
 /* Packs buffers->b, b_scales and b_global into `packed`, which must be aligned to 64 bytes. With
  * groups it packs all matrices of the stack B. It reads no other field of `buffers` except the

@@ -15,8 +15,8 @@ typedef struct bsmm_request {
     bsmm_groups groups;
     /* `device` is the name of the device, such as "cuda:0". It is never NULL. */
     const char *device;
-    /* `kernel` is the name of the kernel to use. NULL means the best kernel that accepts the
-     * product. */
+    /* `kernel` is the name of the kernel to use. NULL means the first kernel of kernels.def that
+     * accepts the product. */
     const char *kernel;
     /* `panels` is the name of the layout of B's panels in packed weights of form wide
      * (docs/PACKING.md). NULL means the layout that the kernel reads. */

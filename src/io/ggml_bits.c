@@ -3,22 +3,25 @@
  * ggml-common.h. Source of the rules: ggml-quants.c. */
 #include "io/gguf.h"
 
-/* Decodes a block of Q1_0. Its bytes are d, then one bit for each element, which is d or -d. */
+/* Decodes a block of Q1_0. Its bytes are the f16 scale d, then one bit for each element, which is d
+ * or -d. */
 void bsmm_gguf_q1_0(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     for (uint32_t i = 0; i < 128; i++)
         values[i] = block[2 + i / 8] >> (i % 8) & 1 ? d : -d;
 }
 
-/* Decodes a block of Q2_0. Its bytes are d, then two bits for each element. */
+/* Decodes a block of Q2_0. Its bytes are the f16 scale d, then a code of two bits for each element.
+ * The codes 0, 1 and 2 stand for -d, 0 and d. */
 void bsmm_gguf_q2_0(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     for (uint32_t i = 0; i < 64; i++)
         values[i] = (float)((block[2 + i / 4] >> (i % 4 * 2) & 3) - 1) * d;
 }
 
-/* Decodes a block of TQ2_0. Its bytes are two bits for each element, then d. Each byte holds the
- * bits of four elements, whose indices differ by 32. */
+/* Decodes a block of TQ2_0. Its bytes are a code of two bits for each element (0, 1 and 2 stand for
+ * -d, 0 and d), then the f16 scale d. Each byte holds the codes of four elements, whose indices
+ * differ by 32. */
 void bsmm_gguf_tq2_0(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block + 64);
     for (uint32_t i = 0; i < 256; i++)
@@ -41,7 +44,7 @@ static float *store_digits(const uint8_t *bytes, uint32_t count, uint32_t digits
 }
 
 /* Decodes a block of TQ1_0. Its bytes are 48 bytes of five elements each, 4 bytes of four elements
- * each, and d. */
+ * each, and the f16 scale d. */
 void bsmm_gguf_tq1_0(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block + 52);
     values = store_digits(block, 32, 5, d, values);

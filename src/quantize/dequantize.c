@@ -99,7 +99,7 @@ typedef struct strip_decoder {
     const bsmm_operand *src, *dst;
     bsmm_scale_line line;
     bsmm_decode_job job;
-    /* `scales` has the value of each scale code, if the scales are e8m0 or e4m3. */
+    /* `scales` is the table of the values of all scale codes. */
     float scales[256];
 } strip_decoder;
 
