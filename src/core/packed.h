@@ -69,9 +69,9 @@ bsmm_status bsmm_packed_view(bool host_memory, const bsmm_operand *stored, bsmm_
  * offsets. */
 bool bsmm_packed_same_codes(const bsmm_operand *a, const bsmm_operand *b);
 
-/* Copies the operand B, as the caller stores it, to *stored. If the kernel reads B from packed
- * weights, the function then replaces the request's B by the operand in packed weights, because
- * kernels decide by that operand whether they accept the product. */
+/* Copies the operand B, as the caller stores it, to *stored. If runs read B from packed weights,
+ * the request's B then becomes the operand that describes B there, because kernels decide by this
+ * operand whether they accept the product. */
 bsmm_status bsmm_packed_take(bsmm_request *request, bsmm_operand *stored);
 
 /* Describes the packed weights of a product for its chosen kernel. header.bytes becomes 0 if B

@@ -173,8 +173,8 @@ static void clear_rows(bsmm_operand *o) {
                rows * o->map.tile_row_step * bsmm_scale_row_of(o->m.format.scale)->bytes);
 }
 
-/* Copies the selected rows of A. An index outside A selects a row of zeros: all its bytes are 0,
- * and code 0 is +0 in every element format and stays +0 under any scale with code 0. */
+/* Copies the selected rows of A. An index outside A selects a row of zeros, whose bytes are all 0.
+ * Code 0 is +0 in every element format, and stays +0 under any scale with code 0. */
 void bsmm_part_gather(const bsmm_groups *g, const int32_t *rows, void *memory, bsmm_product *part) {
     const bsmm_operand from = part->a;
     part->a = g->gathered;

@@ -40,9 +40,10 @@ static uint32_t load_u16(const uint8_t *from) {
     return (uint32_t)from[0] | (uint32_t)from[1] << 8;
 }
 
-/* Decodes a block of IQ2_XXS. Its bytes are the f16 factor d of the scales, then eight bytes for
- * each 32 elements: four indexes of table rows, and a uint32 of four times seven signs with the
- * scale in its top four bits. */
+/* Decodes a block of IQ2_XXS. Its bytes are:
+ * - the f16 factor d of all scales;
+ * - for each 32 elements, the indexes of four table rows, and a uint32 that has four times seven
+ *   signs and, in the top four bits, the scale. */
 void bsmm_gguf_iq2_xxs(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     for (size_t part = 0; part < SUPER / PART; part++) {
@@ -55,9 +56,10 @@ void bsmm_gguf_iq2_xxs(const uint8_t *block, float *values) {
     }
 }
 
-/* Decodes a block of IQ2_XS. Its bytes are the f16 factor d of the scales, then for each eight
- * elements a uint16 with the 9-bit index of a table row and seven signs, and then a 4-bit scale for
- * each 16 elements. */
+/* Decodes a block of IQ2_XS. Its bytes are:
+ * - the f16 factor d of all scales;
+ * - for each 8 elements, a uint16 with the 9-bit index of a table row and seven signs;
+ * - a 4-bit scale for each 16 elements. */
 void bsmm_gguf_iq2_xs(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     for (size_t i = 0; i < SUPER / EIGHT; i++) {
@@ -68,9 +70,12 @@ void bsmm_gguf_iq2_xs(const uint8_t *block, float *values) {
     }
 }
 
-/* Decodes a block of IQ2_S. Its bytes are the f16 factor d of the scales, the lower eight bits of
- * the indexes of table rows (one for each eight elements), eight signs for each index, the upper
- * two bits of the indexes, and a 4-bit scale for each 16 elements. */
+/* Decodes a block of IQ2_S. Its bytes are:
+ * - the f16 factor d of all scales;
+ * - for each 8 elements, the lower eight bits of the index of a table row;
+ * - eight signs for each index;
+ * - the upper two bits of each index;
+ * - a 4-bit scale for each 16 elements. */
 void bsmm_gguf_iq2_s(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     const uint8_t *low = block + 2, *signs = block + 34, *high = block + 66, *scales = block + 74;
@@ -81,9 +86,11 @@ void bsmm_gguf_iq2_s(const uint8_t *block, float *values) {
     }
 }
 
-/* Decodes a block of IQ3_XXS. Its bytes are the f16 factor d of the scales, the index of a table
- * row for each four elements, and for each 32 elements a uint32 of four times seven signs with the
- * scale in its top four bits. */
+/* Decodes a block of IQ3_XXS. Its bytes are:
+ * - the f16 factor d of all scales;
+ * - for each 4 elements, the index of a table row;
+ * - for each 32 elements, a uint32 that has four times seven signs and, in the top four bits, the
+ *   scale. */
 void bsmm_gguf_iq3_xxs(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     for (size_t i = 0; i < SUPER / EIGHT; i++) {
@@ -95,9 +102,12 @@ void bsmm_gguf_iq3_xxs(const uint8_t *block, float *values) {
     }
 }
 
-/* Decodes a block of IQ3_S. Its bytes are the f16 factor d of the scales, the lower eight bits of
- * the index of a table row for each four elements, the ninth bits of these indexes, the signs, and
- * a 4-bit scale for each 32 elements. */
+/* Decodes a block of IQ3_S. Its bytes are:
+ * - the f16 factor d of all scales;
+ * - for each 4 elements, the lower eight bits of the index of a table row;
+ * - the ninth bit of each index;
+ * - the signs of all elements;
+ * - a 4-bit scale for each 32 elements. */
 void bsmm_gguf_iq3_s(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     const uint8_t *low = block + 2, *ninth = block + 66, *signs = block + 74, *scales = block + 106;
@@ -118,10 +128,11 @@ static void store_moved(uint32_t index, float scale, uint32_t down, float *value
         values[j] = scale * (level(&bsmm_ggml_grid_iq1, index, j) + move);
 }
 
-/* Decodes a block of IQ1_S. Its bytes are the f16 factor d of the scales, the lower eight bits of
- * the index of a table row for each eight elements, and a uint16 for each 32 elements. The uint16
- * has the upper three bits of four indexes, a 3-bit scale, and in the top bit the direction in
- * which the elements are moved by 1/8. */
+/* Decodes a block of IQ1_S. Its bytes are:
+ * - the f16 factor d of all scales;
+ * - for each 8 elements, the lower eight bits of the index of a table row;
+ * - for each 32 elements, a uint16 that has the upper three bits of four indexes, a 3-bit scale,
+ *   and in the top bit the direction in which the elements are moved by 1/8. */
 void bsmm_gguf_iq1_s(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     for (size_t i = 0; i < SUPER / EIGHT; i++) {
@@ -132,11 +143,12 @@ void bsmm_gguf_iq1_s(const uint8_t *block, float *values) {
     }
 }
 
-/* Decodes a block of IQ1_M. Its bytes are the lower eight bits of the index of a table row for each
- * eight elements, four bits for each index, and four uint16. The four bits of an index are its
- * upper three bits and the direction in which its elements are moved by 1/8. A uint16 has a 3-bit
- * scale for each 16 elements; its top four bits are a part of the f16 factor d of the scales, the
- * lowest part first. */
+/* Decodes a block of IQ1_M. Its bytes are:
+ * - for each 8 elements, the lower eight bits of the index of a table row;
+ * - for each index, four bits: its upper three bits, and the direction in which its elements are
+ *   moved by 1/8;
+ * - four uint16, each with a 3-bit scale for each 16 elements, and in the top four bits a part of
+ *   the f16 factor d of all scales, the lowest part first. */
 void bsmm_gguf_iq1_m(const uint8_t *block, float *values) {
     const uint8_t *upper = block + 32, *words = block + 48;
     uint8_t half[2] = {(uint8_t)(words[1] >> 4 | (words[3] & 0xF0)),

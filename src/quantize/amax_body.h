@@ -1,8 +1,10 @@
-/* Finds the largest magnitude (amax) of blocks. amax_avx2.c and amax_avx512.c include this file
- * after they have defined INLINE; the register type `vec` with LANES 32-bit or WORDS 16-bit lanes;
- * the operations vec_zero, vec_load, load_first, with_f32 and with_words on one register; and
- * store_maxima, which reduces REGISTERS registers. Each block has one register of running maxima.
- * Two blocks of PAIRED 16-bit values share one register. */
+/* Finds the largest magnitude (amax) of blocks. Each block has one register of running maxima. Two
+ * blocks of PAIRED 16-bit values share one register. amax_avx2.c and amax_avx512.c include this
+ * file after they have defined:
+ * - INLINE, the function attributes;
+ * - the register type `vec` with LANES 32-bit or WORDS 16-bit lanes;
+ * - the operations vec_zero, vec_load, load_first, with_f32 and with_words on one register;
+ * - store_maxima, which reduces REGISTERS registers. */
 #ifndef BSMM_QUANTIZE_AMAX_BODY_H
 #define BSMM_QUANTIZE_AMAX_BODY_H
 

@@ -1,8 +1,12 @@
 /* Selects the compiled decoding loop for a job. decode_avx2.c and decode_avx512.c include this file
- * after they have defined INLINE, TARGET, `shape` (bits of a code, destination format, and which
- * products with scales are rounded) and decode_row, which decodes a row with a given shape. After
- * the include, they define decode_kinds, which calls decode_to with each kind of rounding that the
- * file supports. */
+ * after they have defined:
+ * - INLINE and TARGET, the function attributes;
+ * - the struct `shape`: bits of a code, destination format, and which products with scales are
+ *   rounded;
+ * - decode_row, which decodes a row with a given shape.
+ *
+ * After the include, they define decode_kinds, which calls decode_to with each kind of rounding
+ * that the file supports. */
 #ifndef BSMM_QUANTIZE_DECODE_BODY_H
 #define BSMM_QUANTIZE_DECODE_BODY_H
 
