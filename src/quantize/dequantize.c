@@ -99,8 +99,7 @@ typedef struct strip_decoder {
     const bsmm_operand *src, *dst;
     bsmm_scale_line line;
     bsmm_decode_job job;
-    /* `scales` is the table of the values of all scale codes. */
-    float scales[256];
+    float scales[256]; /* `scales` is the table of the values of all scale codes. */
 } strip_decoder;
 
 static bool has_global(const bsmm_matrix *m) {
