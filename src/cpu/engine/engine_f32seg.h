@@ -26,12 +26,12 @@ enum {
 /* This struct holds packed rows of one operand (a cache block) over a range of K. Rows of zeros
  * fill up the last panel. */
 typedef struct bsmm_f32seg_block {
-    /* Elements in the order [panel][k][row of the panel], so for each k the elements of all rows of
-     * a panel are adjacent. */
+    /* `elements` holds the elements in the order [panel][k][row of the panel]. For each k, the
+     * elements of all rows of a panel are therefore adjacent. */
     float *elements;
-    /* Scales in the order [segment][row], where a segment is a range of K without a change of
-     * scale. Each is the block scale times the second-level scale (one scale for the whole matrix),
-     * or 1 in padding rows. */
+    /* `scales` holds the scales in the order [segment][row], where a segment is a range of K
+     * without a change of scale. Each entry is the block scale times the second-level scale (one
+     * scale for the whole matrix). Padding rows have 1. */
     double *scales;
     /* `wide` has flags in the order [segment][row], where a segment is a range of K without a
      * change of scale. A flag is 1 if the segment's fp32 sums with this row could leave fp32's

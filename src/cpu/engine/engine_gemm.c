@@ -1,9 +1,9 @@
 /* This file does the packing and threading for all engines with packed operands. D is divided into
  * cache blocks of mc x nc (engine_gemm_shape.c). A cache block is computed over one chunk of K at a
- * time, i.e. over a range that is so short that the chunk's packed panels of A and B stay in L2.
- * The block's fp32 accumulators are in the thread's scratch memory, and each chunk adds to the
- * accumulators of the chunk before. The order in which a result is summed therefore depends only on
- * K, so its bits do not depend on M, N or the number of threads.
+ * time. A chunk is a range of K so short that its packed panels of A and B stay in L2. The block's
+ * fp32 accumulators are in the thread's scratch memory, and each chunk adds to the accumulators of
+ * the chunk before. The order in which the products of a result are summed therefore depends only
+ * on K. Results are bitwise identical for any M, N and number of threads.
  *
  * A large B that is not packed in advance is packed in slabs. A slab is as many panels of B as the
  * workspace holds. All rows of A are multiplied by a slab before the next slab is packed into the
@@ -28,8 +28,8 @@ static uint8_t *place_side(side *s, uint8_t *at) {
     return at + bsmm_align64(padded);
 }
 
-/* Sets those members of *g that are known only in a run. *g is a copy of the plan's description of
- * the GEMM. */
+/* Sets the members of *g that depend on the operands of one run. *g is a copy of the plan's
+ * description of the GEMM. */
 static void bind(gemm *g, const bsmm_product *p) {
     g->p = p;
     g->is_direct = bsmm_cpu_epilogue_is_direct(p);
@@ -37,8 +37,8 @@ static void bind(gemm *g, const bsmm_product *p) {
 }
 
 /* Packs `count` panels of A or B, from panel number `first` on. A slab is the part of B that is
- * packed at a time. A is packed together with B's first slab (b_first is 0), and its panels are
- * kept for the later slabs. */
+ * packed at a time. Panels of A are packed only together with B's first slab (b_first is 0). They
+ * are kept for the later slabs, so a later call for A does nothing. */
 static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, int64_t count) {
     int64_t row = first * s->width, end = row + count * s->width;
     if (!is_b && g->b_first > 0) return;
@@ -108,9 +108,9 @@ static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) 
         g->a.units + (uint64_t)(b->row / e->mr) * g->a.panel_bytes + (uint64_t)k * e->a_unit_bytes;
     const uint8_t *panel = b_at(g, b->col + j, k);
     int64_t tiles = bsmm_ceil_div(b->rows, e->mr);
-    /* `left` is the number of bytes of the next panel of B that are still to be prefetched for each
-     * unit (a range of K with one scale per row). The register tiles of the current panel share the
-     * prefetching: each takes a few cache lines. */
+    /* `left` is the number of bytes of the next panel of B that still have to be prefetched for
+     * each unit (a range of K with one scale per row). The register tiles of the current panel
+     * share this work: each prefetches a few cache lines. */
     int64_t left = (int64_t)e->b_unit_bytes;
     bsmm_ahead ahead = {next_panel(g, b, j, k),
                         bsmm_ceil_div(left, tiles * BSMM_AHEAD_LINE) * BSMM_AHEAD_LINE};
@@ -191,10 +191,10 @@ static void multiply_block(const gemm *g, const block *b) {
         }
 }
 
-/* Computes a cache block if the gates and ups of a gated activation, f(gate) * up, are two halves
- * of the columns of A x B^T. It multiplies the block's gates and keeps their values, and then
- * multiplies the ups that belong to them. The first up may be inside a panel of B; the columns
- * before it in that panel are computed but not used. */
+/* Computes a cache block of a gated activation, f(gate) * up, whose gates are the first half of the
+ * columns of A x B^T and whose ups are the second half. It first multiplies the block's gates and
+ * keeps their values, and then multiplies the ups that belong to them. The first up may be inside a
+ * panel of B; the columns before it in that panel are computed but not used. */
 static void run_halves(const gemm *g, const block *gates) {
     int64_t first = g->cols + gates->col, panel = first / g->engine->nr * g->engine->nr;
     block b = *gates;
@@ -247,8 +247,8 @@ bsmm_status bsmm_gemm_pack_b(const gemm *made, const bsmm_product *p, void *pack
     gemm g = *made;
     bind(&g, p);
     uint8_t *end = place_side(&g.b, packed);
-    /* The gaps between the arrays are set to zero too. A caller may write packed weights to a file,
-     * whose bytes must not depend on the memory's old contents. */
+    /* The alignment gaps after `factors` and `wide` are set to zero too. A caller may write packed
+     * weights to a file, whose bytes must not depend on the memory's old contents. */
     uint64_t padded = (uint64_t)(g.b.panels * g.b.width);
     memset(g.b.factors, 0, bsmm_align64(padded * sizeof(double)));
     memset(g.b.wide, 0, (size_t)(end - g.b.wide));

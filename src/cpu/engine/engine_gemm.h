@@ -7,14 +7,14 @@
  * one scale, in the byte layout that the engine's multiply function reads. Zero elements pad K to
  * whole units, and rows of zeros pad the rows to whole panels.
  *
- * The packing divides a factor out of each row, which the epilogue multiplies back. It also
- * computes for each row a number `wide`, which measures how far the row's scales or elements are
- * apart in magnitude. Depending on the engine, the number counts powers of two or is just 0 or 1.
- * If the numbers of a row of A and a row of B add up to more than the engine's wide_limit, the two
- * rows form a wide pair: products of theirs could leave the range in which fp32 accumulators keep
- * the documented error bound. The result of a wide pair is therefore summed in double from the
- * operands themselves. A row is called wide if its number alone exceeds wide_limit. The choice
- * depends only on the two rows, so results do not depend on M, N or the number of threads. */
+ * Packing divides a factor out of each row, and the epilogue multiplies the results by it. Packing
+ * also computes a number `wide` for each row, which measures how far the row's magnitudes are
+ * apart. In some engines the number counts powers of two; in others it is 0 or 1. A row of A and a
+ * row of B form a wide pair if the sum of their two numbers exceeds the engine's wide_limit. Their
+ * products could leave the range in which fp32 accumulators keep the documented error bound. The
+ * result of a wide pair is therefore summed in double from the operands themselves. A row is called
+ * wide if its number alone exceeds wide_limit. The choice depends only on the two rows, so results
+ * do not depend on M, N or the number of threads. */
 #ifndef BSMM_CPU_ENGINE_GEMM_H
 #define BSMM_CPU_ENGINE_GEMM_H
 

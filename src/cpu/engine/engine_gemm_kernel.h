@@ -1,6 +1,6 @@
-/* All kernels with packed operands share these functions of the kernel table entry (bsmm_kernel). A
- * kernel's file includes this header. On x86-64 the file defines engine_of, which returns the
- * engine for a product, and the kernel's requirements (packed_needs). */
+/* Defines the functions of a kernel table entry (bsmm_kernel) that all kernels with packed operands
+ * share. A kernel's file includes this header. On x86-64 the file then defines engine_of, which
+ * returns the engine (the packing and multiply functions) for a product. */
 #ifndef BSMM_CPU_ENGINE_GEMM_KERNEL_H
 #define BSMM_CPU_ENGINE_GEMM_KERNEL_H
 

@@ -19,11 +19,11 @@ static uint64_t side_bytes(const side *s) {
            bsmm_align64(padded);
 }
 
-/* These two constants are the size of the workspace for packed panels of B, in multiples of the L2
- * caches of all threads. If A has few rows, each thread packs one cache block of B at a time and
- * multiplies it while it is in L2. If A has many rows, all threads share one slab, i.e. the panels
- * of B that are packed at a time. They wait for each other when the slab changes, and then read all
- * of A again, so the slab should be large. */
+/* These two constants give the size of the workspace for packed panels of B, as multiples of the
+ * total size of all threads' L2 caches. If A has few rows, each thread packs one cache block of B
+ * at a time and multiplies it while it is in L2. If A has many rows, all threads share one slab,
+ * i.e. the panels of B that are packed at a time. The threads wait for each other at the end of
+ * each slab, and then read all of A again for the next slab. A slab should therefore be large. */
 static const uint64_t caches_of_few = 1, caches_of_many = 32;
 
 static bool has_few_rows(const gemm *g) {
@@ -35,11 +35,11 @@ static uint64_t bytes_of_panel(const gemm *g) {
     return side_bytes(&panel);
 }
 
-/* Returns the number of workspace bytes for B's panels. It is a multiple of the L2 caches' size,
- * but if K is long, at least one panel for each thread. If A has many rows, all panels of one cache
- * block must fit in addition. If D is block-scaled, all panels of one cache block must fit for each
- * thread. The number never decreases if M, N, K or the number of threads grows, because a plan's
- * workspace must suffice for a smaller GEMM too. */
+/* Returns the number of workspace bytes for B's panels. The size is a multiple of the total size of
+ * the threads' L2 caches, but at least one panel for each thread if K is long. If A has many rows,
+ * all panels of one cache block must fit in addition. If D is block-scaled, all panels of one cache
+ * block must fit for each thread. The number never decreases if M, N, K or the number of threads
+ * grows, because a plan's workspace must suffice for a smaller GEMM too. */
 static uint64_t slab_bytes(const gemm *g, const bsmm_product *p) {
     static const uint64_t unknown = 1 << 20;
     const bsmm_engine *e = g->engine;
@@ -60,11 +60,11 @@ static int64_t count_panels(const gemm *g) {
     return g->b_bytes == g->packed_b_bytes ? g->b.panels : (int64_t)(share / bytes_of_panel(g));
 }
 
-/* Returns the number of gates in a cache block of nc columns of A x B^T. It is for gated
- * activations whose gates are the first half of the columns and whose ups are the second half. The
- * gates fill whole panels of B, about half of the block. The rest of the block is for the ups that
- * belong to these gates. The ups may need one panel more than the gates, because the first up may
- * be inside a panel. */
+/* Returns the number of gates in a cache block of nc columns of A x B^T. It is for a gated
+ * activation, f(gate) * up, whose gates are the first half of the columns and whose ups are the
+ * second half. The gates fill whole panels of B, about half of the block. The rest of the block is
+ * for the ups that belong to these gates. The ups may need one panel more than the gates, because
+ * the first up may be inside a panel. */
 static int64_t count_gates(const bsmm_engine *e, int64_t nc) {
     int64_t gates = nc / 2 / e->nr * e->nr;
     return gates ? gates : e->nr;
@@ -160,8 +160,8 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
     g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
     choose_threads(&g, p);
     g.packed_b_bytes = side_bytes(&g.b);
-    /* A gated activation reads a gate and an up for each result, and they may come from rows of B
-     * that are far apart. All of B is therefore packed at once, and not one part after another. */
+    /* A gated activation, f(gate) * up, reads a gate and an up for each result. The two may come
+     * from rows of B that are far apart, so all of B is packed at once and not slab by slab. */
     g.b_bytes = p->b_packed || bsmm_is_gated(p) ? g.packed_b_bytes : slab_bytes(&g, p);
     g.slab = count_panels(&g);
     choose_blocks(&g, p);

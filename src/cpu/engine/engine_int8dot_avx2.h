@@ -69,11 +69,11 @@ BSMM_INT8_INLINE __m256 bsmm_int8_finish(__m256i sum, __m256 scale, __m256 acc) 
 
 enum { BSMM_INT8_MR = 4, BSMM_INT8_NR = 16, BSMM_INT8_VECTORS = 2 };
 
-/* `bsmm_int8_places` holds distances in bytes inside a packed unit of A (16 or 32 elements of K
- * with one scale per row). A group is 4 consecutive bytes of K of a row. `row` is the distance from
- * one row to the next, and `scale` is the distance from a row's initial sum to its scale. `odd` is
- * the distance from an even group to the following odd group, and `pair` is the distance from one
- * even group to the next even group. */
+/* `bsmm_int8_places` holds distances in bytes inside a packed unit of A, i.e. in 16 or 32 elements
+ * of K with one scale per row. A group is 4 consecutive bytes of K of one row. `row` is the
+ * distance between the same group of two consecutive rows. `odd` is the distance from an even group
+ * to the following odd group, and `pair` is the distance from one even group to the next. `scale`
+ * is the distance from the integer at which a row's dot products begin to the row's scale. */
 typedef struct bsmm_int8_places {
     int64_t row, odd, pair, scale;
 } bsmm_int8_places;
@@ -102,8 +102,9 @@ BSMM_INT8_INLINE void bsmm_int8_sum_unit(const uint8_t *a, const bsmm_int8_place
 
 /* Adds the scaled sums of one unit (a range of K with one scale per row) to a tile of accumulators
  * in memory. `begins` holds for each row the integer at which its dot products begin, and the row's
- * scale. Both are loaded before the row's results are stored, because the compiler must assume that
- * a store of a result changes them. It would otherwise load them again after each store. */
+ * scale. Both are loaded before the row's results are stored. The compiler must assume that a store
+ * to `c` may change the memory at `begins`, so it would otherwise load both again after each
+ * store. */
 BSMM_INT8_INLINE void bsmm_int8_add_unit(const uint8_t *a, const uint8_t *begins,
                                          const bsmm_int8_places *p, int rows, const uint8_t *b,
                                          int64_t unit, bool wide, bool by_exponent, float *c,

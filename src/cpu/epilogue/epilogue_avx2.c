@@ -82,9 +82,9 @@ INLINE vec narrow(dvec low, dvec high) {
                                 1);
 }
 
-/* Truncates doubles for a later rounding from fp32 to 16 bits. It clears the low bits of each
- * double, and sets the last remaining bit if any cleared bit was set (a sticky bit), as sticky_bits
- * in epilogue_loops.c does. */
+/* Truncates doubles to fp32's 24 significant bits, for a later rounding to 16 bits. It sets the
+ * last remaining bit if any cleared bit was set (a sticky bit). Adding `low` to the low bits
+ * carries into that last bit unless the low bits are all 0. */
 INLINE dvec cut(dvec value) {
     const __m256i low = _mm256_set1_epi64x(0x1fffffff);
     __m256i bits = _mm256_castpd_si256(value);

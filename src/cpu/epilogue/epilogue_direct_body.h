@@ -20,8 +20,9 @@
  *
  * If all factors of a tile are normal powers of two and neither C nor bias is added, the
  * multiplication is done in fp32. Its result equals that in double, because the product with a
- * power of two is exact unless the result overflows or is subnormal. In this case only alpha may
- * be negative, because in the general case too only alpha can turn a zero accumulator into -0. */
+ * power of two is exact unless the result overflows or is subnormal. The row and column factors
+ * must be positive in this case; only alpha may be negative. A zero result then has the sign of
+ * alpha, as in the computation in double. */
 #ifndef BSMM_CPU_EPILOGUE_DIRECT_BODY_H
 #define BSMM_CPU_EPILOGUE_DIRECT_BODY_H
 
@@ -40,7 +41,7 @@ INLINE dvec dvec_mul(dvec a, dvec b) {
     return a * b;
 }
 
-/* NO_POWER stands for a factor that is no power of two. LEAST and MOST are the smallest and largest
+/* NO_POWER marks a factor that is no power of two. LEAST and MOST are the smallest and largest
  * exponents of normal fp32 numbers. */
 enum { NO_POWER = 1 << 16, LEAST = -126, MOST = 127 };
 

@@ -45,7 +45,7 @@ INLINE void add_bf16(const void *from, double factor, int64_t cols, double *valu
         values[i] += factor * (double)bf16_value(row[i]);
 }
 
-/* Converts f16 to fp32. A subnormal f16 is its code times 2^-24. */
+/* Converts f16 to fp32. The value of a subnormal f16 is its magnitude bits times 2^-24. */
 INLINE float f16_value(uint16_t code) {
     uint32_t magnitude = code & 0x7fff, normal = (magnitude << 13) + (112u << 23), small_bits;
     float small = (float)(int32_t)magnitude * 0x1p-24f;
@@ -69,8 +69,9 @@ INLINE void store_f32(const double *values, int64_t cols, void *out) {
 }
 
 /* Returns the fp32 bits of a double that is truncated to 24 significant bits. The last of them is a
- * sticky bit: it is set if any truncated bit was set. A later rounding to fewer bits then gives the
- * same result as one rounding from double. That does not hold if the value is subnormal in fp32. */
+ * sticky bit: it is set if any truncated bit was set. Adding `cut` to the truncated bits carries
+ * into the sticky bit unless they are all 0. A later rounding to fewer bits gives the same result
+ * as one rounding from double, except if the value is subnormal in fp32. */
 INLINE uint32_t sticky_bits(double value) {
     static const uint64_t cut = 0x1fffffff;
     uint64_t bits;
@@ -133,9 +134,10 @@ INLINE void store_bf16(const double *values, int64_t cols, void *out) {
         to[i] = bf16_from(values[i]);
 }
 
-/* Rounds a double to an 8-bit format in the same way as f16_from rounds to f16. The format's
- * properties are parameters, so one function serves all 8-bit formats. Values that overflow become
- * the largest finite value. */
+/* Rounds a double to an 8-bit format, whose properties are in *f. The function has no branches, so
+ * that compilers can vectorize loops that call it. To round a subnormal, it adds the fp32 value
+ * `place`, whose last mantissa bit has the value of the format's last subnormal bit. The addition
+ * then rounds to the format. Values that overflow become the largest finite value. */
 INLINE uint8_t narrow_from(const bsmm_cpu_epilogue_narrow *f, double value) {
     uint32_t bits = sticky_bits(value), magnitude = bits & 0x7fffffff, sum_bits, place_bits;
     uint32_t shift = 23 - f->mantissa_bits, lowest = (uint32_t)(f->lowest + 127) << 23;
@@ -159,9 +161,9 @@ INLINE void store_narrow(const bsmm_cpu_epilogue_narrow *format, const double *v
         to[i] = narrow_from(&f, values[i]);
 }
 
-/* Defines the loops of one instruction set: a function with the attributes `target` for each body,
- * and the table `isa` of these functions. The other arguments initialize the remaining members of
- * the table. */
+/* Defines the loops of one instruction set. For each loop body above, it defines a function with
+ * the attributes `target`, and then the table `isa` of these functions. The other arguments
+ * initialize the remaining members of the table. */
 #define LOOPS(isa, target, ...)                                                                    \
     target static void scale_##isa(const float *acc, double row_factor, const double *factors,     \
                                    int64_t cols, double *values) {                                 \

@@ -1,7 +1,8 @@
-/* The kernel cpu_avx2_f32_small_m multiplies few rows of A, in any format that cpu_avx2_f32
- * accepts, by weights of 4, 6 or 8 bits, or in f16, that are read as they are stored.
+/* The kernel cpu_avx2_f32_small_m multiplies few rows of A by weights of 4, 6 or 8 bits, or in f16.
+ * It reads the weights as they are stored, without packing them first. A may have any format that
+ * cpu_avx2_f32 accepts.
  *
- * Its results are bitwise identical to those of cpu_avx2_f32. In both kernels a lane is a column of
+ * The results are bitwise identical to those of cpu_avx2_f32. In both kernels a lane is a column of
  * D, and each column is summed element by element along K with the same FMAs. The kernels divide
  * the rows of B by different powers of two, which changes only exponents. small_m_f32fma.h lists
  * the other files of this kernel. */
@@ -9,9 +10,10 @@
 #include "cpu/small_m/small_m_f32fma.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-/* `most_rows` is the largest number of rows of A. With more rows, it is faster to pack B in each
- * run and to use cpu_avx2_f32 (docs/notes/cpu-avx2.md). If B is packed in advance, cpu_avx2_f32 is
- * faster from 16 rows on. */
+/* `most_rows` is the largest number of rows of A for which this kernel is used: `stored` for
+ * weights as the caller stores them, `compact` for packed weights of the compact form. With more
+ * rows, it is faster to pack B in each run and to use cpu_avx2_f32 (docs/notes/cpu-avx2.md). If B
+ * is packed in advance, cpu_avx2_f32 is faster from 16 rows on. */
 static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 48};
 
 #if defined(__x86_64__)

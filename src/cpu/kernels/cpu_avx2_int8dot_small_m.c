@@ -1,5 +1,5 @@
-/* The kernel cpu_avx2_int8dot_small_m multiplies few rows of e2m1 or e2m3 by e2m1 or e2m3 weights
- * that are read as they are stored.
+/* The kernel cpu_avx2_int8dot_small_m multiplies few rows of A by weights, both in e2m1 or e2m3. It
+ * reads the weights as they are stored, without packing them first.
  *
  * Its results are bitwise identical to those of cpu_avx2_int8dot (small_m_int8dot.h gives the
  * reason). For up to 4 rows of A and e2m1 weights, the lanes of a vector are consecutive elements
@@ -8,10 +8,10 @@
 #include "cpu/small_m/small_m_int8dot_avx2.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-/* most_rows_of_fours (for 4-bit weights) and most_rows_of_sixes (for 6-bit weights) are the largest
- * numbers of rows of A that the kernel takes. With more rows, it is faster to pack B in each run
- * and to use cpu_avx2_int8dot (docs/notes/cpu-avx2.md). If B is packed in advance, cpu_avx2_int8dot
- * is faster from 4 rows on. */
+/* These are the largest numbers of rows of A for which this kernel is used: most_rows_of_fours for
+ * 4-bit weights and most_rows_of_sixes for 6-bit weights. With more rows, it is faster to pack B in
+ * each run and to use cpu_avx2_int8dot (docs/notes/cpu-avx2.md). If B is packed in advance,
+ * cpu_avx2_int8dot is faster from 4 rows on. */
 static const bsmm_small_m_limit most_rows_of_fours = {.stored = 32, .compact = 32},
                                 most_rows_of_sixes = {.stored = 16, .compact = 16};
 
@@ -62,8 +62,9 @@ static void arrange(uint8_t *part, int64_t width, int64_t unit, bool parted) {
             for (int64_t g = 0; g < unit / 4; g++, from += width)
                 memcpy(to + place_of(u, g, unit, parted), from, sizeof *from);
             memcpy(begin, from, sizeof *from);
-            /* In the rearranged part, the elements of a row are followed by the initial sums of all
-             * units (ranges of K with one scale) and then by the scales of all units. */
+            /* In the rearranged part, a row's elements come first. The integers at which the sums
+             * of all units (ranges of K with one scale) begin follow, and then the scales of all
+             * units. */
             memcpy(begin + 4 * count, from + width, sizeof *from);
         }
 }

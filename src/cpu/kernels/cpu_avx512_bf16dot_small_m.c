@@ -1,7 +1,8 @@
-/* The kernel cpu_avx512_bf16dot_small_m multiplies few rows of A, in any format that is exact in
- * bf16, by weights of 4, 6 or 8 bits, or in bf16, that are read as they are stored.
+/* The kernel cpu_avx512_bf16dot_small_m multiplies few rows of A by weights of 4, 6 or 8 bits, or
+ * in bf16. It reads the weights as they are stored, without packing them first. A may have any
+ * format that is exact in bf16.
  *
- * Its results are bitwise identical to those of cpu_avx512_bf16dot. In both kernels a lane is a
+ * The results are bitwise identical to those of cpu_avx512_bf16dot. In both kernels a lane is a
  * column of D, and each column is summed pair by pair along K in the same order. The kernels may
  * divide a row of B by different powers of two, which changes only exponents. small_m_bf16dot.h
  * lists the other files of this kernel. */
@@ -10,11 +11,12 @@
 #include "cpu/small_m/small_m_kernel.h"
 #include "cpu/small_m/small_m_tiny.h"
 
-/* `most_rows` is the largest number of rows of A, measured on a Zen 4 (docs/notes/cpu-avx512.md).
- * `most_rows_of_products` is for weights with e4m3 scales, which take longest to decode because the
- * loops multiply the elements by these scales. `most_rows_by_fma` is for processors with two vector
- * ports for all instructions, on which the loops use FMAs. More than 16 rows were not measured
- * there. */
+/* These limits are the largest numbers of rows of A for which this kernel is used. `stored` is for
+ * weights as the caller stores them, `compact` for packed weights of the compact form. `most_rows`
+ * was measured on a Zen 4 (docs/notes/cpu-avx512.md). `most_rows_of_products` is for weights with
+ * e4m3 scales. They take longest to decode, because the loops multiply the elements by these
+ * scales. `most_rows_by_fma` is for processors with two vector ports for all instructions, on which
+ * the loops use FMAs. More than 16 rows were not measured there. */
 static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 144},
                                 most_rows_of_products = {.stored = 48, .compact = 96},
                                 most_rows_by_fma = {.stored = 16, .compact = 16};
@@ -46,8 +48,8 @@ static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel 
     bsmm_bf16_pack(p, BSMM_BF16_B, BSMM_SMALL_M_LANES, row, rows, to);
 }
 
-/* Returns an engine in which only those members are set that differ between the version with dot
- * products (vdpbf16ps) and the version with FMAs. */
+/* Returns an engine for the loops with FMAs or for the loops with dot products (vdpbf16ps). Only
+ * the members in which the two differ are set. */
 static bsmm_small_m_engine form_of(bool by_fma) {
     if (by_fma)
         return (bsmm_small_m_engine){.make_context = bsmm_decode_tables_for_fmas,

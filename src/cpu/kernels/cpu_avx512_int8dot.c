@@ -81,10 +81,10 @@ INLINE void add_summed(const uint8_t *a, const uint8_t *b, int64_t unit, bool by
     }
 }
 
-/* `parted_scales` holds two parts of each fp32 scale of B. `index` has bits 20 to 23 and more of
- * the scale, and a permute uses the low four bits of it. If `entry` is the row of A's scale in the
- * table of products, the bits of the product of both scales are entry[index] + rest. The product is
- * 0 where `nonzero` is not set. */
+/* `parted_scales` holds B's fp32 scales in two parts, with which products of scales are looked up.
+ * `index` has bits 20 and up of each scale; a permute uses the low four bits of it to select an
+ * entry of A's row in the table of products. The bits of the product of both scales are this entry
+ * plus `rest`. The product is 0 for scales whose bit in `nonzero` is 0. */
 typedef struct parted_scales {
     __m512i index, rest;
     __mmask16 nonzero;
@@ -104,8 +104,8 @@ INLINE __m512 look_up(const uint8_t *products, const parted_scales *b) {
     return _mm512_castsi512_ps(_mm512_maskz_add_epi32(b->nonzero, entry, b->rest));
 }
 
-/* Adds the products of one unit (16 elements of K) to the accumulators, as add_summed does. It
- * looks up the products of scales in a table instead of multiplying scales. */
+/* Adds the scaled products of one unit (16 elements of K) to the accumulators. It looks up the
+ * products of A's and B's scales in a table instead of multiplying the scales. */
 INLINE void add_looked_up(const uint8_t *a, const uint8_t *b, const uint8_t *products,
                           __m512 acc[MR_SUMMED][VECTORS]) {
     enum { UNIT = BSMM_INT8_MULTIPLY_UNIT };
@@ -258,10 +258,11 @@ enum { LOOKED_UP_K = 256 };
 static const bsmm_engine looked_up_engine =
     ENGINE(MR_SUMMED, BSMM_INT8_A_LOOKED_UP, VALUE, pack_looked_up, multiply_looked_up);
 
-/* Chooses the version of the multiply function. The floated version (sums that need no conversion
- * to fp32) applies A's scale and B's scale one after another, without rounding their product. The
- * product of two fp32 scales must be rounded as in the summed version, so the floated version is
- * used only if no operand has fp32 scales. */
+/* Chooses the version of the multiply function. The floated version, whose sums need no conversion
+ * to fp32, multiplies by A's scale and then by B's scale. The other versions multiply the two
+ * scales first and round that product to fp32. The results are identical if the product of the
+ * scales is exact, but with fp32 scales it may be rounded. The floated version is therefore used
+ * only if no operand has fp32 scales. */
 static const bsmm_engine *engine_of(const bsmm_product *p) {
     bool exact = p->a.m.format.scale != BSMM_SCALE_F32 && p->b.m.format.scale != BSMM_SCALE_F32;
     bool floated = exact && bsmm_cpu_features() & BSMM_CPU_TWO_PORTS;

@@ -1,5 +1,5 @@
-/* The kernel cpu_avx512_int8dot_small_m multiplies few rows of e2m1 or e2m3 by e2m1 or e2m3 weights
- * that are read as they are stored.
+/* The kernel cpu_avx512_int8dot_small_m multiplies few rows of A by weights, both in e2m1 or e2m3.
+ * It reads the weights as they are stored, without packing them first.
  *
  * Its results are bitwise identical to those of cpu_avx512_int8dot. small_m_int8dot.h gives the
  * reason and declares the functions that this kernel shares with the AVX2 kernel. */
@@ -7,12 +7,13 @@
 #include "cpu/small_m/small_m_kernel.h"
 #include "cpu/small_m/small_m_tiny.h"
 
-/* `most_rows_of_fours` is the largest number of rows of A for 4-bit weights, measured on a Zen 4
- * (docs/notes/cpu-avx512.md). `most_rows_of_sixes` is for 6-bit weights. Row-major 6-bit weights
- * take the longest to decode, so their limit is smaller. They are left to the kernel that packs B
- * for 17 and 18 rows of A, for which this kernel would decode B twice. `most_rows_of_two_ports` is
- * for processors with two vector ports for all instructions, on which more than 16 rows were not
- * measured. */
+/* These limits are the largest numbers of rows of A for which this kernel is used, measured on a
+ * Zen 4 (docs/notes/cpu-avx512.md). `stored` is for weights as the caller stores them, `compact`
+ * for packed weights of the compact form. `most_rows_of_fours` is for 4-bit weights, and
+ * `most_rows_of_sixes` for 6-bit weights. With 17 and 18 rows of A, this kernel would decode
+ * row-major 6-bit weights twice, so the kernel that packs B takes these rows.
+ * `most_rows_of_two_ports` is for processors with two vector ports for all instructions, on which
+ * more than 16 rows were not measured. */
 static const bsmm_small_m_limit most_rows_of_fours = {.stored = 64, .compact = 144},
                                 most_rows_of_sixes = {.stored = 32,
                                                       .compact = 144,
@@ -37,8 +38,8 @@ static const bsmm_small_m_limit *most_rows(const bsmm_product *p) {
 
 enum { LANES = BSMM_SMALL_M_LANES, GROUPS = BSMM_SMALL_M_STEP / 4 };
 
-/* Decodes 4-bit codes by table lookups. The table is repeated in the register, so the other bits of
- * an index byte do not matter. */
+/* Decodes 4-bit codes by table lookups. The table of 16 entries is repeated in the register, so the
+ * bits above a code in its index byte do not matter. */
 INLINE void decode_fours(const __m512i word[4], __m512i table, __m512i byte[GROUPS]) {
 #    pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {

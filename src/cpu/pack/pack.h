@@ -85,7 +85,7 @@ typedef struct bsmm_pack_isa bsmm_pack_isa;
 typedef struct bsmm_pack_codes {
     const uint8_t *row[BSMM_PACK_LANES];
     uint32_t bits; /* `bits` is the number of bits of a code: 4, 6, 8, 16 or 32. */
-    /* `count` is the number of codes in each row. Codes after them count as code 0. */
+    /* `count` is the number of codes in each row. Columns past the last code count as code 0. */
     int64_t count;
 } bsmm_pack_codes;
 
@@ -119,15 +119,16 @@ void bsmm_pack_read(const bsmm_pack_isa *isa, const bsmm_operand *o, int64_t r, 
 /* Returns true if all elements of row r in columns k to end - 1 are zero. */
 bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end);
 
-/* Writes the offsets of the scales of columns k, k + step, k + 2 * step and so on, as long as they
- * are below k + n. A scale's offset is the sum of a part that depends on its row and a part that
- * depends on its column; only the column's part is written. There may be at most STEPS offsets. k
- * must be a multiple of step, and so must the block length unless a block has all of K. */
+/* Computes where the scales of columns k, k + step, k + 2 * step and so on are, as long as they are
+ * below k + n. An offset is an index into the array of scales. It is the sum of a part that depends
+ * on the row and a part that depends on the column; this function writes only the column's part.
+ * There may be at most STEPS offsets. k must be a multiple of step, and so must the block length
+ * unless a block has all of K. */
 void bsmm_pack_offsets(const bsmm_operand *o, int64_t k, int64_t n, int64_t step,
                        uint64_t *offsets);
 
-/* Returns the part of a scale's offset that depends on row r. bsmm_pack_offsets computes the part
- * that depends on the column. */
+/* Returns the part of a scale's offset (its index in the array of scales) that depends on row r.
+ * bsmm_pack_offsets computes the part that depends on the column. */
 static inline uint64_t bsmm_pack_row_offset(const bsmm_operand *o, int64_t r) {
     int64_t rows = o->m.format.block_rows;
     if (rows != 1) r /= rows;
@@ -239,7 +240,8 @@ struct bsmm_pack_isa {
                    int64_t k, const float *factors, float *to);
     /* Finds the largest magnitude of n fp32 values and their smallest nonzero magnitude. *largest
      * gets the bits of the largest magnitude as a float. *smallest_less_1 gets the bits of the
-     * smallest nonzero magnitude, minus 1. */
+     * smallest nonzero magnitude, minus 1. The subtraction makes zeros wrap around to the largest
+     * integer, so that they need no branch. */
     void (*reach)(const float *values, int64_t n, int32_t *largest, int32_t *smallest_less_1);
     /* Finds the largest and the smallest magnitude of n bf16 codes, ignoring zeros, Inf and NaN.
      * The results are 0 and INT16_MAX if no code is left. */

@@ -25,7 +25,8 @@ enum {
     BSMM_BF16_CHUNK = 512,
 };
 
-bsmm_pack_refuser bsmm_bf16_refuse; /* Checks that an operand can be packed to bf16. */
+bsmm_pack_refuser bsmm_bf16_refuse; /* Returns NULL if an operand can be packed to bf16, else the
+                                       reason why it cannot. */
 
 /* Returns true if the product's operands are packed in the segmented layout, i.e. with fp32 scales
  * after each 128 elements of K. */

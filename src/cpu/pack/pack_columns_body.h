@@ -1,8 +1,8 @@
 /* Reads column-major operands and transposes them to rows. A file includes this body after it has
- * defined INLINE, WORDS and `word`. A `word` is a vector of WORDS 64-bit words (or a single one),
- * each of which is loaded from another column. A 64-bit word holds one code of each of several
- * rows. To transpose, as many words are loaded as a word holds codes; the result has one word for
- * each row. */
+ * defined INLINE, WORDS and the type `word`. A `word` is a vector of WORDS 64-bit values (or a
+ * single one), each loaded from another column. A 64-bit value holds one code of each of several
+ * rows. A transposition loads as many 64-bit values as one of them holds codes, and gives one value
+ * for each row. */
 #ifndef BSMM_CPU_PACK_COLUMNS_BODY_H
 #define BSMM_CPU_PACK_COLUMNS_BODY_H
 

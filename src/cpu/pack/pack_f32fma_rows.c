@@ -2,14 +2,15 @@
  * divided out of each row before it is packed.
  *
  * The division makes a row's largest exponent TOP, so packed values are below 2^(TOP + 1). Sums of
- * 2^20 products, fp32 scales included, are then below 2^126. A row's `span` is the number of
- * exponents from its largest to its smallest value. If the spans of a row of A and a row of B add
- * up to at most SPAN_LIMIT, no product of their nonzero values is below 2^(2 * TOP - SPAN_LIMIT) =
- * 2^-100 (2^-102 before fp32 scales are applied). An fp32 sum that is subnormal is then off by at
- * most 2^-24 of such a product, even if the processor replaces it by zero, and this error is within
- * the bound. The results of all other pairs of rows are summed in double (wide pairs,
- * engine_gemm.h). Together with weights of 8 bits, a row of 32-bit activations may therefore
- * contain values as small as 2^-150 of its largest one. */
+ * 2^20 products, fp32 scales included, are then below 2^126.
+ *
+ * A row's `span` is the number of exponents from its largest to its smallest value. If the spans of
+ * a row of A and a row of B add up to at most SPAN_LIMIT, no product of their nonzero values is
+ * below 2^(2 * TOP - SPAN_LIMIT) = 2^-100 (2^-102 before fp32 scales are applied). The error of a
+ * subnormal fp32 sum is then at most 2^-24 of such a product, even if the processor replaces the
+ * sum by zero, so it is within the bound. The results of all other pairs of rows are summed in
+ * double (wide pairs, engine_gemm.h). Together with weights of 8 bits, a row of 32-bit activations
+ * may contain values as small as 2^-150 of its largest one. */
 #include "cpu/pack/pack_f32fma_source.h"
 
 #include <limits.h>
@@ -18,9 +19,9 @@
 
 enum { TOP = 51, STEPS = BSMM_PACK_STEPS, SPAN = BSMM_PACK_SPAN };
 
-/* DEEPEST_ELEMENT: a packed element that is 2^DEEPEST_ELEMENT times smaller than 2^TOP is still a
- * normal fp32 number. DEEPEST_SCALE: a packed scale that is 2^DEEPEST_SCALE times smaller than 1,
- * the power of two of the row's largest packed scale, is still a normal fp32 number. */
+/* These are the largest distances, in powers of two, at which packed numbers are still normal fp32
+ * numbers. For elements the distance is counted from 2^TOP, the largest packed element of a row.
+ * For scales it is counted from 1, the power of two of the row's largest packed scale. */
 enum { DEEPEST_ELEMENT = TOP + 125, DEEPEST_SCALE = 126 };
 
 bool bsmm_f32fma_by_segment(const bsmm_product *p) {
@@ -154,8 +155,9 @@ static exponents format_of(const bsmm_f32fma_source *s) {
     return (exponents){ilogb(elem->max), ilogb(elem->min_subnormal)};
 }
 
-/* Adds the elements in columns [k, k + n) of row r, and their scales, to the row's range of values.
- * `values` holds the elements. If it is NULL, the elements may have any value of their format. */
+/* Extends the row's range of values by the elements of row r in columns [k, k + n) and by their
+ * scales. `values` holds the elements. If it is NULL, the elements may have any value of their
+ * format. */
 static void include_columns(const bsmm_f32fma_source *s, int64_t r, int64_t k, int64_t n,
                             const float *values, reach *all) {
     int64_t end = (k / s->block + 1) * s->block - k;
@@ -170,8 +172,8 @@ static void include_columns(const bsmm_f32fma_source *s, int64_t r, int64_t k, i
     }
 }
 
-/* Adds all scales of a row to the range of the row's values, for elements of any value. If a scale
- * is Inf, scaling a sum gives Inf, whereas the sum of scaled terms of both signs is NaN. The row is
+/* Extends the range of a row's values by all its scales, for elements of any value. If a scale is
+ * Inf, scaling a sum gives Inf, whereas the sum of scaled terms of both signs is NaN. The row is
  * therefore marked as infinite, so that its results are summed term by term in double. */
 static void include_scales(bsmm_f32fma_source *s, uint64_t row, reach *all) {
     float scales[STEPS];

@@ -53,7 +53,8 @@ typedef enum bsmm_int8_form {
     BSMM_INT8_A_LOOKED_UP = 16 + 2
 } bsmm_int8_form;
 
-bsmm_pack_refuser bsmm_int8_refuse; /* Checks that an operand can be packed to int8. */
+bsmm_pack_refuser bsmm_int8_refuse; /* Returns NULL if an operand can be packed to int8, else the
+                                       reason why it cannot. */
 
 /* Returns true if the scales of both operands are powers of two. Packed units then have 32 elements
  * of K, else 16. */
@@ -82,9 +83,10 @@ enum {
     BSMM_INT8_PRODUCT_BIAS = 126 << 23
 };
 
-/* `bsmm_int8_products` is the table of products of scales, for positive and for negative scales of
- * A. If `bits` is B's scale, entry bits >> 20 & 15 of the row of A's scale has the bits of the
- * product of both scales minus (bits & 0xff000000) - BSMM_INT8_PRODUCT_BIAS. */
+/* `bsmm_int8_products` is the table of products of scales, indexed by [sign of A's scale][A's
+ * scale][four bits of B's scale]. If `bits` are the fp32 bits of B's scale, bits 20 to 23 of them
+ * select an entry of a row. The bits of the product of both scales are the bits of this entry plus
+ * (bits & 0xff000000) - BSMM_INT8_PRODUCT_BIAS. */
 extern const float bsmm_int8_products[2][BSMM_INT8_PRODUCT_ROWS][BSMM_INT8_PRODUCTS];
 
 /* Returns the offset in bytes of the row of a scale of A in the table of products. `bits` are the
