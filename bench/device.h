@@ -14,7 +14,8 @@
 #include <stddef.h>
 
 typedef struct bench_graph {
-    /* `graph` and `executable` are objects of the device's driver. */
+    /* `graph` and `executable` are the captured graph and its executable form, as objects of the
+     * device's driver. */
     void *graph, *executable;
     size_t turns; /* `turns` is the number of runs of the work in the graph. */
 } bench_graph;

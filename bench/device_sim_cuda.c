@@ -49,10 +49,11 @@ uint64_t bench_sim_cuda_cache_bytes(const void *state) {
     return 0;
 }
 
-/* Lists the typical errors of kernel families. Each level is the largest that
- * tests/unit/test_cli_level.c found on the simulator, for K from 256 to 1024. Unless it is known
- * how a GPU adds, the simulator rounds the sum of an instruction's products once
- * (docs/SIMULATOR.md). Real Blackwell GPUs may round differently, and none has been measured. */
+/* Lists the typical errors of kernel families. The fields before `level` describe how a family adds
+ * (family_level.h). Each level is the largest that tests/unit/test_cli_level.c found on the
+ * simulator, for K from 256 to 1024. For GPUs whose way of adding is not known, the simulator
+ * rounds the sum of an instruction's products once (docs/SIMULATOR.md). Real Blackwell GPUs may
+ * round differently, and none has been measured. */
 const bench_family_level bench_sim_cuda_levels[] = {
     {"cuda_sm100f_scaled_small_m", .unit = 32, .k_parts = true, .level = 1.01},
     {"cuda_sm100f_scaled", .unit = 32, .level = 1.01},

@@ -24,8 +24,8 @@ bool bench_device_time(bench_device *device, const bench_graph *graph, bench_sam
            !bench_samples_add(seconds, elapsed / (double)graph->turns);
 }
 
-/* Returns the shortest of three times of a graph in seconds, because the driver defers
- * initialization to the first launch. Returns 0 on failure. */
+/* Returns the time of a graph in seconds, or 0 on failure. It is the shortest of three launches,
+ * because the driver defers initialization to the first launch. */
 static double time_once(bench_device *device, const bench_graph *graph) {
     bench_samples seconds = {0};
     bool done = true;

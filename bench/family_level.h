@@ -39,10 +39,10 @@ typedef struct bench_family_level {
      * (split-K). Its rounding errors are then different from those that `level` assumes, and
      * usually smaller. */
     bool divides_k;
-    /* `fraction` is the number of bits that a tensor core keeps of each term below the leading bit
-     * of the largest term (docs/NUMERICS.md, "Tensor cores"). It is 0 if the unit adds `unit`
-     * products exactly and rounds to fp32. Segments of a family with a `fraction` do not end at
-     * scale blocks. */
+    /* A tensor core aligns the terms of a sum and drops their low bits. `fraction` is the number of
+     * bits that it keeps below the leading bit of the largest term (docs/NUMERICS.md, "Tensor
+     * cores"). 0 means that the unit adds `unit` products exactly and rounds the sum to fp32.
+     * Segments of a family with a `fraction` do not end at scale blocks. */
     int fraction;
     /* If `exact_in_bf16` is true, the measurement holds only for operands that have no fp32 scales
      * and whose elements bf16 represents exactly. */

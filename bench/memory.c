@@ -9,8 +9,8 @@
 #    include <immintrin.h>
 #endif
 
-/* LINE is the size of a cache line in bytes. A thread reads and writes in turn, and one read and
- * one write together move STEP cache lines. */
+/* LINE is the size of a cache line in bytes. A thread alternates between reading and writing a few
+ * cache lines; one read and one write together move STEP lines. */
 enum { LINE = 64, STEP = 32 };
 static const size_t total = (size_t)256 << 20;
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* These constants number the columns of the plot's data, i.e. M, K, operations per byte, and the
- * GFLOP/s of the library, the ceiling, the arithmetic unit and the other libraries (peers). */
+/* These constants are the column numbers of the plot's data: M, K, operations per byte, and the
+ * GFLOP/s of bsmm, of the ceiling, of the arithmetic unit and of the other libraries (peers). */
 enum { M = 1, K, INTENSITY, OURS, CEILING, UNIT, PEERS };
 
 /* Writes the data of all points. If a library has no result for a shape, its curve has a gap

@@ -5,8 +5,9 @@
 
 static const double round_seconds = 0.02;
 
-/* For up to warm_seconds after two threads wake from sleep, they may share a processor, until the
- * scheduler moves one of them. A run of at least long_seconds is hardly affected. */
+/* After two threads wake from sleep, they may share a processor for up to warm_seconds, until the
+ * scheduler moves one of them. The measurement leaves out this time, unless a run takes at least
+ * long_seconds and is therefore hardly affected. */
 static const double warm_seconds = 0.05, long_seconds = 1;
 
 bsmm_status bench_samples_add(bench_samples *s, double value) {

@@ -1,5 +1,6 @@
-/* Prints what the time of each launch of a modelled device consists of: the counters of the launch,
- * and the lines of the kernel's source at which waves wait longest. */
+/* Prints, for simulated devices with a time model, how the time of each launch is made up. It
+ * prints the counters of the launch, such as the share of cycles in which a matrix unit works, and
+ * the source lines of the kernel at which waves wait longest. */
 #include "bench_session.h"
 #include "measure_queued.h"
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* Defines two output columns for one kind of GEMM of the library with which bench compares, such as
- * FP8. The first column has that library's GFLOP/s, and its title is filled in later. The second
- * column has bsmm's GFLOP/s divided by these. */
+ * FP8. The first column has the GFLOP/s of that library, and its title is filled in later. The
+ * second column has bsmm's GFLOP/s divided by those of that library. */
 #define WAY                                                                                        \
     {NULL, "", true, NULL}, {                                                                      \
         NULL, "ratio", true, NULL                                                                  \

@@ -1,5 +1,5 @@
-/* Measures conversions (bsmm bench --quantize, --dequantize, --relayout) and compares each one
- * with the memory bandwidth. */
+/* Measures conversions (bsmm bench --quantize, --dequantize, --relayout) and compares the rate of
+ * each one, in bytes per second, with the memory bandwidth. */
 #include "bench.h"
 #include "recode.h"
 #include "rows.h"

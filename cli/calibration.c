@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lists the rules by which checkpoint families store input scales. 2688 is the largest value of
- * nvfp4 below its global scale (6 * 448), and 448 is that of e4m3. The sources are ModelOpt's
- * export/quant_utils.py, compressed-tensors' helpers.py (generate_gparam) and llama.cpp's
- * conversion of ModelOpt's files. */
+/* Lists the rules by which checkpoint families store input scales, i.e. scales of a layer's input
+ * that were calibrated beforehand. The columns are the fields of cli_input_rule. 2688 = 6 * 448 is
+ * the largest value that nvfp4 elements and block scales can represent before the global scale is
+ * applied, and 448 is that of e4m3. The sources are ModelOpt's export/quant_utils.py,
+ * compressed-tensors' helpers.py (generate_gparam) and llama.cpp's conversion of ModelOpt's
+ * files. */
 static const cli_input_rule rules[] = {
     {"modelopt", "nvfp4", ".input_scale", 0, 2688, false},
     {"modelopt", "fp8_tensor", ".input_scale", 0, 448, false},
@@ -59,7 +61,8 @@ bool cli_input_scale_is_valid(float scale) {
     return scale > 0 && isfinite(scale) && isfinite(1 / scale) && 1 / scale > 0;
 }
 
-/* Divides in fp32, as ModelOpt and compressed-tensors do. */
+/* Computes an input scale from the largest magnitude of the layer's input. The division is in fp32,
+ * as in ModelOpt and compressed-tensors. */
 float cli_input_scale(const cli_input_rule *rule, double amax) {
     return rule->is_divisor ? rule->full / (float)amax : (float)amax / rule->full;
 }

@@ -21,13 +21,15 @@ typedef enum cli_kind {
     CLI_FLAG, /* CLI_FLAG: the option has no value. Its field is a bool. */
     /* CLI_TEXT: the field is a const char *. The value is a word that `arg` allows (words.h). */
     CLI_TEXT,
-    CLI_OUTPUT, /* The field is a const char *. The value is the name of an output file. */
+    CLI_OUTPUT, /* CLI_OUTPUT: the field is a const char *. The value is the name of an output file.
+                 */
     CLI_SIZE,   /* CLI_SIZE: the field is an int64_t. The value is at least 0. */
     /* CLI_THREADS: the field is an int64_t. The value is from 0 to CLI_MOST_THREADS. */
     CLI_THREADS,
     CLI_NUMBER, /* CLI_NUMBER: the field is a double. The value is finite. */
-    CLI_FORMAT, /* The field is a bsmm_format. The value is the format's name. */
-    /* CLI_WEIGHT_FORMAT: the field is a bsmm_format. The value is a name that whole.h reads. */
+    CLI_FORMAT, /* CLI_FORMAT: the field is a bsmm_format. The value is the format's name. */
+    /* CLI_WEIGHT_FORMAT: the field is a bsmm_format. The value is the name of a format of weights,
+     * such as mxfp4, or fp8_tensor for one scale per weight (whole.h). */
     CLI_WEIGHT_FORMAT,
     /* CLI_FORMAT_PAIR: the field is a cli_format_pair. The value is "A", "A:B" or "mixed". */
     CLI_FORMAT_PAIR,

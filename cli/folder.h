@@ -29,8 +29,8 @@ typedef struct cli_folder {
 bool cli_folder_wanted(const char *in, const char *out);
 
 /* Makes the unfinished folder, or finds it if an earlier run of the same command was interrupted.
- * Returns false after printing a message. */
-/* `also_read` is the path of another file on which the output depends, or NULL. */
+ * `also_read` is the path of another file on which the output depends, or NULL. Returns false after
+ * printing a message. */
 bool cli_folder_begin(cli_folder *folder, const char *in, const bsmm_file *file, const char *out,
                       const char *also_read);
 /* Reads config.json of the input's folder. *text is NULL if there is no such file. If config.json

@@ -52,8 +52,8 @@ static double truncate_at(double x, int least) {
     return ldexp(trunc(ldexp(x, -least)), least);
 }
 
-/* Adds products as a tensor core does. It truncates all terms `fraction` bits below the largest
- * term, adds them, and truncates the sum. */
+/* Adds products as a tensor core does. It truncates all terms to multiples of 2^(e - fraction),
+ * where e is the exponent of the largest term, adds them, and truncates the sum in the same way. */
 static float add_truncated(const float *a, const float *b, int64_t n, float sum, int fraction) {
     int top = exponent_of((double)sum);
     for (int64_t i = 0; i < n; i++) {
@@ -78,10 +78,10 @@ typedef struct products {
     int64_t count;
 } products;
 
-/* Collects the products of the instruction that begins at product `first` of a segment. Four runs
- * of `run` elements of K make a group. Each instruction takes the same number of elements from each
- * run of a group, and it takes the elements of a run in ascending order of K. If `run` is 0, the
- * products are adjacent. */
+/* Collects the `unit` products that one instruction adds. `first` is the number of the
+ * instruction's first product. If `run` is 0, the products are adjacent along K. Otherwise K is
+ * divided into groups of four runs of `run` elements. An instruction takes a quarter of its
+ * products from each run of a group, in ascending order of K. */
 static products collect(int64_t first, int64_t unit, int64_t run, const float *a, const float *b,
                         int64_t k) {
     products p = {.count = 0};
@@ -99,7 +99,8 @@ static products collect(int64_t first, int64_t unit, int64_t run, const float *a
 }
 
 /* Returns the sum of one segment of K in the order of the kernel's family, which adds `unit`
- * products at a time. The function collect explains `run`. */
+ * products at a time. `run` is the length of the runs from which an instruction takes its products,
+ * or 0 if they are adjacent (collect). */
 static float sum_segment(const bench_family_level *family, int64_t unit, int64_t run,
                          const float *a, const float *b, int64_t k) {
     float sum = 0;
@@ -136,8 +137,8 @@ static int64_t even_segment(int64_t longest, int64_t k) {
     return count > 1 ? (pieces + count - 1) / count * 128 : k;
 }
 
-/* Returns the length of all parts but the last if K is divided into `parts` parts of whole steps of
- * 128 elements. */
+/* Returns the length of all parts but the last if K is divided into `parts` parts of nearly equal
+ * length. Lengths are multiples of 128 elements. */
 static int64_t part_of(int64_t parts, int64_t k) {
     const int64_t steps = (k + 127) / 128;
     return (steps + parts - 1) / parts * 128;

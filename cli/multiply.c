@@ -3,7 +3,7 @@
 #include "samples.h"
 #include <stdio.h>
 
-/* Describes the operands whose copies are in the memory of the device. */
+/* Describes the copies of the operands in the memory of the device. */
 typedef struct placed {
     bsmm_matrix a, b, c, d;
 } placed;

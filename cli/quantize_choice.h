@@ -35,8 +35,8 @@ typedef struct quantize_values {
     bench_device *opened;
     int64_t threads;
     bool pow2, one_level, report, fidelity;
-    /* Collects the error reports of all matrices of the current weight, for one row of the output
-     * table. */
+    /* `reports` collects the error reports of all matrices of the current weight, for one row of
+     * the output table. */
     cli_report *reports;
     /* `amax` holds the largest magnitude of the weights that share a scale with this weight, or 0
      * if there are none. */

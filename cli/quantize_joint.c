@@ -4,7 +4,8 @@
 #include <string.h>
 
 /* Returns the description of a copy of a matrix with one additional row and new memory for the
- * elements. If the matrix has a scale, a single block covers the whole copy too. */
+ * elements. If the matrix has a scale, its single block grows by one row too, so that it covers the
+ * whole copy. */
 static bsmm_matrix taller(const bsmm_matrix *matrix, const char **why) {
     bsmm_matrix copy = *matrix;
     copy.rows++;

@@ -10,8 +10,8 @@ typedef struct cli_rows cli_rows;
 
 cli_rows *cli_rows_open(const cli_column *columns, bool json);
 
-/* The functions cli_row_* set the next cell of the current row, in the order of the columns. */
-/* Sets the next cell to a text. A NULL text is null in JSON and "-" in a table. */
+/* The functions cli_row_* set the next cell of the current row, in the order of the columns. This
+ * one sets the cell to a text. A NULL text is null in JSON and "-" in a table. */
 void cli_row_text(cli_rows *rows, const char *text);
 void cli_row_integer(cli_rows *rows, int64_t value);
 /* Sets the next cell to a number. `format` is its printf format in the table. NaN and Inf become

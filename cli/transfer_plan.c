@@ -126,7 +126,8 @@ static bool add_input_scale(cli_job *job, const char *weight, const cli_target *
 static bool add_weight(cli_job *job, cli_action what, uint64_t index, const bsmm_weight *weight,
                        const char *name, const char *family, const bsmm_matrix *matrix) {
     uint64_t target, bytes = bytes_of(matrix) * (uint64_t)weight->batch;
-    /* This size includes the weight's input scale, so that both come into the same shard. */
+    /* This size includes the weight's input scale, so that the weight and its input scale come into
+     * the same shard. */
     bsmm_writer *writer = cli_transfer_writer(job, bytes + sizeof(float));
     if (!writer || bsmm_writer_add_weight(writer, family, name, matrix, weight->batch, &target))
         return false;

@@ -57,7 +57,7 @@ typedef struct contender {
     session *s;
     prepared plan;
     size_t runs; /* `runs` is the number of runs of the plan in a batch. */
-    /* `graph` is the graph of a batch's runs on a GPU. It is not used if the host's time is
+    /* `graph` is a CUDA or HIP graph with a batch's runs. It is not used if the host's time is
      * measured. */
     bench_graph graph;
 } contender;

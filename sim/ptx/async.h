@@ -19,8 +19,8 @@ struct ptx_async {
      * it is 0, only the block that owns the address `to` receives them. */
     uint32_t lane, bytes, multicast;
     uint64_t to, from, barrier, value;
-    /* For a copy, `at` holds the coordinates in the tensor. For tcgen05.mma, it holds
-     * parameters. */
+    /* For a copy, `at` holds the coordinates in the tensor. For tcgen05.mma, it holds parameters
+     * such as the tensor-memory addresses of the scales (the enum in tcgen05.c numbers them). */
     int32_t at[5];
     /* `disabled` has one bit for each lane of tensor memory. The bit is set if tcgen05.mma leaves
      * the lane unchanged. The lanes of the second thread block of a pair begin at disabled[4]. */

@@ -60,8 +60,9 @@ static void drop_done(ptx_copies *c) {
     c->count = kept;
 }
 
-/* Executes the pending cp.async copies of each active lane, except those of its `pending` youngest
- * committed groups and of its uncommitted group. If `open` is set, executes all copies. */
+/* Executes the pending cp.async copies of each active lane. The copies of its uncommitted group and
+ * of its `pending` youngest committed groups remain pending. If `open` is set, all copies are
+ * executed. */
 static void wait_groups(ptx_warp *w, uint32_t pending, bool open) {
     ptx_copies *c = w->copies;
     if (!c) return;

@@ -7,7 +7,8 @@
 #include <math.h>
 
 /* Converts f32 to f16 and rounds to nearest even. NaN becomes 0x7fff, the code that NVIDIA's
- * conversions give. */
+ * conversions give. If the result is subnormal, 0.5 is added first: the last mantissa bit of fp32
+ * values near 0.5 is 2^-24, like the last bit of f16's subnormals, so the addition rounds. */
 static inline uint32_t ptx_f32_to_f16(float v) {
     const uint32_t sign = sim_bits(v) >> 16 & 0x8000, x = sim_bits(v) & 0x7fffffff;
     const uint32_t small = sim_bits(sim_float(x) + 0.5f) - 0x3f000000;
@@ -18,7 +19,8 @@ static inline uint32_t ptx_f32_to_f16(float v) {
 }
 static inline float ptx_f16_to_f32(uint32_t h) {
     const uint32_t sign = (h & 0x8000) << 16, x = (h & 0x7fff) << 13;
-    /* This subtraction is exact, even if the result is subnormal. */
+    /* The code of a subnormal is inserted into the mantissa of 2^-14, and 2^-14 is subtracted
+     * again. The subtraction is exact, even if the result is subnormal. */
     const float small = sim_float(x + 0x38800000) - 0x1p-14f;
     const uint32_t normal = x + 0x38000000, top = x + 0x70000000;
     return sim_float(sign | ((h & 0x7c00) == 0        ? sim_bits(small)

@@ -9,8 +9,9 @@ static bool whole(ptx_warp *w, const ptx_inst *i, uint32_t operand) {
 
 enum { UP, DOWN, BUTTERFLY, INDEX };
 
-/* Returns the lane from which lane l reads in a shuffle (shfl). The shuffle divides the warp into
- * segments. If the lane is outside l's segment, sets *inside to false and returns l. */
+/* Returns the lane from which lane l reads in a shuffle (shfl). `b` is the distance or index, and
+ * `c` holds the mask that divides the warp into segments. If the lane is outside l's segment, sets
+ * *inside to false and returns l. */
 static uint32_t partner(int mode, uint32_t l, uint32_t b, uint32_t c, bool *inside) {
     const uint32_t clamp = c & 31, segment = c >> 8 & 31, by = b & 31;
     const uint32_t most = (l & segment) | (clamp & ~segment), least = l & segment;

@@ -370,9 +370,9 @@ bool ptx_run_launch(ptx_launch *launch, char *error);
 void ptx_stop(ptx_warp *w, const ptx_inst *i, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void ptx_run(ptx_warp *w, uint64_t budget);
-/* Chooses the lanes of a warp that execute next. They are the lanes at the earliest instruction. If
- * `rotate` is true, they are those at the next instruction after the current one at which lanes
- * wait. If no lane can run, sets w->stop to STOP_BLOCKED or STOP_END. */
+/* Chooses the lanes of a warp that execute next: those that wait at the instruction that is
+ * earliest in the text. If `rotate` is true, it chooses the next instruction after the current one
+ * at which lanes wait. If no lane can run, sets w->stop to STOP_BLOCKED or STOP_END. */
 void ptx_schedule(ptx_warp *w, bool rotate);
 /* Suspends the active lanes, which will continue at instruction `pc`. */
 void ptx_leave(ptx_warp *w, uint32_t pc);
@@ -423,8 +423,9 @@ void ptx_execute_lanes(ptx_warp *w, const ptx_inst *i);
  * block's shared memory, stops the warp with an error and returns NULL. */
 uint8_t *ptx_shared(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes, bool write);
 /* Returns the host address of shared memory for an access by the async proxy, i.e. by the copy
- * engine or a tensor core. A thread may have written bytes to be read, and no thread may have
- * executed fence.proxy.async since. The warp then stops with an error. */
+ * engine or a tensor core. If the access reads bytes that a thread has written, and no
+ * fence.proxy.async was executed since that write, it stops the warp with an error and returns
+ * NULL. */
 uint8_t *ptx_shared_async(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t bytes,
                           bool write);
 /* Records that a thread of the cluster has executed fence.proxy.async. */

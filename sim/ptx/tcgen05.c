@@ -204,7 +204,7 @@ static bool apply_scales(ptx_async *j, product *p) {
 }
 
 /* Computes a row of D with sums in double and rounds them once. NVIDIA does not publish how tensor
- * cores add. */
+ * cores add, so the rounding of the hardware cannot be simulated. */
 static void add_row(ptx_async *j, const product *p, uint32_t m) {
     double sum[MOST_N] = {0};
     for (uint32_t k = 0; k < p->k; k++)
@@ -223,8 +223,9 @@ static void add_row(ptx_async *j, const product *p, uint32_t m) {
     }
 }
 
-/* Writes 1 to all elements of D instead of the product, unless the instruction adds to D. This is
- * done if only the time is of interest. With 0 in D, some kernels would do additional work. */
+/* Writes 1 to all elements of D instead of the product, unless the instruction adds to D. The
+ * simulator calls it if only the time of a launch is of interest. The value is not 0, because some
+ * kernels do additional work if D is 0. */
 static void skip_product(ptx_async *j, const product *p) {
     const uint32_t one = (uint32_t)ptx_result_bits(j->inst, p->d, 1);
     for (uint32_t m = 0; m < p->rows && !j->at[ADDS]; m++)
@@ -347,10 +348,10 @@ static void execute_commit(ptx_warp *w, const ptx_inst *i) {
     }
 }
 
-/* Describes to which lanes of tensor memory tcgen05.cp copies a row of shared memory. Without a
- * multicast, each row goes to one lane, and the lanes of neighboring rows are `apart` lanes apart.
- * With warpx4, 32 rows go to each of the four groups of 32 lanes. With warpx2, each row goes to two
- * of these groups. */
+/* Describes the lanes of tensor memory to which tcgen05.cp copies rows of shared memory. Without a
+ * multicast, each row goes to one lane, and neighboring rows go to lanes whose numbers differ by
+ * `apart`. With warpx4, 32 rows go to each of the four groups of 32 lanes. With warpx2, each row
+ * goes to two of these groups. */
 typedef struct {
     uint32_t rows, copies, apart;
     /* `groups` lists the groups of 32 lanes that receive rows 0 to 31 (groups[0]) and rows 32 to 63

@@ -105,7 +105,8 @@ static void record_box(const transfer *t) {
     job->blocks |= 1u << (t->shared >> RANK_SHIFT & 31);
 }
 
-/* Records for the time model a row of the box that lies inside the tensor. */
+/* Records for the time model a row of the box that lies inside the tensor. A multicast reads the
+ * row from global memory once, so the row is recorded only for the first destination block. */
 static void record_row(const transfer *t, uint64_t address) {
     const ptx_tensor_map *m = t->map;
     ptx_cluster *c = t->job->warp->block->cluster;
