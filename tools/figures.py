@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 FIGURES = Path(__file__).resolve().parent.parent / "docs" / "figures.json"
-LEFT, BAR, LINE, TOP = 330, 420, 26, 44  # lengths of the chart's parts, in pixels
+LEFT, BAR, LINE, TOP = 330, 420, 26, 44  # These are the lengths of the chart's parts, in pixels.
 
 
 def load(machine):

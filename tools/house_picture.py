@@ -6,7 +6,8 @@ from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-WIDTH, LINE, BOX, GAP, FLOOR = 1000, 15, 150, 12, 44  # lengths of the picture's parts, in pixels
+# These are the lengths of the picture's parts, in pixels.
+WIDTH, LINE, BOX, GAP, FLOOR = 1000, 15, 150, 12, 44
 # These rooms are not drawn, because they may include everything or only the public header.
 HIDDEN = ("tests/", "fuzz/", "tests/consumer/", "examples/", "examples/blackwell/", "python/")
 

@@ -4,8 +4,8 @@ per line, and each cell contains the scale's row and column. A scale has the sam
 parts."""
 import colorsys
 
-PANEL = 32  # rows of the matrix in a panel; panels are drawn side by side
-LINE = 16  # scales in a line of the drawn buffer
+PANEL = 32  # PANEL is the number of rows of the matrix in a panel. Panels are drawn side by side.
+LINE = 16  # LINE is the number of scales in a line of the drawn buffer.
 # These are sizes in pixels: the width of a cell of the matrix and of the buffer, the height of a
 # cell, the width of the row labels, and the gap between panels.
 CELL, WIDE, HIGH, MARGIN, GAP = 36, 56, 17, 52, 26

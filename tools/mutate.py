@@ -50,7 +50,7 @@ WORK = ROOT / "build-mutate"
 HARMLESS = ROOT / "tools" / "mutate-harmless.tsv"
 WANTED = 0.95
 GIB = 1 << 30
-LIBRARY = ("libbsmm.a", "bsmm")  # files that are compared with the unchanged ones
+LIBRARY = ("libbsmm.a", "bsmm")  # These files are compared with the unchanged ones.
 
 def sha(*paths):
     digest = hashlib.sha256()
@@ -84,8 +84,10 @@ class Copy:
         self.root = WORK / f"copy{number}"
         self.build_folder = self.root / "build"
         self.jobs = max(1, options.jobs // options.workers)
-        self.tests = {}  # for each test the files that it runs, relative to the build folder
-        self.unchanged = {}  # for each of these files the hash on the unchanged sources
+        # `tests` maps each test to the files that it runs, relative to the build folder.
+        self.tests = {}
+        # `unchanged` maps each of these files to its hash on the unchanged sources.
+        self.unchanged = {}
         self.process = None
 
     # The methods from here on handle the files of the copy of the source tree.

@@ -105,7 +105,7 @@ def peers(_bsmm, argument):
 
 
 KINDS = {"figure": figure, "peers": peers, "output": output, "lines": lines, "table": table, "picture": picture, "house": house}
-pictures = {}  # maps the path of each drawn picture to its content
+pictures = {}  # `pictures` maps the path of each drawn picture to its content.
 
 
 def current(bsmm, text):

@@ -1,5 +1,6 @@
-"""The extension module: the functions of bsmm.h. A struct is a dict with the names of its fields, or
-a tuple with all fields in their order; an address is an int. The module trusts addresses, so that only the package calls it."""
+"""Declares the extension module, i.e. the functions of bsmm.h. A struct is a dict with the names of
+its fields, or a tuple with all fields in their order. An address is an int. The module does not
+check addresses, so only this package may call it."""
 import os
 from typing import Any
 

@@ -63,7 +63,8 @@ class DeviceArray:
                                  self.shape)
 
     def as_view(self) -> View:
-        """Returns the View of the array. A simulated device has no number in DLPack."""
+        """Returns the View of the array. The package calls this method instead of DLPack, because
+        DLPack has no number for a simulated device."""
         strides, step = [], 1
         for extent in reversed(self.shape):
             strides.append(step)

@@ -13,9 +13,10 @@ from ._blockscaled import BlockScaled, described_floats
 
 @dataclass(slots=True)
 class Operand:
-    """Holds a matrix or a stack of matrices. `described` has the fields of bsmm_matrix without
-    the memory. `step` is the distance of a stack's matrices in elements. `count` is None for a
-    single matrix."""
+    """Holds a matrix or a stack of matrices. `described` has the fields of bsmm_matrix without the
+    memory. `data`, `scales` and `level` are the addresses of the elements, the block scales and
+    the global scales. `step` is the distance between the matrices of a stack in elements.
+    `count` is None for a single matrix."""
 
     described: dict[str, Any]
     rows: int
@@ -29,7 +30,7 @@ class Operand:
     space: Space
     owner: Any  # `owner` keeps the memory alive.
     packed: Any = None
-    # `key` is the type of the operand. It is None until the type is known.
+    # `key` caches the value of the property `type`. It is None until the property is read.
     key: tuple[Any, ...] | None = None
 
     def without_memory(self) -> Operand:
@@ -98,6 +99,7 @@ def check_array(x: Any, what: str, type: str, shape: tuple[int, ...], device: st
 
 
 def scale_step(x: Operand) -> int:
-    """Returns the distance between the scales of a stack's matrices, counted in scales. 0 means that
-    there are no gaps."""
+    """Returns the distance between the scales of two matrices of a stack, counted in scales. 0
+    means that there are no gaps. For a single matrix the result is GROUP_SHARED, because all
+    groups use the same scales."""
     return _bsmm.GROUP_SHARED if x.count is None else 0

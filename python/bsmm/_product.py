@@ -168,8 +168,9 @@ def matmul(a: Any, b: Any, *, out: Any = None, out_global_scale: float = 1.0, st
 
     `a` has shape (M, K), `b` (N, K), and the result (M, N), or (M, N / 2) if the activation is gated.
     Each operand is an array of floats or a BlockScaled; b may be Packed. `bias` has shape (N,), `c`
-    and `residual` that of the result, `row_scale` (M,), `col_scale` (N,). `options` are the fields of
-    `Options`: out_dtype, activation, alpha and so on. A scaled out_dtype gives a BlockScaled.
+    has (M, N), and `residual` has that of the result. `row_scale` has a factor for each row and
+    `col_scale` one for each column of the result. `options` are the fields of `Options`: out_dtype,
+    activation, alpha and so on. A scaled out_dtype gives a BlockScaled.
 
     >>> import numpy as np, bsmm
     >>> a = bsmm.quantize(np.ones((2, 32), np.float32), "mxfp8")

@@ -14,8 +14,8 @@ static PyObject *divided(const Py_ssize_t *numbers, int count, Py_ssize_t unit) 
     return tuple;
 }
 
-/* Returns the address, shape and strides of an array. The buffer is released at once: its caller
- * keeps the array, and therefore the memory, alive. */
+/* Returns the address, shape and strides of an array. It releases the buffer at once, because the
+ * caller of this function keeps the array, and therefore the memory, alive. */
 static PyObject *buffer_read(PyObject *module, PyObject *array) {
     (void)module;
     Py_buffer buffer;

@@ -147,7 +147,8 @@ static PyObject *get_record(const field *f, const void *at) {
 static const struct {
     int (*set)(const field *f, PyObject *value, void *at, arena *memory);
     PyObject *(*get)(const field *f, const void *at);
-    /* `size` is the distance in bytes of the items of an array. 0 means the size of the struct. */
+    /* `size` is the distance in bytes between two items of an array of this kind. 0 means the size
+     * of the struct. */
     size_t size;
     const char *expected;
 } kinds[] = {

@@ -139,7 +139,8 @@ def test_a_tuple_describes_a_format_only_whole():
 
 
 def test_the_stub_names_what_the_module_has():
-    """_bsmm.pyi is written by hand, and mypy believes it."""
+    """Tests that _bsmm.pyi names every function of the extension module. The file is written by
+    hand, and mypy trusts it."""
     stub = ast.parse((pathlib.Path(bsmm.__file__).parent / "_bsmm.pyi").read_text())
     names = {node.name for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     names |= {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign)}

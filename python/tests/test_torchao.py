@@ -83,8 +83,8 @@ def test_nvfp4_tensors_are_read_in_place():
 @pytest.mark.parametrize("activations", [*MX, "bf16"])
 @pytest.mark.parametrize("weights", [*MX, "nvfp4"])
 def test_products_are_those_of_torchaos_values(weights, activations):
-    """bsmm's product of torchao's tensors lies within the kernel's documented bound of the product
-    of torchao's values in double."""
+    """Tests that bsmm's product of torchao's tensors lies within the kernel's documented error
+    bound of the product of torchao's values in double."""
     x, w = values(5, seed=1, dtype=torch.bfloat16), values(seed=2)
     b = to_nvfp4(w, 1) if weights == "nvfp4" else MXTensor.to_mx(w, MX[weights])
     ours = bsmm.BlockScaled(b.qdata, b.scale, weights, shape=w.shape)
@@ -102,8 +102,8 @@ def test_products_are_those_of_torchaos_values(weights, activations):
 
 @pytest.mark.parametrize("preset", ["mxfp8", "mxfp4"])
 def test_linear_layers_agree_with_torchaos(preset):
-    """A layer with torchao's quantized weights gives the same results, up to the rounding of
-    torchao's result to bf16."""
+    """Tests that a layer with torchao's quantized weights gives the same results as bsmm's, up to
+    the rounding of torchao's result to bf16."""
     torch.manual_seed(0)
     layer = torch.nn.Linear(256, 48, bias=False, dtype=torch.bfloat16)
     x = torch.randn(7, 256, dtype=torch.bfloat16)
