@@ -10,10 +10,11 @@
 typedef struct bench_sim_model {
     /* `set_mode` switches the time model of all devices of the process. */
     void (*set_mode)(int mode);
-    /* `get_times` returns the times of a launch. */
+    /* `get_times` returns the times of a launch that `back` later timed launches have followed. */
     int (*get_times)(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
-    /* `get_stalls` gives the source line number `number` at which waves of a launch wait. The
-     * pointer is NULL if the simulator does not record waits. */
+    /* `get_stalls` gives the source line number `number` at which waves of a launch wait. `back`
+     * later timed launches have followed the launch. The pointer is NULL if the simulator does not
+     * record waits. */
     int (*get_stalls)(unsigned back, unsigned number, char *place, size_t place_bytes,
                       double *cycles, size_t count);
 } bench_sim_model;

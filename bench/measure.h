@@ -88,8 +88,9 @@ typedef struct bench_result {
      * known. */
     double error_level;
     /* These fields hold the result of the validation. bench compared `checked` outputs with dot
-     * products in double, and `failed` of them exceeded the tolerance. max_error is the largest |d
-     * - exact| / max(1, |exact|). The remaining fields describe the output with that error. */
+     * products in double, and `failed` of them exceeded the tolerance. max_error is the largest
+     * value of |d - exact| divided by max(1, |exact|). The remaining fields describe the output
+     * with that error. */
     int64_t checked, failed;
     double max_error, worst, worst_exact;
     int64_t worst_row, worst_col;

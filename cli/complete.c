@@ -23,8 +23,8 @@ static const char *last_part(const char *word) {
     return part;
 }
 
-/* Offers the words for the value of an option. A value of the form GLOB=TARGET has words only after
- * its '='. */
+/* Offers the words for the value of an option. If the value has the form GLOB=TARGET, the words
+ * complete only the part after its '='. */
 static void offer_value(const cli_option *option, const char *value) {
     if (!strchr(option->arg, '=') || strchr(value, '=')) offer_words(option->arg, last_part(value));
 }

@@ -136,7 +136,8 @@ static int take_tensor(const quantize_values *options, const char *text, quantiz
     return check_choice(options, to, "--tensor");
 }
 
-/* Checks that some format of the command has calibrated input scales. */
+/* Checks that --input-scales has an effect: the checkpoint family must store calibrated input
+ * scales for at least one of the chosen formats. */
 static int check_any_input(const quantize_values *options) {
     if (!options->input_scales) return CLI_OK;
     if (!options->family)

@@ -4,8 +4,9 @@
 #include <string.h>
 
 /* Returns the description of a copy of a matrix with one additional row and new memory for the
- * elements. If the matrix has a scale, its single block grows by one row too, so that it covers the
- * whole copy. */
+ * elements. The additional row receives the largest magnitude of the fused weights, so that
+ * quantizing the copy gives the scale that they share. If the matrix has a scale, its single block
+ * grows by one row too. */
 static bsmm_matrix taller(const bsmm_matrix *matrix, const char **why) {
     bsmm_matrix copy = *matrix;
     copy.rows++;
@@ -39,7 +40,8 @@ static void copy_rows(const bsmm_matrix *from, const bsmm_matrix *to, int64_t ro
         memcpy(row_at(to, row), row_at(from, row), bytes);
 }
 
-/* Stores a number as the first element of the last row. */
+/* Stores a number as the first element of the last row, where it becomes the largest magnitude of
+ * the matrix. */
 static const char *put_last(const bsmm_matrix *matrix, float value) {
     bsmm_matrix from = BSMM_INIT(bsmm_matrix), to = BSMM_INIT(bsmm_matrix);
     bsmm_quantize_desc desc = BSMM_INIT(bsmm_quantize_desc);

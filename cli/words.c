@@ -180,10 +180,12 @@ static bool contain(cli_words *words, const char *word) {
 typedef struct vocabulary {
     const char *metavariable;
     cli_words *words;
-    /* Accepts words that the list `words` does not contain. `words` then serves only for
-     * suggestions. */
+    /* `allows` accepts words that the list `words` does not contain, such as device names with a
+     * number. `words` then serves only for suggestions. NULL means that only the words of the list
+     * are allowed. */
     bool (*allows)(const char *word);
-    /* `forms` gives the words that messages list. It is used only if `allows` is not NULL. */
+    /* `forms` returns the texts that an error message lists instead of `words`, such as
+     * "sim:MODEL". It is used only if `allows` is not NULL. */
     cli_words *forms;
 } vocabulary;
 

@@ -96,7 +96,7 @@ static bool accepts(const session *s, product *p, int build, const char *kernel)
     return false;
 }
 
-/* Returns true if `kernel` is the reference kernel and this GEMM would take it too long. Small
+/* Returns true if `kernel` is the reference kernel and would take too long for this GEMM. Small
  * GEMMs already show differences between the two builds' reference kernels. */
 static bool is_too_long(const product_shape *shape, const char *kernel) {
     enum { REFERENCE_OPERATIONS = 1 << 19 };

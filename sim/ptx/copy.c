@@ -30,8 +30,8 @@ static ptx_copies *with_room(ptx_warp *w) {
     return w->copies = more;
 }
 
-/* Executes an earlier cp.async instruction for the lanes in the mask `lanes`. Other lanes of the
- * same instruction may follow later. */
+/* Executes an earlier cp.async instruction for the lanes in the mask `lanes`. It may be called
+ * again later for other lanes of the same instruction. */
 static void arrive(ptx_warp *w, copy *c, uint32_t lanes) {
     const uint32_t mask = w->mask;
     uint8_t *to[LANES], *from[LANES];

@@ -56,8 +56,9 @@ struct ptx_races {
     /* `issued` counts all asynchronous operations except wgmma. issues[e] counts those of engine e,
      * i.e. of the group of operations whose common counter is e's. */
     uint32_t issued, *issues;
-    /* `done` holds counters as [warp][ENGINES]. They belong to the last tcgen05 operations of each
-     * warp that are complete. */
+    /* `done` holds for each warp and engine, as [warp][ENGINES], the counter of the warp's last
+     * complete tcgen05 operation. A later tcgen05.commit makes these counters known to the warps
+     * that wait for it. */
     uint32_t *done;
     /* `running` points to the clock (the vector of counters) of the asynchronous operation that
      * runs now, or NULL. */
@@ -287,7 +288,8 @@ bool ptx_race_async(ptx_warp *w, const ptx_inst *i, ptx_block *b, uint32_t offse
     const access mine = (engine + 1) << COUNT_BITS | clock[engine];
     const size_t first = (size_t)b->rank * r->bytes + offset;
     const bool fences = b->launch->checks & CHECK_PROXIES;
-    access good = 0; /* `good` is the last write that is no race. */
+    access good = 0; /* `good` is the last write for which no race was found. Other bytes of the
+                        same write need no check. */
     for (size_t k = first; k < first + bytes; k++) {
         const access wrote = r->writes[k], read = write ? r->reads[k] : 0;
         if (!write && wrote == good) {

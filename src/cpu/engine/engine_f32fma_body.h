@@ -64,7 +64,8 @@ INLINE void clear(vec acc[MR][VECTORS]) {
             acc[r][v] = vec_set1(0);
 }
 
-/* Adds the accumulators to the tile `c` in memory, or stores them there if `add` is false. */
+/* Adds the accumulators to the tile `c` in memory, or stores them there if `add` is false. `pitch`
+ * is the stride of the tile's rows in floats. */
 INLINE void add_sums(vec acc[MR][VECTORS], float *c, int64_t pitch, bool add) {
 #pragma GCC unroll 6
     for (int r = 0; r < MR; r++)
@@ -75,9 +76,10 @@ INLINE void add_sums(vec acc[MR][VECTORS], float *c, int64_t pitch, bool add) {
         }
 }
 
-/* Divides K into chunks, sums each chunk in the accumulators, and then adds the sums of the chunk
- * to the tile `c`. K has `units` units of BSMM_F32FMA_FOLDED_UNIT elements, and a chunk has `chunk`
- * of them. If `add` is false, the first chunk overwrites the tile instead. */
+/* Multiplies a panel of A by a panel of B over `units` units of K, i.e. ranges of
+ * BSMM_F32FMA_FOLDED_UNIT elements. It sums each chunk of `chunk` units in the accumulators and
+ * then adds the sums to the tile `c`, so that the rounding errors of long sums stay small. If `add`
+ * is false, the first chunk overwrites the tile instead. */
 INLINE void multiply_chunks(const uint8_t *a, const uint8_t *b, int64_t units, int64_t chunk,
                             float *c, int64_t pitch, bool add, bsmm_ahead ahead) {
     for (int64_t left = units; left > 0; left -= chunk, add = true) {

@@ -53,9 +53,10 @@ static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, 
 typedef struct block {
     int64_t row, rows, col, cols;
     float *acc;
-    /* `pitch` is the stride of acc's rows in floats. It is nc, the columns of the cache block, or
-     * nr, the columns of a panel of B, if all panels use the same accumulators one after
-     * another. */
+    /* `pitch` is the stride of acc's rows in floats: nc, the number of columns of the cache block,
+     * or nc + nr if it computes gates and ups one after another. If K is a single chunk and the
+     * results are stored panel by panel, all panels use the same nr columns of acc, and pitch is
+     * nr. */
     int64_t pitch;
     double *values; /* `values` is a buffer for one row of results of D. */
     /* `gates` holds the values of the gates in the order [rows][nc], if the gates of a gated
@@ -92,7 +93,7 @@ static void expect_tile(const gemm *g, const block *b, int64_t i, int64_t j) {
 }
 
 /* Returns the accumulators of the panel of B that begins at column col + j of D. If all panels use
- * the same accumulators one after another, the accumulators are at the start of the buffer. */
+ * the same accumulators one after another (pitch is nr), these are at the start of the buffer. */
 static float *strip_acc(const gemm *g, const block *b, int64_t j) {
     return b->acc + (b->pitch == g->engine->nr ? 0 : j);
 }
@@ -332,8 +333,9 @@ static void work_by_blocks(const void *context, int phase, int worker) {
     }
 }
 
-/* Makes `g` describe the slab of B (the part that is packed at a time) that begins at row `first`
- * and is packed into memory at `to`. `rows` is the number of rows of all of B. */
+/* Makes *g describe one slab of B, i.e. the panels that are packed at a time. The slab begins at
+ * row `first` of B and is packed into the memory at `to`. `rows` is the number of rows of all of
+ * B. */
 static void turn_to_slab(gemm *g, int64_t rows, int64_t first, uint8_t *to) {
     g->b_first = first;
     g->b.rows = bsmm_min_i64(rows - first, g->slab * g->b.width);

@@ -54,8 +54,8 @@ static inline void bsmm_ask_ahead(bsmm_ahead *ahead) {
 }
 
 struct bsmm_engine {
-    /* `values` is the type of the packed values, such as "int8". The header of packed weights has a
-     * name for the order of the packed values, and that name begins with this type. */
+    /* `values` is the type of the packed values, such as "int8". The header of packed weights names
+     * the layout of the panels, and this name begins with `values`. */
     const char *values;
     int64_t mr, nr; /* `mr` is the number of rows of A in a register tile, and `nr` is that of B. */
     /* `unit` is the number of elements of K in a unit, i.e. in a range in which each row has one
@@ -123,9 +123,10 @@ static inline double bsmm_gemm_terms(int64_t longest, int64_t k) {
     return (double)bsmm_min_i64(chunk, k) + (double)(k > chunk ? bsmm_ceil_div(k, chunk) : 0);
 }
 
-/* `bsmm_gemm_side` holds the size of one packed operand, and pointers to its panels. It also points
- * to the factors that packing has divided out of the rows, and to the numbers `wide` of the rows
- * (bsmm_panel). `width` is the number of rows in a panel. */
+/* `bsmm_gemm_side` holds the size of one packed operand and pointers to the memory of its panels.
+ * It also points to the factors that packing has divided out of the rows, and to the numbers `wide`
+ * of the rows, which measure how far magnitudes are apart (bsmm_panel). `width` is the number of
+ * rows in a panel. */
 typedef struct bsmm_gemm_side {
     int64_t rows, panels, width;
     uint64_t panel_bytes;
@@ -212,8 +213,9 @@ typedef struct bsmm_gemm_row {
     /* `wide` tells how far the magnitudes in the row of A are apart. If it and the same number of a
      * row of B add up to more than `wide_limit`, the result of the two rows is summed in double. */
     int wide, wide_limit;
-    /* `column_factors` and `column_wide` have the factors and the numbers `wide` (how far
-     * magnitudes are apart) of the rows of B that are the columns of this part. */
+    /* These arrays have one entry for each column of this part, i.e. for each row of B: the factor
+     * that packing has divided out of it, and its number `wide`, which measures how far its
+     * magnitudes are apart. */
     const double *column_factors;
     const uint8_t *column_wide;
     /* `gates` holds the values of the gates, if the columns are the ups of a gated activation and

@@ -1,5 +1,6 @@
-/* Chooses the sizes with which an engine with packed operands computes a product: cache blocks,
- * chunks of K, slabs of B, threads, and the workspace (engine_gemm.c). */
+/* Chooses the sizes with which an engine with packed operands computes a product: the cache blocks
+ * of D, the chunks of K, the slabs of B (panels that are packed at a time), the number of threads,
+ * and the workspace. engine_gemm.c explains these terms. */
 #include "cpu/engine/engine_gemm.h"
 
 #include "base/cpu.h"

@@ -1,16 +1,15 @@
 /* This file computes dot products of small integers by AVX2's vpmaddubsw, for the AVX2 int8
  * kernels.
  *
- * vpmaddubsw multiplies unsigned bytes by signed bytes and adds pairs of products with saturation
- * to 16 bits. Saturation never occurs here. B's bytes are at most 24 (from e2m1) or 120 (from
- * e2m3), and A's bytes are at most 12 or 60 in magnitude, so a pair of products is at most 2 * 120
- * * 60 = 14400.
+ * vpmaddubsw multiplies unsigned bytes (of B) by signed bytes (of A) and adds pairs of products
+ * with saturation to 16 bits. Saturation never occurs here. B's bytes are at most 24 (from e2m1) or
+ * 120 (from e2m3), and A's bytes are at most 12 or 60 in magnitude, so the sum of a pair is at most
+ * 14400 = 2 * 120 * 60.
  *
- * A group is 4 consecutive bytes of K of one row. A unit, i.e. a range of K with one scale per row,
- * has at most 8 groups. Sums over 8 groups fit 16 bits unless both operands are e2m3: with e2m1 and
- * e2m3 they are at most 8 * 2 * 1440 = 23040. With two e2m3 operands the sum of 2 groups already
- * reaches 28800. A parameter `wide` is true for two e2m3 operands; vpmaddwd then converts the sums
- * to 32 bits after every 2 groups. */
+ * A group is 4 consecutive bytes of K of one row, and a unit (a range of K with one scale per row)
+ * has at most 8 groups. If at most one operand is e2m3, the sum of a unit fits 16 bits: it is at
+ * most 23040 = 8 * 2 * 1440. With two e2m3 operands, the sum of 2 groups already reaches 28800. The
+ * parameter `wide` is then true, and vpmaddwd converts the sums to 32 bits after every 2 groups. */
 #ifndef BSMM_CPU_ENGINE_INT8DOT_AVX2_H
 #define BSMM_CPU_ENGINE_INT8DOT_AVX2_H
 

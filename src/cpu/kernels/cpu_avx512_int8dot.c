@@ -33,9 +33,9 @@
 
 enum { MR_SUMMED = 6, MR_FLOATED = 8, MOST = 8, NR = 32, VECTORS = 2 };
 
-/* Computes the exact integer sums of one unit (`unit` elements of K) for mr rows of A. The sums
- * begin at initial values that are packed with A and compensate for B's integers being stored
- * without sign. */
+/* Computes the exact integer sums of one unit (`unit` elements of K) for mr rows of A. B's integers
+ * are stored with a constant added, so that none is negative. The sums begin at initial values that
+ * are packed with A and compensate for this constant. */
 INLINE void sum_unit(const uint8_t *a, const uint8_t *b, int mr, int64_t unit,
                      __m512i sum[MOST][VECTORS]) {
     const int32_t *begin = (const int32_t *)(const void *)(a + mr * unit);

@@ -19,8 +19,9 @@ enum {
     BSMM_PACK_LANES = 8,
     /* BSMM_PACK_RUN is the number of elements of K that are decoded at once. */
     BSMM_PACK_RUN = 64,
-    /* BSMM_PACK_SPAN is the number of elements of K in a span, which limits the size of buffers. It
-     * is a multiple of every unit. */
+    /* BSMM_PACK_SPAN is the number of elements of K in a span, i.e. in the range of K that is
+     * packed at a time. It limits the size of buffers. It is a multiple of the length of every
+     * packed unit (a range of K with one scale per row). */
     BSMM_PACK_SPAN = 1024,
     /* BSMM_PACK_STEP is the smallest number of elements along K that share a scale. */
     BSMM_PACK_STEP = 16,
@@ -93,11 +94,12 @@ typedef struct bsmm_pack_codes {
  * copied at once: BSMM_PACK_STRIP columns, and BSMM_PACK_LINE bytes of each column. */
 enum { BSMM_PACK_STRIP = 128, BSMM_PACK_LINE = 128 };
 
-/* Holds copies of codes that cannot be read in place. If the operand is column-major, columns [k, k
- * + n) are copied side by side, each from byte number `first` of the column on. All tiles of rows
- * that need these bytes then read the copy. In memory, columns are often a power of two of bytes
- * apart, and a cache holds only few cache lines at such a stride. Without the copy, each tile would
- * use a few bytes of a cache line, and the line would be evicted before the next tile needs it. */
+/* Holds copies of codes that cannot be read in place. If the operand is column-major, `n` columns
+ * from column k on are copied side by side, each from byte number `first` of the column on. All
+ * tiles of rows that need these bytes then read the copy. In memory, columns are often a power of
+ * two of bytes apart, and a cache holds only few cache lines at such a stride. Without the copy,
+ * each tile would use a few bytes of a cache line, and the line would be evicted before the next
+ * tile needs it. */
 typedef struct bsmm_pack_buffer {
     _Alignas(64) uint16_t codes[BSMM_PACK_LANES][BSMM_PACK_SPAN];
     _Alignas(64) uint8_t strip[BSMM_PACK_STRIP][BSMM_PACK_LINE];
@@ -216,10 +218,10 @@ typedef struct bsmm_pack_exponents {
 } bsmm_pack_exponents;
 
 struct bsmm_pack_isa {
-    /* Reads LANES rows of RUN columns from column order and stores them in row order. Lane i is
-     * stored at `to` + i * SPAN, one code per byte. Codes of 16 and 32 bits are stored at `to` + i
-     * * PITCH. The function reads 8 bytes of each column, or LANES codes if they have 16 or 32
-     * bits. */
+    /* Reads LANES rows of RUN columns from column order and stores them in row order. Codes of up
+     * to 8 bits are stored as one byte each, and lane i begins SPAN * i bytes after `to`. Codes of
+     * 16 and 32 bits keep their size, and lane i begins PITCH * i bytes after `to`. The function
+     * reads 8 bytes of each column, or LANES codes if they have 16 or 32 bits. */
     void (*columns)(const bsmm_pack_columns *columns, uint8_t *to);
     /* Stores the integers that `table` gives for the codes of 8 rows. If begin->factor is not 0,
      * the initial values of the integer sums (bsmm_pack_begin) are stored after each 16 or 32

@@ -352,8 +352,9 @@ static void pack_some(tile *tiles, int64_t count, span *s) {
         finish_tile(&tiles[j], global);
 }
 
-/* Returns the tile of up to 8 rows that begins with row number `first` of a panel. The panel's rows
- * are `row` to row + rows - 1 of the operand. */
+/* Returns a tile, i.e. up to 8 rows of a panel, beginning with row number `first` of the panel. The
+ * panel's rows are `row` to row + rows - 1 of the operand. `like` gives the members that are the
+ * same for all tiles of an operand. */
 static tile tile_of(const tile *like, int64_t width, int64_t first, int64_t row, int64_t rows,
                     const bsmm_panel *to) {
     tile t = *like;

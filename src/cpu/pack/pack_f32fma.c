@@ -22,7 +22,8 @@ typedef struct tile {
     int64_t lanes;
     /* `k` is the first column of K that is packed now, and `n` is the number of columns. */
     int64_t k, n;
-    /* `offsets` holds the offsets of the scales of columns k to k + n - 1. */
+    /* `offsets` tells where the scales of columns k to k + n - 1 are: for each scale, the part of
+     * its index in the array of scales that depends on its column. */
     const uint64_t *offsets;
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;
@@ -174,8 +175,9 @@ static void pack_panels(bsmm_f32fma_source *s, bool segmented, int64_t width, in
         to->wide[i] = isfinite(global) ? rows[i].span : BSMM_F32FMA_TOO_WIDE;
     }
     for (t.k = 0; t.k < k; t.k += WINDOW) {
-        /* If scales are multiplied into the elements, nothing lies between packed units (32
-         * elements of K each), so RUN columns may extend from one unit to the next. */
+        /* A packed unit of 32 elements of K without separate scales is directly followed by the
+         * next unit. The RUN columns that are packed at a time may therefore extend from one unit
+         * to the next. */
         uint8_t *at = to->units + t.k / unit * unit_bytes;
         t.n = bsmm_min_i64(WINDOW, k - t.k);
         t.offsets = bsmm_f32fma_offsets(s, t.k);

@@ -134,11 +134,11 @@ static void store_offsets(const tile *t, const int32_t bits[LANES], uint8_t *to)
     store_words(t, offsets, to);
 }
 
-/* Stores the scales of one unit (16 or 32 elements of K), one for each row of the tile. `lower` was
- * already subtracted from their fp32 bits. There are three layouts of A (pack_int8dot.h). In the
- * floated one the function also stores scale * BSMM_INT8_FLOATED, which the first FMA of the
- * multiply function subtracts. In the looked-up one it instead stores the offsets of the scales'
- * rows in the table of products. */
+/* Stores the scales of one unit (16 or 32 elements of K), one for each row of the tile. `bits`
+ * holds their fp32 bits, from which `lower` was already subtracted. There are three layouts of
+ * packed A (pack_int8dot.h). The floated layout also has scale * BSMM_INT8_FLOATED, which the
+ * multiply function subtracts. The looked-up layout instead has the offset of the scale's row in a
+ * table of products of scales. */
 static inline void store_unit(const job *j, const tile *t, const int32_t bits[LANES], uint8_t *to) {
     float taken[LANES];
     if (j->looked_up) {
