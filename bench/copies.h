@@ -1,5 +1,5 @@
 /* Holds copies of a constant operand. Either all runs use one copy, or each run uses the next copy.
- * With several copies, none is still in a cache when its turn comes again. */
+ * With several copies, no copy is still in a cache when a run uses it again. */
 #ifndef BENCH_COPIES_H
 #define BENCH_COPIES_H
 

@@ -11,7 +11,7 @@ typedef struct cli_layer {
     /* `name` is the name of the module, i.e. the name of its weight without ".weight". */
     const char *name;
     const char *family;
-    const char *format; /* `format` is the name of the format (whole.h). */
+    const char *format; /* `format` is the name of the format, such as "nvfp4" or "fp8_tensor". */
     /* `has_input` is true if the file has a calibrated scale for the input of the layer. */
     bool has_input;
 } cli_layer;

@@ -46,7 +46,7 @@ typedef struct quantize_values {
 /* Parses and checks all choices. Fails with a usage error if the options contradict each other. */
 int quantize_take_choices(quantize_values *options);
 void quantize_free_choices(const quantize_values *options);
-/* Returns the name of the format of a choice (whole.h). */
+/* Returns the name of the format of a choice, such as "nvfp4" or "fp8_tensor". */
 const char *quantize_format_name(const quantize_choice *to);
 
 #endif

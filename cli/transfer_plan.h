@@ -27,7 +27,8 @@ typedef struct cli_step {
     float scale; /* `scale` is the value of an input scale. */
     /* `shard` is the number of the output file that receives the weight or tensor. */
     size_t shard;
-    /* `heads` is the number of heads whose rows get another order (gguf_model.h), or 0. */
+    /* `heads` is the number of attention heads of a query or key weight whose rows GGUF stores in
+     * another order than Hugging Face, or 0. */
     int64_t heads;
     bool widens; /* `widens` is true if the command converts a copied tensor of floats to F32. */
     bsmm_weight weight;

@@ -29,8 +29,8 @@ typedef struct bsmm_panel {
     /* `factors` holds the factors that packing has divided out of the rows, one for each row, in
      * the order [panel][row]. Padding rows have 1. */
     double *factors;
-    /* `wide` holds the number `wide` of each row, which tells how far its magnitudes are apart, in
-     * the order [panel][row]. Padding rows have 0. */
+    /* `wide` holds a number for each row that measures the dynamic range of its magnitudes, in the
+     * order [panel][row]. Padding rows have 0. */
     uint8_t *wide;
 } bsmm_panel;
 
@@ -74,9 +74,9 @@ struct bsmm_engine {
     /* `mc` is the number of rows of A in a cache block, and `nc` is that of B. They are multiples
      * of mr and nr. */
     int64_t mc, nc;
-    /* `wide_limit` is compared with the sum of two numbers `wide`, which measure how far the
-     * magnitudes in a row of A and in a row of B are apart. If the sum is larger, the result of the
-     * two rows is summed in double. */
+    /* `wide_limit` is compared with the sum of the numbers `wide` of a row of A and a row of B,
+     * which measure the dynamic ranges of the two rows. If the sum is larger, the result of the two
+     * rows is summed in double. */
     int wide_limit;
     /* `widened_unit_bytes` is the size in bytes of a packed unit (a range of K) of nr rows of B
      * after the function `widen` has expanded it. It is 0 if widen is NULL. */
@@ -124,9 +124,9 @@ static inline double bsmm_gemm_terms(int64_t longest, int64_t k) {
 }
 
 /* `bsmm_gemm_side` holds the size of one packed operand and pointers to the memory of its panels.
- * It also points to the factors that packing has divided out of the rows, and to the numbers `wide`
- * of the rows, which measure how far magnitudes are apart (bsmm_panel). `width` is the number of
- * rows in a panel. */
+ * It also points to the factors that packing has divided out of the rows, and to the numbers
+ * `wide`, which measure the rows' dynamic ranges (bsmm_panel). `width` is the number of rows in a
+ * panel. */
 typedef struct bsmm_gemm_side {
     int64_t rows, panels, width;
     uint64_t panel_bytes;
@@ -210,12 +210,13 @@ typedef struct bsmm_gemm_row {
     int64_t r, col, cols;
     const float *acc;
     double factor;
-    /* `wide` tells how far the magnitudes in the row of A are apart. If it and the same number of a
-     * row of B add up to more than `wide_limit`, the result of the two rows is summed in double. */
+    /* `wide` measures the dynamic range of the magnitudes in the row of A. If it and the same
+     * number of a row of B add up to more than `wide_limit`, the result of the two rows is summed
+     * in double. */
     int wide, wide_limit;
     /* These arrays have one entry for each column of this part, i.e. for each row of B: the factor
-     * that packing has divided out of it, and its number `wide`, which measures how far its
-     * magnitudes are apart. */
+     * that packing has divided out of the row, and its number `wide`, which measures its dynamic
+     * range. */
     const double *column_factors;
     const uint8_t *column_wide;
     /* `gates` holds the values of the gates, if the columns are the ups of a gated activation and
@@ -238,8 +239,8 @@ typedef struct bsmm_gemm_columns {
  * and ups are two halves of A x B^T, the given columns must be ups. */
 bsmm_gemm_columns bsmm_gemm_columns_of_d(const bsmm_product *p, int64_t col, int64_t cols);
 
-/* Returns the largest of n values of `wide`, each of which measures how far the magnitudes in a row
- * are apart. */
+/* Returns the largest of n numbers `wide`, each of which measures the dynamic range of the
+ * magnitudes in a row. */
 int bsmm_gemm_widest(const uint8_t *wide, int64_t n);
 
 /* Computes the input of the activation from a row of accumulators. It multiplies each accumulator
@@ -255,13 +256,13 @@ void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, doubl
  * scales. `values` is scratch memory for `cols` doubles. */
 void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
-/* This struct is several rows of accumulators, `pitch` floats apart, for one call of the
- * epilogue. */
+/* This struct is several rows of accumulators for one call of the epilogue. The stride of the rows
+ * is `pitch` floats. */
 typedef struct bsmm_gemm_rows {
     int64_t rows, pitch;
     /* `factors` holds the factor that packing has divided out of each row of A. */
     const double *factors;
-    const uint8_t *wide; /* `wide` tells how far the magnitudes in each row of A are apart. */
+    const uint8_t *wide; /* `wide` measures the dynamic range of each row of A. */
     /* `are_direct` is true if one loop can apply the whole epilogue in one pass
      * (bsmm_cpu_epilogue_is_direct). */
     bool are_direct;

@@ -1,5 +1,5 @@
-/* Runs the epilogue row by row. A row of A and a row of B form a wide pair if the magnitudes in
- * them are so far apart that fp32 sums of their products may be wrong (engine_gemm.h). The result
+/* Runs the epilogue row by row. A row of A and a row of B form a wide pair if their dynamic ranges
+ * together are so large that fp32 sums of their products may be wrong (engine_gemm.h). The result
  * of a wide pair is summed again in double from the operands themselves. */
 #include "cpu/engine/engine_gemm.h"
 
@@ -111,8 +111,8 @@ void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double
 }
 
 /* Returns the number of rows, from `first` on, before the next row that forms a wide pair with a
- * column, i.e. whose result must be summed in double. `widest` is the largest `wide` of the
- * columns. */
+ * column, i.e. whose result must be summed in double. `widest` is the largest number `wide`
+ * (dynamic range) of the columns. */
 static int64_t count_narrow(const bsmm_gemm_rows *rows, int64_t first, int widest, int limit) {
     int64_t i = first;
     while (i < rows->rows && rows->wide[i] + widest <= limit)

@@ -46,8 +46,8 @@ INLINE void spread(word *codes, uint32_t bits) {
     *codes = x;
 }
 
-/* Loads one 64-bit word from each of the columns i, i + apart, i + 2 * apart and so on. `skip`
- * bytes at the start of each column are skipped. */
+/* Loads one 64-bit word from each of WORDS columns: columns i, i + apart, i + 2 * apart and so on.
+ * It skips the first `skip` bytes of each column. */
 INLINE void load_words(const bsmm_pack_columns *c, uint64_t i, uint64_t apart, uint64_t skip,
                        word *to) {
     uint64_t words[WORDS];

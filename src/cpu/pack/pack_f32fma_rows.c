@@ -129,9 +129,9 @@ static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float
     return n;
 }
 
-/* `reach` holds the range of a row's values: the exponents of its packed elements (multiplied by
- * folded scales), those of its separate scales, and the exponent of the smallest product of an
- * element and its scale. */
+/* `reach` holds the range of a row's values: the exponents of its packed elements (including scales
+ * that are multiplied into them), those of scales that are stored separately, and the exponent of
+ * the smallest product of an element and its scale. */
 typedef struct reach {
     exponents elements, scales;
     int bottom;

@@ -12,7 +12,8 @@ typedef struct bsmm_f32fma_source {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
     const bsmm_pack_table *table;
-    /* `folded` is true if scales, if there are any, are multiplied into the elements. */
+    /* `folded` is true if block scales are multiplied into the packed elements, or if there are
+     * none. */
     bool folded;
     /* `block` is the number of columns that share a scale. Without scales, it is more than any row
      * has. */

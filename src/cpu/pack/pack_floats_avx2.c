@@ -75,8 +75,8 @@ INLINE words words_of_eights(const bsmm_pack_table *t, __m256i codes) {
     return line;
 }
 
-/* Converts codes to fp32. In memory, the codes are `bits` bits apart, and each has `used`
- * significant bits. */
+/* Converts codes to fp32. Each code takes `bits` bits in memory, of which `used` are
+ * significant. */
 INLINE void floats_of_codes(const bsmm_pack_table *t, const uint8_t *from, uint32_t bits,
                             uint32_t used, const float *factors, float *to) {
     /* The conversion interleaves bytes and then 16-bit words inside 128-bit halves. This order of

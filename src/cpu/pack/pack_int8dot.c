@@ -60,9 +60,9 @@ typedef struct job {
     /* `begin` has the parameters of the values at which A's integer sums begin. The factor is 0 for
      * B. */
     bsmm_pack_begin begin;
-    /* These flags say which version of the kernel's inner loop reads the packed A.
-     * cpu_avx512_int8dot.c describes the versions: the floated one, the looked-up one, or, if both
-     * flags are false, the summed one. */
+    /* These flags name the layout of packed A (pack_int8dot.h). The floated layout is for sums that
+     * need no conversion to fp32, and the looked-up layout for products of scales from a table. If
+     * both flags are false, A has the plain layout. */
     bool floated, looked_up;
     /* `lower` is the number that is subtracted from the fp32 bits of a scale. The subtraction
      * divides the scale by a power of two, because the packed integers are multiples of the
