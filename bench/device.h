@@ -1,6 +1,6 @@
 /* Declares devices, on which bench allocates memory, copies data and measures time. devices.def
- * lists the kinds of devices. The code of each kind opens the device's driver itself, because the
- * library does not copy data. */
+ * lists the kinds of devices. The code of each kind opens the device's driver itself, because
+ * measurements need events, graphs and counters, which the library does not offer. */
 #ifndef BENCH_DEVICE_H
 #define BENCH_DEVICE_H
 

@@ -1,4 +1,5 @@
-"""Defines arrays in the memory of a device, for processes without another library of that device."""
+"""Defines arrays in the memory of a device. They are for processes that use the device without
+torch or another library of GPU arrays."""
 from __future__ import annotations
 
 import math

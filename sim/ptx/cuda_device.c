@@ -261,8 +261,8 @@ CU CUresult cuCtxSynchronize(void) {
     return CUDA_SUCCESS;
 }
 /* `limits` is indexed by the number of a limit (CUlimit). The first three are the bytes of a
- * thread's stack, of printf's buffer and of the heap of device code. Kernels here never reach the
- * others. The simulator stores what a program sets, but does not use it. */
+ * thread's stack, of printf's buffer and of the heap of device code. The simulator stores the
+ * limits that a program sets, but ignores them, because simulated kernels reach none of them. */
 static _Atomic size_t limits[8] = {1 << 10, 1 << 20, 8 << 20, 2, 2048, 128, 0, 128};
 CU CUresult cuCtxSetLimit(int limit, size_t value) {
     if (limit < 0 || limit >= (int)(sizeof limits / sizeof *limits))

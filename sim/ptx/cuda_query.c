@@ -74,7 +74,7 @@ CU CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *count, CUf
     return (void)flags, cuOccupancyMaxActiveBlocksPerMultiprocessor(count, f, threads, shared);
 }
 /* Finds the size of a thread block with which the most threads run on an SM at once. If several
- * sizes are equal in this, it is the largest of them. */
+ * sizes are equally good, it returns the largest of them. */
 /* NOLINTNEXTLINE(readability-function-size): CUDA's signature */
 CU CUresult cuOccupancyMaxPotentialBlockSize(int *blocks, int *threads, CUfunction f,
                                              size_t (*shared_of)(int), size_t shared, int limit) {

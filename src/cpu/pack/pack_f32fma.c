@@ -139,7 +139,8 @@ static void pack_scales(const bsmm_f32fma_source *s, const tile *t, float *to) {
     }
 }
 
-/* Packs `padded` columns from t->k on for all rows of a panel. */
+/* Packs columns of K for all rows of a panel, from column t->k on. `padded` is the number of
+ * columns, padded to whole units. */
 static void pack_window(const bsmm_f32fma_source *s, tile *t, const bsmm_f32fma_row *rows,
                         int64_t first, int64_t count, int64_t width, int64_t padded, bool segmented,
                         uint8_t *to) {

@@ -12,11 +12,10 @@
  * A group is 4 elements of K. A unit of `width` rows and V elements of K consists of V / 4 groups
  * of `width` x 4 bytes, followed by 4-byte values for each row:
  *
- *     B           the scales
- *     A, summed   the initial sums, then the scales
- *     A, floated  the initial sums, the scales, then scale * BSMM_INT8_FLOATED
- *     A, looked   the initial sums, then the offsets of the scales' rows in a table of products
- *        up
+ *     B             the scales
+ *     A, summed     the initial sums, then the scales
+ *     A, floated    the initial sums, the scales, then scale * BSMM_INT8_FLOATED
+ *     A, looked up  the initial sums, then the offsets of the scales' rows in a table of products
  *
  * If the scales of both operands are powers of two, V is 32. The scale of a summed A is then an
  * exponent in the position of fp32's exponent bits, and its integer sum with B's scale is the fp32
