@@ -22,8 +22,9 @@ enum {
  * reached. */
 #define BENCH_UNDISTURBED 0.9
 
-/* Holds the rates of one measurement of a row, for the arithmetic unit and for memory. The three
- * rates of a resource are 0 if no probe (peak-rate loop) measured it. */
+/* Holds the rates of one measurement of a row, for the arithmetic unit and for memory. Each array
+ * is indexed by BENCH_UNIT and BENCH_MEMORY. The entries of a resource are 0 if no probe (peak-rate
+ * loop) measured it. */
 typedef struct bench_probed {
     /* `best` holds the best rates of the probes, i.e. of the loops that measured the peak rates at
      * the same time as the product. */

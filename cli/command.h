@@ -21,9 +21,9 @@ typedef enum cli_kind {
     CLI_FLAG, /* CLI_FLAG: the option has no value. Its field is a bool. */
     /* CLI_TEXT: the field is a const char *. The value is a word that `arg` allows (words.h). */
     CLI_TEXT,
-    CLI_OUTPUT, /* CLI_OUTPUT: the field is a const char *. The value is the name of an output file.
-                 */
-    CLI_SIZE,   /* CLI_SIZE: the field is an int64_t. The value is at least 0. */
+    /* CLI_OUTPUT: the field is a const char *. The value is the name of an output file. */
+    CLI_OUTPUT,
+    CLI_SIZE, /* CLI_SIZE: the field is an int64_t. The value is at least 0. */
     /* CLI_THREADS: the field is an int64_t. The value is from 0 to CLI_MOST_THREADS. */
     CLI_THREADS,
     CLI_NUMBER, /* CLI_NUMBER: the field is a double. The value is finite. */

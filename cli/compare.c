@@ -83,7 +83,8 @@ static bool compare_pairs(const pairing *x, uint32_t threads, cli_differences *l
     return done && !cli_fail_shrunk();
 }
 
-/* Returns a number that sorts differences, the worst first. */
+/* Returns the number by which differences are sorted, so that the worst come first: the SQNR, minus
+ * infinity if it is NaN, or infinity for a tensor that only one model has. */
 static double rank_of(const cli_difference *item) {
     if (!cli_is_shared(item)) return INFINITY;
     return isnan(item->sqnr_db) ? -INFINITY : item->sqnr_db;

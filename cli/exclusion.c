@@ -9,8 +9,8 @@
 
 /* The functions from here on make a list of patterns from the names of tensors. */
 
-/* Tells whether a layer of the list begins with the first `length` characters of `name`, followed
- * by `tail`. */
+/* Tells whether the name of any layer in the list begins with the first `length` characters of
+ * `name`, followed by `tail`. */
 static bool has_prefix(const json_t *layers, const char *name, size_t length, const char *tail) {
     const json_t *layer;
     size_t i;

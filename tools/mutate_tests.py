@@ -1,4 +1,5 @@
-"""Chooses the tests that tools/mutate.py runs for a change, and their order."""
+"""Chooses the tests that tools/mutate.py runs for a mutation, i.e. a changed line of the library,
+and their order."""
 import re
 from pathlib import Path
 

@@ -51,8 +51,8 @@ def code_lines(text):
 
 
 def changes(line):
-    """Returns all lines that result from one change of this line, in a fixed order and without
-    repetitions."""
+    """Returns all versions of this line that differ from it in one change, in a fixed order and
+    without repetitions."""
     seen = blank_hidden(line)
     made = []
     for pattern, new in SWAPS:

@@ -58,14 +58,13 @@ typedef struct job_result {
     /* `weight_signal` and `weight_noise` compare the quantized weights with the weights of the
      * model. */
     double weight_signal, weight_noise;
-    /* `output_signal` and `output_noise` describe the outputs of layers. x is computed in double
-     * with the original weights, and y is computed with quantized weights. */
+    /* These fields describe the outputs of layers. The exact values x are computed in double with
+     * the original weights, and the values y are computed with quantized weights. */
     double output_signal, output_noise;
-    /* `both_noise` describes the outputs of layers when both weights and activations are
-     * quantized. */
+    /* `both_noise` is the noise of the outputs of layers if activations are quantized too. */
     double both_noise;
-    /* These fields describe the rounding error of the GEMM alone. y is the GEMM's result, and x is
-     * the sum of the same quantized values in double. */
+    /* These fields describe the rounding error of the GEMM alone. The values y are the GEMM's
+     * results, and the exact values x are sums of the same quantized values in double. */
     double exact_signal, exact_noise;
     double seconds; /* `seconds` is the time in seconds of all GEMMs with quantized weights. */
     uint64_t layers;

@@ -159,7 +159,8 @@ static bool read_operands(ptx_async *j, product *p) {
     const ptx_part rows = {0, p->rows, p->k, p->a, p->kind >= MXF4};
     if (!from_tmem && !ptx_layout_read(j->warp, j->inst, p->at, &a, rows, p->left[0], MOST_K, 1))
         return false;
-    /* Each block of a pair stores half of the rows of B. */
+    /* With cta_group::2, each thread block of the pair stores half of the rows of B in its shared
+     * memory. */
     const uint32_t blocks = p->pair ? 2 : 1;
     for (uint32_t k = 0; k < blocks; k++) {
         ptx_block *from = p->pair ? ptx_pair_block(j->warp, j->inst, k) : p->at;

@@ -152,8 +152,9 @@ typedef struct bsmm_gemm {
     /* `slab` is the number of panels of B that are packed at a time (a slab): all panels of B, or
      * those of a number of cache blocks. */
     int64_t slab;
-    /* `b_bytes` is the size in bytes of the memory for packed panels of B: packed_b_bytes, or less
-     * if one slab of B after another is packed into the same memory. */
+    /* `b_bytes` is the size in bytes of the memory for packed panels of B. It is packed_b_bytes if
+     * all of B is packed at once, and less if parts of B (slabs) are packed into the same memory
+     * one after another. */
     uint64_t b_bytes;
     /* `by_slabs` is true if each thread packs and multiplies slabs of B of its own, each as wide as
      * one cache block. */

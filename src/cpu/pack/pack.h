@@ -204,10 +204,10 @@ typedef struct bsmm_pack_columns {
 
 enum { BSMM_PACK_EXPONENTS = 4 };
 
-/* `bsmm_pack_exponents` holds the e8m0 scales of LANES rows in EXPONENTS consecutive units, i.e.
- * ranges of K with one scale per row. The scale codes of a row are adjacent in memory. Each scale
- * is stored as its fp32 bits minus `lower`. If `floated` is not 0, the product of the fp32 value
- * with these bits and `floated` is stored too, `pitch` bytes after them. */
+/* `bsmm_pack_exponents` describes the e8m0 scales of LANES rows in EXPONENTS consecutive units,
+ * i.e. ranges of K with one scale per row. The scale codes of a row are adjacent in memory. Each
+ * scale is stored as its fp32 bits minus `lower`. If `floated` is not 0, the fp32 value with these
+ * bits times `floated` is stored too, `pitch` bytes later. */
 typedef struct bsmm_pack_exponents {
     const uint8_t *const *row;
     uint64_t offset; /* `offset` is the offset in bytes of the first scale code in each row. */

@@ -87,8 +87,8 @@ typedef struct span {
     int64_t k, n;
     /* `offsets_of` is the value of k for which `offsets` was computed. It is -1 at first. */
     int64_t offsets_of;
-    /* `offsets` has, for each scale, the part of its offset that depends on its column. The part
-     * that depends on its row is added later. */
+    /* `offsets` has, for each scale, the part of its index in the array of scales that depends on
+     * its column. The part that depends on its row is added later. */
     uint64_t offsets[STEPS];
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;

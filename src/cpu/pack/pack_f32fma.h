@@ -18,7 +18,7 @@
 enum {
     BSMM_F32FMA_FOLDED_UNIT = 32,
     BSMM_F32FMA_SEGMENT_UNIT = 128,
-    /* BSMM_F32FMA_SPAN_LIMIT is the largest span of a row of A plus span of a row of B for which
+    /* BSMM_F32FMA_SPAN_LIMIT limits the sum of the spans of a row of A and a row of B for which
      * fp32 sums are used. A row's span is the number of exponents from its largest to its smallest
      * value. Above this limit the result is summed in double. The error bound would hold up to a
      * limit of 208. */

@@ -76,8 +76,8 @@ typedef struct job {
  * and the offsets of its scales. */
 typedef struct span {
     int64_t k, n, units;
-    /* `offsets` has, for each scale, the part of its offset that depends on its column. The part
-     * that depends on its row is added later. */
+    /* `offsets` has, for each scale, the part of its index in the array of scales that depends on
+     * its column. The part that depends on its row is added later. */
     uint64_t offsets[BSMM_PACK_STEPS];
     bsmm_pack_buffer buffer;
 } span;
@@ -120,8 +120,7 @@ static inline int32_t bits_at(const scale_rows *s, int64_t lane, uint64_t offset
 
 static inline void store_words(const tile *t, const void *words, uint8_t *to) {
     if (t->at.lanes == LANES)
-        /* If the size is a constant, compilers copy by instructions instead of calling a
-         * function. */
+        /* A constant size lets compilers copy by instructions instead of calling memcpy. */
         memcpy(to, words, LANES * 4);
     else
         memcpy(to, words, (size_t)t->at.lanes * 4);
