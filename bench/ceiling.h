@@ -17,9 +17,9 @@ enum {
     BENCH_ATTEMPTS = 3, /* BENCH_ATTEMPTS is the largest number of measurements of a row. */
 };
 
-/* A row of the output is disturbed if the median rate of its probe (a loop that measures the peak
- * rate) is less than this fraction of the ceiling, i.e. of the best rate that a probe of the run
- * reached. */
+/* A row of the output is disturbed if the median rate of its probe is less than this fraction of
+ * the ceiling. A probe is a loop that measures the peak rate, and the ceiling is the best rate that
+ * a probe of the run reached. */
 #define BENCH_UNDISTURBED 0.9
 
 /* Holds the rates of one measurement of a row, for the arithmetic unit and for memory. Each array
@@ -30,7 +30,7 @@ typedef struct bench_probed {
      * the same time as the product. */
     double best[BENCH_CEILINGS];
     /* `typical` holds the median rates of the probes, i.e. of the loops that measured the peak
-     * rates at the same time as the product. bench compares them with the product's median time. */
+     * rates at the same time as the product. The product's median time is compared with them. */
     double typical[BENCH_CEILINGS];
     /* `reached` holds the rates that the row's product or conversion reached, in the units of
      * `best`. */

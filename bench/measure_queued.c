@@ -107,8 +107,8 @@ static const char *pack(bench *b) {
 }
 
 /* Returns the error bound for the validation of D. For a fast kernel it is the bound of the exact
- * FP8 kernels, because the documented bound of a fast kernel is far too loose to find errors in
- * random data (docs/NUMERICS.md). */
+ * FP8 kernels. The documented bound of a fast kernel is far too loose to find errors in random data
+ * (docs/NUMERICS.md). */
 static double bound_of(const bench *b) {
     bsmm_explanation row = BSMM_INIT(bsmm_explanation);
     bsmm_matmul_desc desc = bench_job_describe(b->job, &b->m);

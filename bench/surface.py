@@ -213,9 +213,9 @@ def read(paths):
 
 
 def set_floor(row, speed, rate, call, peer):
-    """Sets three fields of a cell (a product): the floor, which is the least time that its GEMM can
-    take; the ratio of its time to the floor; and the ratio of its time to that of the compared
-    library."""
+    """Sets three fields of a cell (a product). The floor is the least time that its GEMM can take.
+    The others are the ratio of its time to the floor, and the ratio of its time to that of the
+    compared library."""
     row["floor"] = max(row["bytes"] / speed, 2.0 * row["m"] * row["n"] * row["k"] / rate) + call
     row["ratio"] = row["burst"] / row["floor"] if row["burst"] else None
     row["over_peer"] = row["burst"] / row[peer] if row["burst"] and row[peer] else None

@@ -1,5 +1,6 @@
-/* Compares the typical error of the kernel that bench measures with the typical error that was
- * measured for the kernel's family, i.e. for kernels that add in the same order (level.h). */
+/* Compares the typical error of the kernel that bench measures with an earlier measurement. The
+ * earlier error is that of the kernel's family, i.e. of the kernels that add in the same order
+ * (level.h). */
 #include "bench_session.h"
 #include "level.h"
 #include "multiply.h"

@@ -27,8 +27,8 @@ static const cli_column list_columns[] = {
     {0},
 };
 
-/* Adds the instruction's peak rate in operations per second for each device that has the
- * instruction: 2 m n k * number of matrix cores * clock / cycles of one instruction. The source is
+/* Adds the instruction's peak rate for each device that has the instruction, in operations per
+ * second. It is 2 m n k * number of matrix cores * clock / cycles of one instruction. The source is
  * section 3 of AMD's article on matrix instructions. */
 static void peaks_cell(cli_rows *rows, const bsmm_mfma_info *info) {
     bsmm_device_info device = BSMM_INIT(bsmm_device_info);

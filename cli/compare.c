@@ -83,8 +83,8 @@ static bool compare_pairs(const pairing *x, uint32_t threads, cli_differences *l
     return done && !cli_fail_shrunk();
 }
 
-/* Returns the number by which differences are sorted, so that the worst come first: the SQNR, minus
- * infinity if it is NaN, or infinity for a tensor that only one model has. */
+/* Returns the number by which differences are sorted, so that the worst come first. It is the SQNR,
+ * or minus infinity if the SQNR is NaN. For a tensor that only one model has, it is infinity. */
 static double rank_of(const cli_difference *item) {
     if (!cli_is_shared(item)) return INFINITY;
     return isnan(item->sqnr_db) ? -INFINITY : item->sqnr_db;

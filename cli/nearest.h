@@ -5,9 +5,9 @@
 #include "common.h"
 #include "words.h"
 
-/* Returns the edit distance of two words, i.e. the number of letters that must be inserted,
- * removed, replaced or swapped with the next letter to turn one word into the other. If a word has
- * more than 127 letters, the distance counts as infinite. */
+/* Returns the edit distance of two words. It is the number of edits that turn one word into the
+ * other, where an edit inserts, removes or replaces a letter, or swaps it with the next one. If a
+ * word has more than 127 letters, the distance counts as infinite. */
 unsigned cli_distance(const char *a, const char *b);
 
 /* Holds the known word that is nearest to a misspelled word. Only words that are similar enough

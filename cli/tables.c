@@ -46,8 +46,8 @@ const char *cli_layout_name(uint32_t layout) {
     return "unknown";
 }
 
-/* The library has no public table of scale formats, so this switch names them. -Wswitch is an
- * error here, because a new scale format then does not compile without a name. */
+/* The library has no public table of scale formats, so this switch names them. -Wswitch is an error
+ * here, so that a new scale format does not compile without a name. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 const char *cli_scale_name(uint32_t scale) {

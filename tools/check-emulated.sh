@@ -14,8 +14,9 @@ if grep -qw avx2 /proc/cpuinfo && ! grep -qw avx512bw /proc/cpuinfo; then
     processors="avx512 $processors"
 fi
 
-# These arrays have for each processor the command that runs a program on it, the features that
-# `bsmm devices` must find, the folder of the programs, and the tests, the longest first.
+# These arrays have an entry for each processor. They hold the command that runs a program on it,
+# the features that `bsmm devices` must find, the folder of the programs, and the tests, the longest
+# first.
 declare -A run=(
     [arm64]="qemu-aarch64"
     [no_avx]="qemu-x86_64 -cpu Nehalem"

@@ -80,10 +80,11 @@ def batches(tests, times):
 
 
 def order_tests(name, times, kills, quick):
-    """Returns groups of tests in the order in which they run: tests of the changed file's area and
-    those that have found changes in its folder, then all others, the fast ones first. If `quick` is
-    set, tests of the area that take more than QUICK_NEAR seconds are left out, unless OWN names
-    them, and so are all other tests that take more than QUICK seconds."""
+    """Returns groups of tests in the order in which they run. Tests of the changed file's area and
+    those that have found changes in its folder come first. All others follow, the fast ones
+    first. If `quick` is set, tests of the area that take more than QUICK_NEAR seconds are left
+    out, unless OWN names them. All other tests that take more than QUICK seconds are left out
+    too."""
     found = kills.get(str(Path(name).parent), {})
     area = next((names for prefix, names in AREAS.items() if name.startswith(prefix)), ())
     own = {t for t in times for file, test in OWN.items() if re.match(file, name) and re.match(test, t)}

@@ -47,11 +47,11 @@ typedef struct session {
     const char *kernels[MOST_KERNELS][BUILDS];
     size_t kernel_count;
     bench_device *device;
-    size_t turn; /* `turn` is the number of the current GEMM. If only each n-th GEMM is compared,
-                    `turn` decides which ones. */
-    /* These fields count GEMMs. `compared` is the number that was compared, `refused` the number
-     * that a build refused, `choices` the number for which the builds chose different kernels, and
-     * `different` the number with different results. */
+    /* `turn` is the number of the current GEMM. If only each n-th GEMM is compared, `turn` decides
+     * which ones. */
+    size_t turn;
+    /* These fields count GEMMs: those that were compared, those that a build refused, those for
+     * which the builds chose different kernels (`choices`), and those with different results. */
     size_t compared, refused, choices, different;
 } session;
 

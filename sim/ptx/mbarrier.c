@@ -1,7 +1,7 @@
-/* Executes the instructions of mbarriers, which are barriers in shared memory. The simulator
- * stores a barrier in 8 bytes, from the lowest bit on, as follows: missing arrivals (20 bits),
- * arrivals that a phase expects (20 bits), missing bytes of copies (22 bits, signed), and the
- * lowest two bits of the phase's number. */
+/* Executes the instructions of mbarriers, which are barriers in shared memory. The simulator stores
+ * a barrier in 8 bytes. From the lowest bit on, these are: missing arrivals (20 bits), arrivals
+ * that a phase expects (20 bits), missing bytes of copies (22 bits, signed), and the lowest two
+ * bits of the phase's number. */
 #include "access.h"
 #include "async.h"
 #include "races.h"
@@ -27,9 +27,8 @@ static mbarrier unpacked(uint64_t v) {
 
 static uint8_t *find(ptx_warp *w, const ptx_inst *i, uint64_t address, mbarrier *b) {
     uint64_t v;
-    if (address >> 56)
-        address &= 0xffffffff; /* A generic address has bits above bit 55, and its low 32 bits are
-                                  the shared address. */
+    /* A generic address has bits above bit 55, and its low 32 bits are the shared address. */
+    if (address >> 56) address &= 0xffffffff;
     if (address % 8) {
         ptx_stop(w, i, "an mbarrier lies at 0x%llx, which 8 does not divide",
                  (unsigned long long)address);

@@ -17,10 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Describes an access to a byte. The upper bits are 1 plus a number, which is that of the accessing
- * warp in the cluster, or that of an engine (a group of asynchronous operations with a common
- * counter). The lower COUNT_BITS bits are the counter of this warp or engine at the access. 0 means
- * that there was no access. */
+/* Describes an access to a byte. The upper bits are 1 plus the number of the warp that made the
+ * access, or of an engine (a group of asynchronous operations with a common counter). The lower
+ * COUNT_BITS bits are the counter of this warp or engine at the access. 0 means that there was no
+ * access. */
 typedef uint32_t access;
 enum { COUNT_BITS = 22, MOST_BYTES = 32, ENGINES = 16 };
 #define MOST_COUNT ((1u << COUNT_BITS) - 1)
@@ -288,8 +288,9 @@ bool ptx_race_async(ptx_warp *w, const ptx_inst *i, ptx_block *b, uint32_t offse
     const access mine = (engine + 1) << COUNT_BITS | clock[engine];
     const size_t first = (size_t)b->rank * r->bytes + offset;
     const bool fences = b->launch->checks & CHECK_PROXIES;
-    access good = 0; /* `good` is the last write for which no race was found. Other bytes of the
-                        same write need no check. */
+    /* `good` is the last write for which no race was found. Other bytes of the same write need no
+     * check. */
+    access good = 0;
     for (size_t k = first; k < first + bytes; k++) {
         const access wrote = r->writes[k], read = write ? r->reads[k] : 0;
         if (!write && wrote == good) {

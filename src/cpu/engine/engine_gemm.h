@@ -116,7 +116,7 @@ static inline int64_t bsmm_gemm_chunk(int64_t longest, int64_t k) {
     return chunks > 1 ? bsmm_ceil_div(pieces, chunks) * BSMM_CHUNK_STEP : pieces * BSMM_CHUNK_STEP;
 }
 
-/* Returns the largest number of roundings in a result if each chunk is summed by itself, one
+/* Returns the largest number of roundings in a result. Each chunk of K is summed by itself, one
  * product at a time, and the sums of the chunks are then added one after another. */
 static inline double bsmm_gemm_terms(int64_t longest, int64_t k) {
     int64_t chunk = bsmm_gemm_chunk(longest, k);
@@ -215,18 +215,18 @@ typedef struct bsmm_gemm_row {
      * number of a row of B add up to more than `wide_limit`, the result of the two rows is summed
      * in double. */
     int wide, wide_limit;
-    /* These arrays have one entry for each column of this part, i.e. for each row of B: the factor
-     * that packing has divided out of the row, and its number `wide`, which measures its dynamic
-     * range. */
+    /* These arrays have one entry for each column of this part, i.e. for each row of B.
+     * `column_factors` holds the factor that packing has divided out of the row, and `column_wide`
+     * its number `wide`, which measures its dynamic range. */
     const double *column_factors;
     const uint8_t *column_wide;
-    /* `gates` holds the values of the gates, if the columns are the ups of a gated activation and
-     * the gates are the first half of the columns of A x B^T; else NULL. */
+    /* `gates` is NULL unless the columns are the ups of a gated activation, f(gate) * up, whose
+     * gates are the first half of the columns of A x B^T. It then holds the values of the gates. */
     const double *gates;
 } bsmm_gemm_row;
 
-/* Returns true if the product has a gated activation, f(gate) * up, whose gates are the first half
- * of the columns of A x B^T and whose ups are the second half. */
+/* Returns true if the product has a gated activation, f(gate) * up, with the gates and the ups in
+ * two halves: the gates are the first half of the columns of A x B^T. */
 static inline bool bsmm_gemm_is_split(const bsmm_product *p) {
     return bsmm_is_gated(p) && !p->finish->interleaved;
 }

@@ -1,6 +1,6 @@
-/* Chooses the sizes with which an engine with packed operands computes a product: the cache blocks
- * of D, the chunks of K, the slabs of B (panels that are packed at a time), the number of threads,
- * and the workspace. engine_gemm.c explains these terms. */
+/* Chooses the sizes with which an engine with packed operands computes a product. These are the
+ * cache blocks of D, the chunks of K, the slabs of B (panels that are packed at a time), the number
+ * of threads, and the workspace. engine_gemm.c explains the terms. */
 #include "cpu/engine/engine_gemm.h"
 
 #include "base/cpu.h"
@@ -95,8 +95,8 @@ static bool halve(int64_t *length, int64_t tile) {
     return even;
 }
 
-/* Returns the number of bytes that a cache block accesses: the packed panels of A and B for one
- * chunk (the range of K that is multiplied at a time), and the accumulators. */
+/* Returns the number of bytes that a cache block accesses. These are its accumulators and the
+ * packed panels of A and B for one chunk, i.e. for the range of K that is multiplied at a time. */
 static uint64_t block_bytes(const gemm *g) {
     const bsmm_engine *e = g->engine;
     return (uint64_t)g->chunk * ((uint64_t)(g->mc / e->mr) * e->a_unit_bytes +

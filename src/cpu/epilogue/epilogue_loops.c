@@ -113,9 +113,9 @@ INLINE uint16_t bf16_from(double value) {
     return (uint16_t)code;
 }
 
-/* Returns true if any value is subnormal in bf16. bf16 and fp32 have the same exponents, so such a
- * value is subnormal in fp32 too and sticky_bits does not work for it. Such a row is encoded by
- * bsmm_elem_encode. */
+/* Returns true if any value is subnormal in bf16. Such a value is subnormal in fp32 too, because
+ * both formats have the same exponents, and sticky_bits does not work for it. A row with such a
+ * value is encoded by bsmm_elem_encode. */
 INLINE bool has_subnormal(const double *values, int64_t cols) {
     int found = 0;
     for (int64_t i = 0; i < cols; i++)

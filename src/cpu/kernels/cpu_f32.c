@@ -112,8 +112,8 @@ static double bound(const bsmm_product *p, const void *state) {
 }
 
 /* Refuses a block-scaled D. It also refuses operands in which the scale would change after every
- * element of K (blocks of odd length along K, or one scale for each element), because the workspace
- * has no room for so many scales. */
+ * element of K, because the workspace has no room for so many scales. Such operands have blocks of
+ * odd length along K, or one scale for each element. */
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     (void)state;
     if (p->recipe)

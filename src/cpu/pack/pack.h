@@ -163,8 +163,8 @@ typedef struct bsmm_pack_place {
     /* `groups` is the number of 4-byte groups of a row that are stored, padded to whole units
      * (ranges of K with one scale per row). */
     int64_t groups;
-    /* `unit_groups` is the number of 4-byte groups of a row in a unit (a range of K with one scale
-     * per row): 4 or 8 for integers, a multiple of 16 for bf16. */
+    /* `unit_groups` is the number of 4-byte groups of a row in a unit, i.e. in a range of K with
+     * one scale per row. It is 4 or 8 for integers and a multiple of 16 for bf16. */
     int64_t unit_groups;
     int64_t unit_bytes, pitch;
     /* `widened` is true if bf16 elements are stored as fp32. The odd element of each pair is stored

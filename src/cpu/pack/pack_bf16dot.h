@@ -3,9 +3,9 @@
  * are folded into the elements, i.e. the packed elements are multiplied by them. e4m3 scales are
  * folded too if element * scale has at most 8 significant bits.
  *
- * The largest block exponent of a row is divided out and becomes the row's factor, so no packed
- * value is larger than an element. If another block's exponent is too far below the largest, the
- * row is wide (pack_bf16dot.c).
+ * The largest block exponent of a row is divided out and becomes the row's factor. No packed value
+ * is therefore larger in magnitude than its element. If another block's exponent is too far below
+ * the largest, the row is wide, i.e. its results are summed in double (pack_bf16dot.c).
  *
  * A packed unit has one of two layouts. In the folded layout, a unit is 32 elements of K without
  * scales. The segmented layout is for an operand with fp32 scales whose blocks are a multiple of
@@ -25,8 +25,8 @@ enum {
     BSMM_BF16_CHUNK = 512,
 };
 
-bsmm_pack_refuser bsmm_bf16_refuse; /* Returns NULL if an operand can be packed to bf16, else the
-                                       reason why it cannot. */
+/* Returns NULL if an operand can be packed to bf16, else the reason why it cannot. */
+bsmm_pack_refuser bsmm_bf16_refuse;
 
 /* Returns true if the product's operands are packed in the segmented layout, i.e. with fp32 scales
  * after each 128 elements of K. */

@@ -42,10 +42,10 @@ static double scale_beside(const bsmm_f32fma_source *s, const tile *t, int64_t l
     return (double)scales[t->offsets[0]];
 }
 
-/* Returns the factor by which a block's elements are multiplied when they are packed: their scale,
- * or 1 for an fp32 scale, which is stored after its 128 elements of K. The exception is an fp32
- * scale of 0: the elements become 0. The row's factors were chosen without regard to this block, so
- * its elements could otherwise be too large for fp32 sums. */
+/* Returns the factor by which a block's elements are multiplied when they are packed. This is their
+ * scale, or 1 for an fp32 scale, which is stored after its 128 elements of K. The exception is an
+ * fp32 scale of 0: the elements become 0. The row's factors were chosen without regard to this
+ * block, so its elements could otherwise be too large for fp32 sums. */
 static double folded_part(const bsmm_f32fma_source *s, double scale) {
     return s->folded || scale == 0 ? scale : 1;
 }

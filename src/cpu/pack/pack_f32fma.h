@@ -32,8 +32,8 @@ enum {
  * slower. */
 enum { BSMM_F32FMA_CHUNK = 512, BSMM_F32FMA_SHORT_CHUNK = 128 };
 
-bsmm_pack_refuser bsmm_f32fma_refuse; /* Returns NULL if an operand can be packed to fp32, else the
-                                         reason why it cannot. */
+/* Returns NULL if an operand can be packed to fp32, else the reason why it cannot. */
+bsmm_pack_refuser bsmm_f32fma_refuse;
 
 /* Returns true if the product's operands are packed in the segmented layout, i.e. with fp32 scales
  * after each 128 elements of K. */

@@ -129,9 +129,10 @@ static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float
     return n;
 }
 
-/* `reach` holds the range of a row's values: the exponents of its packed elements (including scales
- * that are multiplied into them), those of scales that are stored separately, and the exponent of
- * the smallest product of an element and its scale. */
+/* `reach` holds the range of a row's values. `elements` has the exponents of its packed elements,
+ * including the scales that are multiplied into them. `scales` has the exponents of scales that are
+ * stored separately. `bottom` is the exponent of the smallest product of an element and its
+ * scale. */
 typedef struct reach {
     exponents elements, scales;
     int bottom;
@@ -253,8 +254,8 @@ static void measure(bsmm_f32fma_source *s, int64_t r, int64_t rows, const bool *
 
 /* Chooses the powers of two that are divided out of `rows` rows, from row r on. A row's scales
  * alone suffice if they are close together and the elements have fewer than 8 exponent bits.
- * Otherwise the elements are measured as well. Without the measurement, a block of zeros with a
- * tiny scale, as many quantizers write it, would make the row seem wide, and its results would be
+ * Otherwise the elements are measured as well. Many quantizers give a block of zeros a tiny scale.
+ * Without the measurement, such a block would make the row seem wide, and its results would be
  * summed slowly in double. */
 void bsmm_f32fma_look_at(bsmm_f32fma_source *s, int64_t r, int64_t rows, bsmm_f32fma_row *plans) {
     bool wide = bsmm_elem_row(s->o->m.format.elem)->exponent_bits >= 8, any = false;

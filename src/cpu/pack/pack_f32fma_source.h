@@ -1,6 +1,6 @@
-/* This file has declarations for the two files that pack operands for multiplication by fp32
- * FMA on the CPU:
- * pack_f32fma_rows.c measures rows and chooses their factors, and pack_f32fma.c writes panels. */
+/* This file has declarations for the two files that pack operands for multiplication by fp32 FMA on
+ * the CPU. pack_f32fma_rows.c measures rows and chooses their factors, and pack_f32fma.c writes
+ * panels. */
 #ifndef BSMM_CPU_PACK_F32FMA_SOURCE_H
 #define BSMM_CPU_PACK_F32FMA_SOURCE_H
 

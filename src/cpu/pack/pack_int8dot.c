@@ -195,8 +195,8 @@ static void clear_row(const tile *t, int64_t lane, uint8_t *to) {
 }
 
 /* The table of the products of two scales has no row for a scale of 0. If a row of A has such a
- * scale in a unit (16 elements of K), this function sets the row's integers in that unit to 0, and
- * gives the row another scale. */
+ * scale in a unit (16 elements of K), this function sets the row's integers in that unit to 0. It
+ * then gives the row another scale. */
 static void replace_zeros(const job *j, const tile *t, int32_t bits[LANES], uint8_t *to) {
     for (int64_t i = 0; i < t->rows; i++)
         if (bits[i] == 0) {

@@ -52,8 +52,8 @@ typedef enum bsmm_int8_form {
     BSMM_INT8_A_LOOKED_UP = 16 + 2
 } bsmm_int8_form;
 
-bsmm_pack_refuser bsmm_int8_refuse; /* Returns NULL if an operand can be packed to int8, else the
-                                       reason why it cannot. */
+/* Returns NULL if an operand can be packed to int8, else the reason why it cannot. */
+bsmm_pack_refuser bsmm_int8_refuse;
 
 /* Returns true if the scales of both operands are powers of two. Packed units then have 32 elements
  * of K, else 16. */
