@@ -5,13 +5,13 @@
 #include <bsmm.h>
 #include <stdbool.h>
 
-/* BENCH_FIRST_SEED is the seed of random data, which is the same as in Triton's block-scaled
- * tutorial. */
+/* BENCH_FIRST_SEED is the seed of random data. Triton's block-scaled tutorial uses the same
+ * seed. */
 enum { BENCH_FIRST_SEED = 42 };
 
-/* Creates a row-major matrix without gaps and with uninitialized memory of its own, which is
- * aligned to 64 bytes. The caller must zero *matrix before the call, and must destroy the matrix
- * even if the call fails. */
+/* Creates a row-major matrix without gaps. Its memory is its own, uninitialized, and aligned to 64
+ * bytes. The caller must zero *matrix before the call, and must destroy the matrix even if the call
+ * fails. */
 bsmm_status bench_matrix_create(bsmm_matrix *matrix, bsmm_format format, int64_t rows,
                                 int64_t cols);
 /* Creates a matrix like bench_matrix_create, but with the storage order `order` and the scale

@@ -118,8 +118,8 @@ static void compare(const comparison *with, int64_t row, int64_t col, double got
     *check = (cli_check){check->max_error, share, row, col, got, expected};
 }
 
-/* Compares D with the expected values, one row at a time. The function converts D to f32, which is
- * exact for every format of D. */
+/* Compares D with the expected values, one row at a time. The function converts D to f32. The
+ * conversion is exact for every format of D. */
 static bool compare_rows(const bsmm_matrix *d, const float *expected, const float *sums,
                          double bound, cli_check *check) {
     comparison with = {.check = check, .bound = bound};

@@ -51,7 +51,7 @@ typedef struct product {
     cli_ran ran;
     cli_check check;
     /* `level` is the kernel's error level, i.e. its typical error divided by the largest that is
-     * expected of it (level.h). It is NAN if this is not known. */
+     * expected of it (level.h). It is NAN if the level is not known. */
     double level;
 } product;
 

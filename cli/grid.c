@@ -64,8 +64,8 @@ static uint64_t offset_of(const grid *drawing, int64_t row, int64_t col) {
 }
 
 /* Tells whether the drawing shows a row of scales. A large drawing shows only the first and last
- * rows, and the rows before and after a jump of the offsets, which happens at multiples of `step`
- * rows. */
+ * rows, and the rows before and after a jump of the offsets. The offsets jump at multiples of
+ * `step` rows. */
 static bool shows_row(const grid *drawing, int64_t row) {
     int64_t step = drawing->step, near = 2 * drawing->tile_rows;
     if (drawing->all || drawing->padded_rows <= 32 || row + 1 == drawing->padded_rows) return true;

@@ -264,8 +264,8 @@ static bool plan_tensor(cli_job *job, uint64_t index) {
     return true;
 }
 
-/* Removes the last shard if it is empty, which happens if the writer refused the weight for which
- * the shard was begun. */
+/* Removes the last shard if it is empty. It is empty if the writer refused the weight for which the
+ * shard was begun. */
 static void drop_unused_shard(cli_job *job) {
     const cli_shard *last = &job->shards[job->shard_count - 1];
     if (job->step_count && job->steps[job->step_count - 1].shard + 1 == job->shard_count) return;

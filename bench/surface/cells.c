@@ -4,8 +4,8 @@
  * is a preset, an element, or ELEMENT/f32/ROWSxCOLS for fp32 scales of blocks of this shape, where
  * 0 columns mean a whole row. The first line of the output describes the machine. For a GPU it has
  * the speed of copying device memory and the peer's GEMMs of 8192 x 8192 x 8192. For the host it
- * has the number of threads, which is OpenMP's, and the peers that were found. The line of a cell
- * then has the ceilings that were measured beside it. */
+ * has OpenMP's number of threads, and the peers that were found. The line of a cell then has the
+ * ceilings that were measured beside it. */
 #include "surface.h"
 
 #include <stdio.h>

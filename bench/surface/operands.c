@@ -1,5 +1,6 @@
 /* Makes random operands. The device has one pool of random codes for each element and scale type.
- * An operand is filled by copying from a pool, which is as fast as copying device memory. */
+ * An operand is filled by copying from a pool. The filling is as fast as any copy of device
+ * memory. */
 #include "data.h"
 #include "surface.h"
 

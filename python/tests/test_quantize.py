@@ -9,8 +9,8 @@ SUB_BYTE = {"e2m1": ml_dtypes.float4_e2m1fn, "e2m3": ml_dtypes.float6_e2m3fn, "e
 
 
 def unpack(q):
-    """Returns the values of the elements by ml_dtypes and NumPy alone. Of two 4-bit codes, the
-    first is in the low nibble. Four 6-bit codes have three bytes, least significant bit first."""
+    """Returns the values of the elements by ml_dtypes and NumPy alone. The first of two 4-bit codes
+    is in the low nibble. Four 6-bit codes have three bytes, least significant bit first."""
     codes = np.asarray(q.elements)
     if q.bits == 8:
         return codes.astype(np.float64)

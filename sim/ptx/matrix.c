@@ -316,9 +316,9 @@ static double scale_of(const ptx_warp *w, const ptx_inst *i, const ptx_operand *
                       (uint32_t)ptx_lane(w, ptx_element(from, 0), lane) >> 8 * byte & 255);
 }
 
-/* Multiplies A and B by their block scales. Of four neighboring lanes, the selector thread-id-a
- * names the two lanes that hold the scales of rows g and g + 8 of A. The selector thread-id-b names
- * the lane that holds the scales of column g of B. */
+/* Multiplies A and B by their block scales. The selector thread-id-a names two of four neighboring
+ * lanes, which hold the scales of rows g and g + 8 of A. The selector thread-id-b names the lane of
+ * the four that holds the scales of column g of B. */
 static bool apply_scales(ptx_warp *w, const ptx_inst *i, const shape *s, tile *t) {
     static const char vectors[] = "scale_vec::1X|scale_vec::2X|scale_vec::4X|";
     static const uint8_t counts[] = {1, 2, 4};

@@ -4,8 +4,8 @@
  *
  * The results are bitwise identical to those of cpu_avx2_f32. In both kernels a lane is a column of
  * D, and each column is summed element by element along K with the same FMAs. The kernels divide
- * the rows of B by different powers of two, which changes only exponents. small_m_f32fma.h lists
- * the other files of this kernel. */
+ * the rows of B by different powers of two, but a power of two changes only exponents.
+ * small_m_f32fma.h lists the other files of this kernel. */
 #include "cpu/pack/pack_f32fma.h"
 #include "cpu/small_m/small_m_f32fma.h"
 #include "cpu/small_m/small_m_kernel.h"

@@ -4,8 +4,8 @@
  *
  * The results are bitwise identical to those of cpu_avx512_bf16dot. In both kernels a lane is a
  * column of D, and each column is summed pair by pair along K in the same order. The kernels may
- * divide a row of B by different powers of two, which changes only exponents. small_m_bf16dot.h
- * lists the other files of this kernel. */
+ * divide a row of B by different powers of two, but a power of two changes only exponents.
+ * small_m_bf16dot.h lists the other files of this kernel. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 #include "cpu/small_m/small_m_kernel.h"

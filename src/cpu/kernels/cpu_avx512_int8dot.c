@@ -253,7 +253,7 @@ static const bsmm_engine engines[2][2] = {
 };
 
 /* LOOKED_UP_K is the least K for which the kernel looks up the products of scales in a table. On a
- * Zen 4, with a shorter K, this is slower than multiplying the scales. */
+ * Zen 4, the table is slower than multiplying the scales if K is shorter. */
 enum { LOOKED_UP_K = 256 };
 static const bsmm_engine looked_up_engine =
     ENGINE(MR_SUMMED, BSMM_INT8_A_LOOKED_UP, VALUE, pack_looked_up, multiply_looked_up);

@@ -65,7 +65,8 @@ typedef struct bsmm_pack_table {
     /* `low` and `high` are the low and high byte of each code's value in bf16. */
     _Alignas(64) uint8_t low[256];
     _Alignas(64) uint8_t high[256];
-    /* For e2m1 and e2m3, `a` is each code's value times 2^log2_multiple, which is an integer. */
+    /* For e2m1 and e2m3, `a` holds each code's value times 2^log2_multiple. These products are
+     * integers. */
     _Alignas(64) int8_t a[64];
     /* `b` holds the integers of a[] plus `largest`, the largest of them, so that none is
      * negative. */
@@ -235,9 +236,9 @@ struct bsmm_pack_isa {
     /* Transposes 32-bit values: value i of lane j is stored at to + i * pitch + 4 * j. */
     void (*words)(const int32_t (*words)[BSMM_PACK_STEPS], int64_t count, int64_t lanes,
                   uint8_t *to, int64_t pitch);
-    /* Stores the values of codes [k, k + RUN) of one row (lane) as fp32, which is exact. If
-     * `factors` is not NULL, it has a factor for each STEP codes, and the products are rounded. The
-     * values after the row's last code are undefined. */
+    /* Stores the values of codes [k, k + RUN) of one row (lane) as fp32. The conversion is exact.
+     * If `factors` is not NULL, it has a factor for each STEP codes, and the products are rounded.
+     * The values after the row's last code are undefined. */
     void (*floats)(const bsmm_pack_codes *codes, const bsmm_pack_table *table, int64_t lane,
                    int64_t k, const float *factors, float *to);
     /* Finds the largest magnitude of n fp32 values and their smallest nonzero magnitude. *largest

@@ -2,9 +2,9 @@
  * packed unit.
  *
  * The instruction vdpbf16ps treats subnormal inputs and sums as zero. All packed values are
- * therefore multiples of 2^-60. A row in which that is impossible is marked wide, so that its
- * results are summed in double (engine_gemm.h). Every product and every sum is then a multiple of
- * 2^-120, far above fp32's subnormals, and at most K * 2^34 in magnitude. */
+ * therefore multiples of 2^-60. If a row cannot be packed in this way, it is marked wide, so that
+ * its results are summed in double (engine_gemm.h). Every product and every sum is then a multiple
+ * of 2^-120, far above fp32's subnormals, and at most K * 2^34 in magnitude. */
 #include "cpu/pack/pack_bf16dot.h"
 
 #include <math.h>

@@ -1,7 +1,6 @@
 /* Packs operands for the f32seg engine, a multiply loop of the CPU kernels. Elements of any format
- * are converted to fp32, which is exact. Their scales are stored separately. Flags mark those
- * segments (ranges of K without a change of scale) of a row for which fp32 sums could leave fp32's
- * range. */
+ * are converted to fp32 exactly. Their scales are stored separately. Flags mark those segments
+ * (ranges of K without a change of scale) of a row for which fp32 sums could leave fp32's range. */
 #include "cpu/engine/engine_f32seg.h"
 
 #include <math.h>
@@ -18,9 +17,8 @@ int64_t bsmm_f32seg_segment(const bsmm_operand *a, const bsmm_operand *b) {
 }
 
 /* Returns true if a product with this element could underflow in fp32, or if a sum of 128 such
- * products could overflow. Such an element has a magnitude outside [2^-63, 2^60), which is possible
- * only for f32 and bf16. NaN and Inf do not count, because fp32 sums treat them as double sums
- * do. */
+ * products could overflow. Such an element has a magnitude outside [2^-63, 2^60). Only f32 and bf16
+ * have such elements. NaN and Inf do not count, because fp32 sums treat them as double sums do. */
 static bool element_is_wide(float value) {
     float magnitude = fabsf(value);
     return (magnitude < 0x1p-63f && magnitude > 0) || (magnitude >= 0x1p60f && !isinf(magnitude));

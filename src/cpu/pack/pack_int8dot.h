@@ -24,9 +24,9 @@
  * In the floated layout, sums begin at the initial sum plus the bits of the fp32 value
  * BSMM_INT8_FLOATED, whose last mantissa bit has the value 1. The bits of an integer sum are then
  * the bits of the fp32 value FLOATED + sum, so no conversion is necessary. One FMA multiplies that
- * value by A's scale and subtracts scale * FLOATED, which is exact. A second FMA multiplies by B's
- * scale and adds to the accumulator. The results have the same bits as those of the summed layout,
- * because both round only once.
+ * value by A's scale and subtracts scale * FLOATED. This FMA is exact. A second FMA multiplies by
+ * B's scale and adds to the accumulator. The results have the same bits as those of the summed
+ * layout, because both round only once.
  *
  * In the looked-up layout, a row of the table of products (bsmm_int8_products) has the products of
  * A's scale with 16 numbers, of which bits 20 to 23 of B's fp32 scale select one. These are the
