@@ -21,7 +21,8 @@ typedef struct activated {
 void activated_make(activated *p, const bsmm_epilogue *e, const char *d, bool everything, rng *r);
 void activated_free(activated *p);
 
-/* `gpt_oss` is the epilogue of gpt-oss. */
+/* `gpt_oss` is the epilogue of the language model gpt-oss: swiglu over interleaved gates and ups,
+ * with a limit, a slope and an offset of the ups. */
 extern const bsmm_epilogue gpt_oss;
 
 #endif

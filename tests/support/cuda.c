@@ -11,8 +11,9 @@
 
 #include <cmocka.h>
 
-/* choose_by_time and the declarations after it are functions of the library. They are included here
- * under other names, so that this file can replace and call them. */
+/* This file includes two source files of the library. Macros rename some of their functions, e.g.
+ * bsmm_wgmma_choose to choose_by_time, so that this file can define its own function of the
+ * library's name, which may call the renamed one. */
 static const bsmm_wgmma_tile *choose_by_time(const bsmm_product *p, bsmm_wgmma_kind kind,
                                              uint32_t a_elem, uint32_t b_elem);
 static int64_t choose_splits_by_time(const bsmm_wgmma_split *split);
@@ -27,9 +28,9 @@ static int64_t choose_splits_by_time(const bsmm_wgmma_split *split);
 #undef bsmm_wgmma_choose
 #undef bsmm_wgmma_choose_splits
 
-/* Replaces the library's function of this name in tests. If the environment variable
- * BSMM_TEST_BANDS is set, small products may also be computed in bands of rows, as large ones
- * are. */
+/* Replaces the library's function of this name in tests. The library computes a product with a
+ * large B in bands, i.e. it runs the kernel for few rows once for each run of up to 64 rows of A.
+ * If the environment variable BSMM_TEST_BANDS is set, products with a small B also use bands. */
 bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits) {
     return getenv("BSMM_TEST_BANDS") || prefers_bands_by_size(p, bits);
 }
@@ -43,9 +44,9 @@ bool bsmm_small_m_prefers_mixed(double mixed, double packed) {
 }
 
 /* Replaces the library's function of this name in tests. If the environment variable BSMM_TEST_TILE
- * names a tile size, it is used for each product that it can compute, even if another one is
- * estimated to be faster. If BSMM_TEST_SHOW_DEAL is set, the function also prints the number of
- * parts of K and how many tiles of clusters are not split. */
+ * names a tile, each product that this tile can compute uses it, even if another tile is estimated
+ * to be faster. If BSMM_TEST_SHOW_DEAL is set, the function also prints the number of parts of K
+ * and the number of cluster tiles that are not split along K. */
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem) {
     const char *only = getenv("BSMM_TEST_TILE");

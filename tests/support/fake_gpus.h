@@ -11,8 +11,8 @@ enum { FAKE_GPUS = 3 };
 extern const char *const fake_gpus[FAKE_GPUS];
 
 /* Opens the GPUs and returns the state of the fake driver. Prints a message and returns NULL if the
- * driver is not on LD_LIBRARY_PATH. The driver reports one owner of all memory (driver.owner), so a
- * test sets the owner before it uses a GPU. */
+ * driver is not on LD_LIBRARY_PATH. The fake driver reports the device number in `driver.owner` as
+ * the owner of all memory, so a test sets `driver.owner` before it uses a GPU. */
 fake_cuda *fake_gpus_open(void);
 
 #endif

@@ -28,8 +28,8 @@ typedef struct grouped_case {
     int64_t a_scale_ld, b_scale_ld, d_scale_ld;
     bool plain; /* `plain` is true if there is no C, bias, factor or epilogue. */
     bool gated;
-    /* `given` holds the group sizes that the test writes to device memory. If all are 0, they are
-     * those in `extents`. */
+    /* `given` holds the group sizes that the test writes to device memory. If all are 0, the test
+     * writes the sizes that follow from `extents`. */
     int32_t given[GROUPED_COUNT];
     int64_t extents[GROUPED_COUNT];
 } grouped_case;

@@ -49,8 +49,8 @@ static const scaled_case cases[] = {
     {"mxfp6_e3m2", "mxfp8", "bf16", 70, 300, 354, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 4},
     {"mxfp4", "mxfp6_e2m3", "f32", 70, 100, 256, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"mxfp6_e3m2", "mxfp4", "f32", 20, 100, 100, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
-    /* If sm_100 has 6 SMs, pairs of thread blocks compute these products. Each pair has one or two
-     * tiles, and the second block of a pair has 128 rows or fewer. */
+    /* If the simulated B200 (sm_100) has 6 SMs, pairs of thread blocks compute these products. Each
+     * pair has one or two tiles, and the second block of a pair has 128 rows or fewer. */
     {"mxfp8", "mxfp8_e5m2", "f32", 140, 1150, 288, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
     {"mxfp4", "mxfp4", "bf16", 130, 570, 1824, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
     {"nvfp4", "nvfp4", "f32", 256, 576, 304, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},

@@ -39,8 +39,9 @@ static double word_at(const uint8_t *at, int32_t plus) {
     return (double)value;
 }
 
-/* Returns the scale of A that is stored at `at`. It is stored as an index into a table of products
- * with scales of B, and this is the product with the scale 1. */
+/* Returns a scale of A that is packed in the looked-up layout. The packed uint32 at `at` is the
+ * offset of a row in the table bsmm_int8_products, which has the products of A's scale with all
+ * scales of B. The function reads the product with the scale 1, which is A's scale. */
 static double looked_up_scale(const uint8_t *at) {
     const uint32_t one = 127u << 23;
     uint32_t offset;

@@ -353,7 +353,7 @@ static void test_wide_same_bits(void **state) {
 }
 
 /* Tests products of bf16 that are too small for fp32, so that the accumulators become 0. The kernel
- * must compute them again in another way. */
+ * must compute these results again in double. */
 static void test_wide_underflow(void **state) {
     static const scaled_case c = {
         "bf16", "bf16", "f32", 34, 40, 96, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0};

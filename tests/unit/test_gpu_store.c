@@ -297,8 +297,8 @@ static void test_portions(void **state) {
     }
 }
 
-/* Holds the matrices of a product in memory of a device. D's rows have 64 bytes or more, and are
- * multiples of 32 bytes long. */
+/* Holds the matrices of a product in memory of a device. The rows of D have at least 64 bytes and a
+ * multiple of 32 bytes in each tested format, so all rows have the alignment of D's address. */
 enum { SHIFTED_M = 5, SHIFTED_N = 128, MOST_SHIFT = 16 };
 typedef struct shifted {
     const char *device;

@@ -32,8 +32,9 @@ static uint64_t least_bytes(const bsmm_matrix *b) {
 }
 
 /* Checks every byte of packed weights in the form "compact" without the library's functions. This
- * form stores strips of 16 rows. In a strip, 4 bytes of each row follow each other in turn (3 bytes
- * with 6-bit codes). The last strip, and the last bytes of rows, may be shorter. */
+ * form stores strips of 16 rows. A strip has the first 4 bytes of all its rows, then the next 4
+ * bytes of all rows, and so on (3 bytes with 6-bit codes). The last strip may have fewer rows, and
+ * the last piece of a row may have fewer bytes. */
 static void check_places(const packed_b *f) {
     const bsmm_matrix *b = &f->b.m;
     const uint8_t *at = f->packed + HEADER, *data = b->data;

@@ -206,8 +206,8 @@ static const plain_case cuda_cases[] = {
     {"f32", "f32", 64, 512, 512, 0, false, NULL},
 };
 
-/* A run may call these functions of the driver. The first ones are the indices of
- * test_steps.omitted that the test uses. */
+/* A run may call these functions of the driver. The enumerators are the indices of the first five
+ * functions in driver_functions, which are also their indices in test_steps.omitted. */
 enum { LAUNCH, POINTER, MAP, PUSH, POP };
 static const char *const driver_functions[] = {
     "cuLaunchKernelEx",    "cuPointerGetAttributes", "cuTensorMapReplaceAddress",

@@ -448,7 +448,7 @@ static void test_large_outputs(void **state) {
 
 /* Tests a range check on the bits of floats, by which the vector loop finds blocks without special
  * values. Such blocks are quantized on a fast path. The check must accept all bits from the lower
- * to the upper end of the range, and one further value (here 7). */
+ * to the upper end of the range, and also the value of the range's third field (here 7). */
 static void test_within(void **state) {
     (void)state;
     static const bsmm_bits_range range = {0x21800000u, 0x5d800000u, 7};
