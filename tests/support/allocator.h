@@ -15,7 +15,7 @@
 #endif
 
 /* Replacing malloc requires a second name for the C library's malloc, which only glibc has.
- * Sanitizers replace malloc themselves, so it is not replaced with them. */
+ * Sanitizers replace malloc themselves, so this file leaves it alone in builds with sanitizers. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(SANITIZED)
 
 void *libc_malloc(size_t bytes) __asm__("__libc_malloc");

@@ -81,9 +81,9 @@ static expected *sum_all(const checked_product *p) {
     return all;
 }
 
-/* Returns true if a result is right. It must be from `want` - `slack` to `want` + `slack`, after
- * both limits are rounded to D's format. Formats of 8 bits saturate. If `want` is NaN, the result
- * must be NaN. */
+/* Returns true if a result is right. A right result lies between `want` - `slack` and `want` +
+ * `slack`, after both limits are rounded to D's format. Formats of 8 bits saturate. If `want` is
+ * NaN, the result must be NaN. */
 static bool close_enough(uint32_t elem, double got, double want, double slack) {
     if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
     bool saturate = bsmm_elem_row(elem)->bits == 8;

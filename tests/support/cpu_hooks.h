@@ -1,5 +1,6 @@
 /* Declares functions by which a test changes the processor features and the cache size that the
- * library detects. These tests are linked with this code in place of src/base/cpu_known.c. */
+ * library detects. A test that calls these functions is linked with cpu_hooks.c in place of
+ * src/base/cpu_known.c. */
 #ifndef BSMM_TEST_CPU_HOOKS_H
 #define BSMM_TEST_CPU_HOOKS_H
 

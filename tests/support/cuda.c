@@ -65,8 +65,8 @@ const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind 
 }
 
 /* Replaces the library's function of this name in tests. The environment variable BSMM_TEST_SPLITS
- * sets the number of parts into which K is split (split-K). It is reduced if the device has too few
- * SMs or K too few blocks. */
+ * sets the number of parts into which K is split (split-K). The function takes fewer parts if the
+ * device has too few SMs or if K has too few blocks of 128 elements. */
 int64_t bsmm_wgmma_choose_splits(const bsmm_wgmma_split *split) {
     const char *wanted = getenv("BSMM_TEST_SPLITS");
     if (!wanted) return choose_splits_by_time(split);

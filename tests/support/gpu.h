@@ -11,7 +11,7 @@
 /* Returns the name of GPU number `index`, or NULL after the last one. "cuda:0" and "hip:0" are in
  * the list if the GPU exists and the build has kernels for it. Simulated GPUs such as "sim:gfx942"
  * are slow, so they are in the list only if the environment variable BSMM_TEST_DEVICE names them.
- * If it is set, the list contains no other devices. */
+ * If this variable is set, the list contains no other devices. */
 const char *test_gpu_at(uint32_t index);
 
 /* Returns true if tests should use devices of the kind `kind`, such as "cpu". The environment

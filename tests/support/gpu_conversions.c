@@ -52,8 +52,8 @@ static void quantize_alike(const recode_case *c, void *context) {
     drop(&dst);
 }
 
-/* Quantizes to nvfp4 by the default recipe. It is tested separately, because it has its own
- * kernels. */
+/* Quantizes to nvfp4 by the default recipe. This recipe is tested separately, because it has
+ * kernels of its own. */
 static void quantize_nv(const char *type) {
     rng r = {4};
     recode_case c = {.recipe = "torchao"};
@@ -88,8 +88,8 @@ static void dequantize_alike(const char *from, const char *to, uint32_t kind, ui
     test_matrix_free(&c.dst);
 }
 
-/* Moves scales from row_major to `layout`. If the caller of this layout chooses the size of tiles,
- * they are 3 x 5. */
+/* Moves scales from row_major to `layout`. If the caller chooses the tile size of the layout, a
+ * tile has 3 x 5 scales. */
 static void move_scales(uint32_t layout) {
     rng r = {6};
     bsmm_exec exec = {.struct_size = sizeof exec, .device = device};

@@ -23,8 +23,8 @@ typedef struct grouped_case {
     /* Bit 0 of `orders` is set if A is column-major, bit 1 if B is, and bit 2 if D is. */
     uint32_t orders;
     int64_t d_ld;
-    /* `a_scale_ld`, `b_scale_ld` and `d_scale_ld` are the strides of scales in the matrices of the
-     * grouped call. They count scales between neighboring rows, or columns. */
+    /* `a_scale_ld`, `b_scale_ld` and `d_scale_ld` are strides in the matrices of the grouped call:
+     * the number of scales from one row (or column) of scales to the next. */
     int64_t a_scale_ld, b_scale_ld, d_scale_ld;
     bool plain; /* `plain` is true if there is no C, bias, factor or epilogue. */
     bool gated;

@@ -180,7 +180,8 @@ void grouped_make(const grouped_case *c, grouped_whole *w, grouped_part *parts, 
     const bsmm_group *g = &w->group;
     for (int i = 0; i < G; i++)
         make_part(c, &parts[i], i, r);
-    /* D has three rows after the last group. If the case tests a wrong group size, it has none. */
+    /* D has three rows after the last group. If the case tests a wrong group size, D has no such
+     * rows. */
     int64_t starts[G], total = grouped_starts(c, starts) + (c->given[0] ? 0 : 3);
     bool by_rows = c->group.kind == BSMM_GROUP_ROWS, by_cols = c->group.kind == BSMM_GROUP_K;
     int64_t m = by_rows ? total : M, k = by_cols ? total : K, n = grouped_d_cols(c);

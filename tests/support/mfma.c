@@ -1,15 +1,16 @@
 /* Replaces src/amdgpu/host/mfma_choose.c in tests. That file chooses the tile size of AMD kernels
- * and the number of parts of K (split-K). With BSMM_TEST_MFMA=large in the environment, large tiles
- * are chosen for all products. The environment variable BSMM_TEST_MFMA_PARTS sets the number of
- * parts of K, which the possible maximum limits. BSMM_TEST_MFMA_GROUPS sets the largest number of
- * workgroups of a kernel whose workgroups can compute several tiles. */
+ * and the number of parts of K (split-K). With BSMM_TEST_MFMA=large in the environment, all
+ * products get large tiles. The environment variable BSMM_TEST_MFMA_PARTS sets the number of parts
+ * of K, up to the largest possible number. For kernels whose workgroups can compute several tiles,
+ * BSMM_TEST_MFMA_GROUPS sets the largest number of workgroups. */
 #include "amdgpu/host/mfma.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* choose_by_estimate and the declaration after it are functions of the library. They are included
- * here under other names, so that this file can replace and call them. */
+/* This file includes a source file of the library. Macros rename some of its functions, e.g. to
+ * choose_by_estimate, so that this file can define its own function of the library's name, which
+ * may call the renamed one. */
 static const bsmm_mfma_tile *choose_by_estimate(const bsmm_product *p, const bsmm_mfma_tile *tiles,
                                                 uint32_t count);
 static uint32_t parts_by_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile);

@@ -63,8 +63,8 @@ uint32_t next_elem(uint32_t elem);
    there is none. */
 bsmm_format format_named(const char *name);
 
-/* Returns the value of element (r, c) times its scales in double. It follows from the definitions
- * of formats and layouts, not from the library's kernels. */
+/* Returns the value of element (r, c) times its scales in double. The function follows the
+ * definitions of formats and layouts and calls none of the library's kernels. */
 double test_matrix_value(const test_matrix *t, int64_t r, int64_t c);
 
 /* Returns all values of a matrix, row after row. This is far faster than a call of

@@ -30,7 +30,7 @@ typedef struct packed {
     uint8_t wide[PACKING_MOST_ROWS];
 } packed;
 
-/* Describes the packing of the matrix `t`. It is B of a product if is_b is true, otherwise A. The
+/* Describes the packing of the matrix `t`. If is_b is true, `t` is B of a product, otherwise A. The
  * other operand has the format `other`. */
 void packing_describe(packing *w, const test_matrix *t, const char *other, bool is_b);
 

@@ -1,5 +1,6 @@
 /* Declares a function by which a test changes the size of the portions in which a GPU computes a
- * product with a block-scaled D. Tests link it instead of src/core/portions_known.c. */
+ * product with a block-scaled D. A test that calls the function is linked with portion_hooks.c in
+ * place of src/core/portions_known.c. */
 #ifndef BSMM_TEST_PORTION_HOOKS_H
 #define BSMM_TEST_PORTION_HOOKS_H
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 /* Returns true if the test should run its next product. With BSMM_TEST_CPU_SAMPLE=n in the
- * environment, one of every n calls returns true, otherwise all calls do. It is a random one of the
- * n calls, because tests vary sizes in a fixed order. */
+ * environment, one call of every n calls returns true, otherwise all calls do. This call is chosen
+ * at random, because tests vary sizes in a fixed order. */
 bool test_takes_next(void);
 
 #endif

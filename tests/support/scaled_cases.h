@@ -100,8 +100,8 @@ static const scaled_case fp8_cases[] = {
     {"fp8_group128", "fp8_block128", "f32", 40, 200, 288, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"fp8_group128", "fp8_group128", "bf16", 70, 1152, 400, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR,
      0},
-    /* In this product K has more segments than a warp has lanes. The kernel sums each segment
-     * separately. */
+    /* In this product K has 66 segments of 128 elements, more than a warp has lanes. The kernel
+     * sums each segment separately. */
     {"fp8_group128", "fp8_group128", "f32", 20, 30, 8400, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     /* On 6 SMs, pairs of thread blocks compute these products. Each pair has one or two tiles. */
     {"fp8_group128", "fp8_block128", "bf16", 140, 1152, 400, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR,
@@ -144,7 +144,7 @@ static const scaled_case wide_cases[] = {
 
 /* Lists the products for the kernel cuda_sm100f_wide_groups. A tile has 128 rows, or 256 rows for a
  * pair of thread blocks, and 64, 128 or 256 columns. The kernel sums each 128 elements of K
- * separately, and loads them in two parts for each pair of bf16 parts. */
+ * separately. For each pair of bf16 parts of A and B, it loads them by two loads of 64 elements. */
 static const scaled_case wide_groups_cases[] = {
     {"bf16", "fp8_block128", "f32", 128, 128, 128, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"bf16", "fp8_block128", "bf16", 300, 260, 776, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
@@ -159,8 +159,9 @@ static const scaled_case wide_groups_cases[] = {
     {"fp8_block128", "fp8_group128", "f32", 20, 70, 288, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"bf16", "fp8_block128", "f32", 20, 70, 288, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"fp8_block128", "mxfp8", "f32", 20, 70, 96, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 0},
-    /* On 6 SMs, pairs of thread blocks compute these products. Each pair has one or two tiles. The
-     * last 128 elements of K of the first product are incomplete and need only one load. */
+    /* On 6 SMs, pairs of thread blocks compute these products. Each pair has one or two tiles. In
+     * the first product, the last range of 128 elements of K has only 64 elements and needs only
+     * one load. */
     {"bf16", "fp8_block128", "f32", 140, 1152, 320, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"fp8_group128", "bf16", "bf16", 256, 768, 400, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR, 0},
     {"f16", "fp8_group128", "f16", 130, 700, 200, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},

@@ -1,5 +1,5 @@
-/* Declares operands of three kinds. They make the rounding errors of dot products typical, of one
- * sign, or growing along K. */
+/* Declares operands of three kinds. Depending on the kind, the rounding errors of dot products are
+ * typical, have one sign, or grow along K. */
 #ifndef BSMM_TEST_SHAPED_H
 #define BSMM_TEST_SHAPED_H
 

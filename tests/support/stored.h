@@ -40,9 +40,9 @@ uint8_t *framed_bytes(const char *header, const void *body, size_t body_bytes, s
 /* Writes the tensors to a file in the temporary folder and opens it. Fails the test on an error. */
 bsmm_file *open_stored(const stored *tensors, size_t count, const char *metadata);
 
-/* Returns all values of one matrix (`slice`) of a weight, row by row. It reads the weight by
- * bsmm_weight_matrix, or by bsmm_weight_unpack if `unpack` is set or the weight is not mapped. The
- * caller frees the array by free(). */
+/* Returns all values of one matrix (`slice`) of a weight, row by row. The function reads the weight
+ * by bsmm_weight_matrix, or by bsmm_weight_unpack if `unpack` is set or the weight is not mapped.
+ * The caller frees the array by free(). */
 double *weight_values(const bsmm_file *file, uint64_t index, int64_t slice, bool unpack);
 
 /* Fails the test unless the last error is `status` and its message contains `mentions`. */

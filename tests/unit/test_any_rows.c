@@ -133,7 +133,7 @@ static void test_any_rows(void **state) {
     check_formats("mxfp8", "mxfp8", "mxfp8", BSMM_LAYOUT_NV_128X4, &r);
 }
 
-/* Tests a run with fewer rows than the plan's maximum. It must use the first rows of C, of the
+/* Tests a run with fewer rows than the plan's maximum. The run must use the first rows of C, of the
  * residual and of the row factors. */
 static void test_epilogue(void **state) {
     (void)state;

@@ -1,7 +1,7 @@
 /* Tests the devices of bench. The test checks their names, copies to device memory and back, and
  * the timing of graphs. It also checks the results of cuBLASLt, because a comparison with wrong
  * results would be unfair. Tests that need a GPU are skipped without one. */
-/* The file is included because its functions are static. */
+/* The test includes a source file of bench, because the tested functions are static. */
 #include "../../bench/device_cuda_cublaslt.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <math.h>
@@ -78,8 +78,8 @@ static void memory_comes_back(void **state) {
     bench_device_close(cuda);
 }
 
-/* Fills one word of device memory. The test captures this call in a graph, so each launch of the
- * graph must fill the word. */
+/* Fills one uint32 of device memory, number `turn`, with turn + 7. The test captures this call in a
+ * graph, so each launch of the graph must fill the same uint32. */
 static bool fill_turn(void *context, size_t turn) {
     bench_device *device = ((void **)context)[0];
     uint32_t *words = ((void **)context)[1];
@@ -95,7 +95,7 @@ static void check_graph(bench_device *device) {
     context[0] = device, context[1] = memory;
     assert_true(bench_device_record(device, fill_turn, context, 3, &graph));
     assert_true(bench_device_read(device, got, memory, sizeof got));
-    /* The word is unchanged, because capturing a fill in a graph does not execute it. */
+    /* The uint32 is unchanged, because capturing a fill in a graph does not execute the fill. */
     assert_int_equal(got[2], 0x5A5A5A5A);
     assert_true(bench_device_time(device, &graph, &seconds));
     assert_true(bench_device_read(device, got, memory, sizeof got));

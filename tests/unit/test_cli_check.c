@@ -66,8 +66,8 @@ static cli_check check(const fixture *f) {
     return found;
 }
 
-/* Returns sum |a||b| for the result (row, col). It is computed from the definitions of the
- * formats. */
+/* Returns sum |a||b| for the result (row, col). The function follows the definitions of the formats
+ * and calls none of the library's kernels. */
 static double sum_of(const fixture *f, int64_t row, int64_t col) {
     double sum = 0;
     for (int64_t k = 0; k < K; k++)
@@ -82,8 +82,8 @@ static void check_format(const char *format) {
     float *d = f.d.m.data;
     for (int64_t i = 0; i < M * N; i++) {
         float right = d[i];
-        /* The test adds an error of 2^-12 sum |a||b| to one result. For this K, it exceeds the
-         * error bound of every kernel. */
+        /* The test adds an error of 2^-12 sum |a||b| to one result. For this K, such an error
+         * exceeds the error bound of every kernel. */
         d[i] = right + (float)(0x1p-12 * fabs((double)f.alpha) * sum_of(&f, i / N, i % N));
         cli_check found = check(&f);
         assert_true(found.share > 1 && found.row == i / N && found.col == i % N);

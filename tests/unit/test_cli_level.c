@@ -57,8 +57,8 @@ static const char *const pairs[][2] = {
     {"mxfp4", "mxfp4"}, {"nvfp4", "nvfp4"}, {"mxfp8", "mxfp4"}, {"bf16", "mxfp4"},
     {"bf16", "nvfp4"},  {"mxfp8", "mxfp8"}, {"f32", "f32"},     {"fp8_group128", "fp8_block128"}};
 
-/* Returns true if kernels with `divides_k` split K for this product on an H200. Their errors then
- * differ from those in the table of typical errors. */
+/* Returns true if this product is divided along K on an H200, by the kernels whose row in the table
+ * of typical errors has `divides_k`. The errors of these kernels then differ from the table's. */
 static bool is_divided(const fixture *f) {
     return f->d.rows == 8 && f->a.m.cols == 768;
 }
@@ -147,8 +147,8 @@ static void test_four_times_worse(void **state) {
     visit(expect_noticed, 1);
 }
 
-/* Tests the kernel cuda_sm90a_mixed for more rows of A on Hopper. It takes small products only if
- * the environment variable BSMM_TEST_MIXED is set. */
+/* Tests cuda_sm90a_mixed, the Hopper kernel for 65 and more rows of A. The library uses it for
+ * small products only if the environment variable BSMM_TEST_MIXED is set. */
 static void test_more_rows(void **state) {
     (void)state;
     setenv("BSMM_TEST_MIXED", "1", 1);
@@ -163,8 +163,9 @@ static void test_more_rows(void **state) {
     unsetenv("BSMM_TEST_MIXED");
 }
 
-/* Tests special cases of the comparison. It returns NaN if too few results have an error, or if the
- * kernel's typical errors are not known. If no errors are expected at all, any error gives Inf. */
+/* Tests special cases of cli_level_run. The level is NaN if too few results have an error, or if
+ * the kernel's typical errors are not known. If no errors are expected at all, any error makes the
+ * level Inf. */
 static void test_edges(void **state) {
     (void)state;
     double level = 0;

@@ -35,9 +35,9 @@ static double from_bits(uint64_t bits) {
     return value;
 }
 
-/* Fills values just beside the value of each code and beside the midpoint between adjacent codes.
- * They differ from it by less than fp32 can represent, so a value that is rounded to fp32 first
- * gets the wrong code. */
+/* Fills values beside the value of each code and beside the midpoint between adjacent codes. The
+ * distance is so small that fp32 would round a value to the code's value or to the midpoint. A
+ * value that is rounded to fp32 first therefore gets the wrong code. */
 static void fill_neighbours(uint32_t elem, uint32_t first, double *values) {
     for (uint32_t i = 0; i < COLS / 8; i++) {
         double low = bsmm_elem_decode(elem, first + i);

@@ -233,7 +233,7 @@ static void test_largest_sums(void **state) {
     rng r = {4};
     for (size_t i = 0; i < 16 * 5; i++)
         for (int signs = 0; signs < 4; signs++) {
-            /* The kernel for few rows has a separate loop for each of 1 to 4 rows of A. */
+            /* The kernel for few rows has separate loops for 1, 2, 3 and 4 rows of A. */
             int64_t rows = i / 16 ? (int64_t)i / 16 : 9;
             product p;
             product_make_of(&p, formats[i / 4 % 4], formats[i % 4], rows, 17, 64, FILL_ORDINARY,

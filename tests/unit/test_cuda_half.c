@@ -130,8 +130,8 @@ static void check_path(const char *b_format, scales from, const char *same, rng 
     static const char *const others[] = {bf16_kernel, generic_kernel};
     for (size_t i = 0; i < BSMM_COUNT(others); i++) {
         if (same == generic_kernel && others[i] != same)
-            /* With these scales the bf16 kernel also computes the product by another path, so
-             * there is nothing to compare. */
+            /* With these scales the bf16 kernel, too, lets the generic kernel compute the product.
+             * Its bits are then those of the generic kernel, so there is nothing to compare. */
             continue;
         float *other = product(&o, others[i]);
         const bool equal = memcmp(half, other, o.d.data_bytes) == 0;

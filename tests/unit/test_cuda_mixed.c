@@ -68,7 +68,8 @@ static void test_formats(void **state) {
     }
 }
 
-/* Tests a long K: each thread block multiplies more steps of K than its ring buffers have slots. */
+/* Tests a long K: each thread block multiplies more steps (128 elements of K) than its ring buffers
+ * have stages. */
 static void test_long(void **state) {
     (void)state;
     need_hopper();
@@ -130,7 +131,7 @@ static void test_scaled_rows_of_a(void **state) {
     }
 }
 
-/* Tests the general epilogue, and a D in 8 bits. */
+/* Tests the general epilogue (alpha, beta, C and bias), also with a D in 8 bits. */
 static void test_epilogues(void **state) {
     static const char *const formats[] = {"f32", "f16", "bf16", "e4m3"};
     (void)state;
@@ -256,10 +257,10 @@ static void expect_refused(const char *a, const char *b, int64_t k) {
     checked_free(&p);
 }
 
-/* Tests products that other kernels compute. The FP8 kernels take an A of e4m3 without scales.
- * With an f16 A the kernel reads whole blocks of mxfp8 weights, so K must be a multiple of 32. With
- * scales of A's rows and second-level scales of nvfp4 weights, no result would take the fast
- * path. */
+/* Tests products that cuda_sm90a_mixed refuses. The FP8 kernels take an A of e4m3 without scales.
+ * With an f16 A, cuda_sm90a_mixed reads whole blocks of mxfp8 weights, so K must be a multiple of
+ * 32. With scales of A's rows and second-level scales of nvfp4 weights, no result would take its
+ * fast path. */
 static void test_refusals(void **state) {
     (void)state;
     need_hopper();

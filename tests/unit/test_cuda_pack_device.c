@@ -45,7 +45,7 @@ static void release(const on_device *d) {
 }
 
 /* Fills the gaps between the header, the packed scales and the elements with the test's pattern.
- * Packing kernels do not write them. */
+ * Packing kernels do not write these gaps. */
 static void poison_gaps(uint8_t *memory, const bsmm_pack_layout *at, bool with_scales) {
     uint64_t padded = at->elements;
     memset(memory + BSMM_PACK_HEADER_BYTES, 0xa5, at->group_scales - BSMM_PACK_HEADER_BYTES);

@@ -46,8 +46,8 @@ static void check(int64_t k, rng *r) {
     test_matrix_free(&f.d);
 }
 
-/* For each warp along K, the ring buffer has two steps, which is the minimum. This happens with the
- * first K on a GPU of 6 SMs, and with the second K on a GPU of 132 SMs. */
+/* Tests the smallest ring buffer of A: it has room for two steps of each warp along K. The first K
+ * gives such a ring buffer on a GPU of 6 SMs, and the second K on a GPU of 132 SMs. */
 static void test_two_steps(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

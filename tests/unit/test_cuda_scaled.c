@@ -207,7 +207,7 @@ static void test_wide_groups_cases(void **state) {
 }
 
 /* Tests negative e4m3 scales. The instructions tcgen05.mma and mma.sync ignore the sign of a scale,
- * so the kernels must handle it. */
+ * so the kernels must find negative scales themselves. */
 static void check_negative_scales(const scaled_case *c, size_t count) {
     rng r = {31};
     for (size_t i = 0; i < 2 * count; i++) {

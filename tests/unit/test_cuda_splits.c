@@ -175,7 +175,7 @@ static void check_row(const split_case *c, const test_matrix *a, const test_matr
 
 /* Tests a row of A with one scale that is out of range, in the first part of K. Different clusters
  * sum the parts of K, and the cluster of the last part stores the results. The cluster of the first
- * part must tell it that the scale is out of range. */
+ * part must tell the cluster of the last part that the scale is out of range. */
 static void test_row_made_again(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

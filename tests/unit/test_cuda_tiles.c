@@ -221,11 +221,11 @@ static void test_floats(void **state) {
 }
 
 int main(void) {
-    /* With BSMM_TEST_EXACT each buffer has its own allocation. These buffers are too large for the
-     * allocation that the test otherwise shares among them. */
+    /* With BSMM_TEST_EXACT each buffer has its own allocation. This test's buffers are too large
+     * for the single allocation that they would otherwise share. */
     setenv("BSMM_TEST_EXACT", "1", 1);
-    /* Split-K of whole tiles changes the bits of results, and the library would use it for products
-     * with few tiles. The test therefore forbids it. */
+    /* The library would split K of all tiles (split-K) for products with few tiles, which changes
+     * the bits of results. The test therefore sets the number of parts of K to 1. */
     setenv("BSMM_TEST_SPLITS", "1", 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiles), cmocka_unit_test(test_floats)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,8 @@ static void test_refusals(void **state) {
 
 static const struct {
     const char *field;
-    /* A struct_size of 0 stands for the valid size. Only a struct_size of 1 is used as it is. */
+    /* In this table, a struct_size of 0 stands for the valid size. Only a struct_size of 1 is used
+     * as it is. */
     bsmm_epilogue e;
 } broken[] = {
     {"epilogue.struct_size", {.struct_size = 1}},

@@ -1,6 +1,6 @@
-/* Tests broken weights of known checkpoint families. Reading one must return BSMM_E_FORMAT and name
- * the mistake. The library must still list its name, and must still read the other weights of the
- * file. */
+/* Tests broken weights of known checkpoint families. Reading such a weight must return
+ * BSMM_E_FORMAT and name the mistake. The library must still list the weight's name, and must still
+ * read the other weights of the file. */
 #include "stored.h"
 
 #include "format/format.h"

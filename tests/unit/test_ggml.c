@@ -68,8 +68,8 @@ static void test_bytes(void **state) {
         assert_true(values[i] == -10.0f * (float)(int8_t)(uint8_t)(i * 5 - 128));
 }
 
-/* Tests that every type with blocks of more than one element is decoded, or is a format of the
- * library. */
+/* Tests that every type of ggml with blocks of more than one element is decoded, or is a format of
+ * the library. */
 static void test_every_type(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 64; i++) {

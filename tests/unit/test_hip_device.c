@@ -91,8 +91,8 @@ static void memory_comes_back(void **state) {
     assert_null(a);
 }
 
-/* Tests that a kernel of the library runs on each simulated device. It must come from the code
- * object for this device. */
+/* Tests that a kernel of the library runs on each simulated device. The kernel must come from the
+ * code object for this device. */
 static void words_are_stored_by_a_kernel(void **state) {
     (void)state;
     static const char *const names[] = {"sim:gfx942", "sim:gfx950", "sim:gfx950:1"};

@@ -195,7 +195,7 @@ static int run_case(const product_case *c, bool with_bias, rng *r) {
     }
     float *bias = calloc((size_t)c->n, sizeof *bias);
     bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &a.m, .b = &b.m, .d = &d.m};
-    /* A bias of zeros changes no result, but the kernel uses its general epilogue. */
+    /* A bias of zeros changes no result, but makes the kernel take its general epilogue. */
     if (with_bias) desc.bias = bias, desc.bias_elem = BSMM_ELEM_F32;
     desc.kernel = kernel;
     for (size_t i = 0; i < BSMM_COUNT(devices); i++) {

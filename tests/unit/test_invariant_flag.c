@@ -1,6 +1,6 @@
-/* Tests the flag BSMM_MATMUL_BATCH_INVARIANT. With it, a kernel must give a row of D the same bits
- * for every M, at every row index and among all other rows. A kernel that cannot do this must
- * refuse the product and name the flag. */
+/* Tests the flag BSMM_MATMUL_BATCH_INVARIANT. With this flag, a kernel must give a row of D the
+ * same bits for every M, at every row index, and whatever the other rows are. A kernel that cannot
+ * do this must refuse the product and name the flag. */
 #include "core/describe.h"
 #include "operand.h"
 #include "walk.h"

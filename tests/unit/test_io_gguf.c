@@ -305,8 +305,8 @@ static void test_types(void **state) {
     assert_int_equal(known, 35);
 }
 
-/* Tests that the reader lists a tensor of unknown type. It must give the number of the type, and
- * all bytes up to the next tensor. */
+/* Tests that the reader lists a tensor of unknown type. The listing must give the number of the
+ * type, and all bytes up to the next tensor. */
 static void test_unknown_types(void **state) {
     (void)state;
     static const uint64_t dims[] = {40, 3}, one[] = {8};

@@ -16,8 +16,8 @@ static bsmm_writer *create(void) {
     return writer;
 }
 
-/* Adds a weight of one row to the writer, begins the file, and packs the row's codes and scales
- * into it. */
+/* Adds a weight of one row to the writer, begins the file, and writes the row's codes and scales to
+ * the file. */
 static bsmm_status pack_row(bsmm_writer *writer, const char *format, int64_t cols, void *codes,
                             void *scales) {
     uint64_t index;

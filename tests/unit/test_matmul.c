@@ -70,7 +70,7 @@ static void test_chunks(void **state) {
 }
 
 /* Tests few rows of A with a K that is a multiple of the number of elements that a kernel adds at
- * once. The kernels that read B without packing it then use their fast path. */
+ * once. For such a K, the kernels that read B without packing it use their fast path. */
 static void test_few_rows(void **state) {
     (void)state;
     static const char *const a[] = {"bf16", "f16", "mxfp8", "fp8_group128"};

@@ -267,7 +267,7 @@ static void test_banks(void **state) {
     for (uint32_t type = 0; type <= GEMM_E2M1_TWICE; type++)
         for (uint32_t banks = 32; banks <= 64; banks += 32)
             for (uint32_t which = 0; which < 2; which++) {
-                /* LDS has 32 banks on gfx942, and its kernels multiply only 8-bit elements. */
+                /* On gfx942, LDS has 32 banks, and the kernels multiply only 8-bit elements. */
                 if (banks == 32 && gemm_bits(type) != 8) continue;
                 for (uint32_t phase = 0; gemm_bits(type) != 6 && phase < 256 / banks; phase++)
                     check_banks(type, banks, which, 0, 4, phase);

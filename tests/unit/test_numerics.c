@@ -180,7 +180,7 @@ static void test_signed_zeros(void **state) {
 }
 
 /* Expects that all results are -0. The sums are +0, so a negative factor must have been applied to
- * them. On the CPU, alpha is such a factor. On a GPU, the second-level scale is another one. */
+ * them. This factor is alpha on the CPU, and alpha or the second-level scale on a GPU. */
 static void expect_negative_zero(const float *d) {
     for (int i = 0; i < M * N; i++)
         assert_true(d[i] == 0 && signbit(d[i]));

@@ -16,9 +16,10 @@
 
 #include <cmocka.h>
 
-/* These are the most instructions of a run. On a Zen 4, 1000 such instructions take 60 ns. On the
- * emulated device (tests/emulated_cuda), a bare launch of 32 threads that do nothing executes 8020
- * instructions. A run with one launch may have 0.3 times as many beside the driver, i.e. 2406. */
+/* These are the most instructions that a run may execute outside the kernel (CPU) or the driver
+ * (GPU). On a Zen 4, 1000 instructions take 60 ns. On the emulated device (tests/emulated_cuda), a
+ * bare launch of 32 threads that do nothing executes 8020 instructions. The goal for a run with one
+ * launch is 0.3 times as many, i.e. 2406. */
 enum { MOST_ON_CPU = 1000, MOST_ON_CUDA = 1800, MOST_PER_LAUNCH = 400 };
 
 typedef struct plain_case {
@@ -217,9 +218,9 @@ _Static_assert(BSMM_COUNT(driver_functions) <= TEST_STEPS_MOST_OMITTED, "too man
 
 static uintptr_t driver_at[BSMM_COUNT(driver_functions)];
 
-/* counted[i][packed] is the number of counted runs of the kernel bsmm_kernel_at(i) on one device.
- * It has an entry for stored weights and one for packed weights of form wide. To save time, only
- * the first MOST_RUNS runs are counted. */
+/* counted[i][packed] is the number of counted runs of the kernel bsmm_kernel_at(i) on one device,
+ * for stored weights (0) and for packed weights of form wide (1). To save time, only the first
+ * MOST_RUNS runs are counted. */
 enum { MOST_RUNS = 3, MOST_KERNELS = 64 };
 static int counted[MOST_KERNELS][2];
 

@@ -414,7 +414,7 @@ static void test_tasks_left_out(void **state) {
 }
 
 /* Tests pools that run tasks twice. If a pool runs the first task twice and omits the last one, the
- * library must report it. If a pool runs every task twice, the results must not change. */
+ * library must report an error. If a pool runs every task twice, the results must not change. */
 static void test_tasks_repeated(void **state) {
     (void)state;
     const bsmm_pool instead = {.struct_size = sizeof instead, .run = run_the_first_twice};

@@ -83,7 +83,7 @@ static void test_coder_is_the_scalar_codec(void **state) {
         }
 }
 
-/* Returns the e2m1 code of the number nearest to `value`. If two numbers are equally near, it is
+/* Returns the e2m1 code of the number nearest to `value`. If two numbers are equally near, returns
  * the code of the smaller one. */
 static uint32_t nearest_down(double value) {
     uint32_t best = 0;

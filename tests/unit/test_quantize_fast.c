@@ -137,7 +137,7 @@ static void test_every_recipe(void **state) {
         check_formats(&info, &r);
 }
 
-/* NEAR is the number of floats that the test tries at each bound. They are from 3 ulp below it to 3
+/* NEAR is the number of floats that the test tries at each bound: from 3 ulp below the bound to 3
  * ulp above it. */
 enum { BOUNDS = 126, NEAR = 7, BLOCK = 16 };
 

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-/* N and K are sizes of products. PADDED is a third value for the order of elements. It means
+/* N and K are sizes of products. PADDED stands beside bsmm.h's two orders of elements and means
  * row-major with gaps between the rows. */
 enum { N = 40, K = 160, PADDED = 2 };
 /* `columns` is the number of columns of D, and `depth` is the number of columns of A. Only a few
@@ -343,9 +343,9 @@ static void few_rows(void **state) {
     multiply_few_rows("sim:sm_100");
 }
 
-/* Tests a ring buffer of A that has only two slots and that several warpgroups share. This product
- * gets such a buffer on the simulated device with six SMs. It has a C, so the kernel does not
- * divide the rows of A into bands (runs of up to 64 rows). */
+/* Tests a ring buffer of A that has only two stages and that several warpgroups share. On the
+ * simulated device with six SMs, this product gets such a buffer. It has a C, so the kernel does
+ * not divide the rows of A into bands (runs of up to 64 rows). */
 static void small_ring(void **state) {
     (void)state;
     run_on("sim:sm_90a");

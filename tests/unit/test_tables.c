@@ -242,8 +242,8 @@ static void test_largest_size(void **state) {
     assert_int_equal(bsmm_data_bytes(&m, &bytes), BSMM_E_INVALID);
 }
 
-/* Checks the description of a layout by digits of a scale's row and column. It must give each scale
- * of a tile a different number. */
+/* Checks that the description of a layout by digits of a scale's row and column gives each scale of
+ * a tile a different number. */
 static void check_digits(const bsmm_layout_info *layout) {
     uint32_t extents[2] = {1, 1}, tile = layout->tile_rows * layout->tile_cols, at = 0;
     uint8_t *seen = calloc(tile, 1);

@@ -1,4 +1,5 @@
-/* Tests the function that returns the tensors of a file in which a weight is stored. */
+/* Tests the function that returns the tensors that store a weight, e.g. its codes and its scales.
+ */
 #include "bsmm.h"
 
 #include <setjmp.h>
