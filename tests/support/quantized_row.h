@@ -23,7 +23,7 @@ typedef struct choice {
 /* Quantizes n values. n is at most MOST. */
 quantized quantize_row(choice how, const float *values, int64_t n);
 
-/* Returns the code of the scale of a block that contains amax and zeros. */
+/* Returns the code of the scale of a block that has one value amax and zeros otherwise. */
 uint32_t scale_of(const char *recipe, const char *format, float amax);
 
 /* Returns the kind of second-level scale (bsmm_global) that a recipe makes. */

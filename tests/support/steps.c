@@ -20,10 +20,10 @@
 static test_steps *counted;
 /* `last` is the address of the instruction after the last trap. */
 static uintptr_t last;
-/* An omitted function returns to `back` after a stop at test_steps_resume. */
+/* `back` is the return address of the function that runs without traps. */
 static uintptr_t back;
 
-/* An omitted function returns to this breakpoint. */
+/* The function that runs without traps returns to this breakpoint, where counting continues. */
 void test_steps_resume(void);
 __asm__(".pushsection .text\n"
         ".type test_steps_resume, @function\n"

@@ -233,7 +233,7 @@ static void test_scales(void **state) {
         }
 }
 
-/* Tests an f16 A that is stored in the order of columns, for all formats of weights. */
+/* Tests a column-major f16 A, for all formats of weights. */
 static void test_columns_of_f16(void **state) {
     (void)state;
     need_hopper();

@@ -15,8 +15,7 @@
 
 #include <cmocka.h>
 
-/* M and N are no multiples of 128: the last block of columns has 14, and the last block of rows has
- * 9. */
+/* M and N are no multiples of 128: the last block has 14 columns or 9 rows. */
 enum { M = 137, N = 142, K = 96 };
 
 typedef struct fixture {
