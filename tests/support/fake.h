@@ -10,8 +10,7 @@
  * If the library is not on LD_LIBRARY_PATH, prints a message and returns NULL. */
 void *fake_find(const char *library, const char *name);
 
-/* Checks that a device can allocate all of its free memory but not more, and that it can free
- * it. */
+/* Checks that a device can allocate and free all of its free memory, but cannot allocate more. */
 void fake_check_memory(const fake_driver *fake, const bsmm_backend *backend, const void *device);
 
 /* `fake_product` is a product whose operands are in the memory of a fake GPU. */
