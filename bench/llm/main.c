@@ -27,7 +27,7 @@ static void measure(const char *path, const llm_ids *text, const char *device, s
     llm_model m;
     llm_state s;
     bsmm_file *file;
-    llm_formats_set(&formats, pairs[index][0], pairs[index][1]);
+    llm_formats_set(&formats, pairs[index][0], pairs[index][1], NULL);
     llm_check(bsmm_file_open(path, &file), path);
     llm_model_create(&m, file, &formats);
     bsmm_file_close(file);

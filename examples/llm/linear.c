@@ -8,13 +8,13 @@
 
 static const bsmm_format f32 = {.elem = BSMM_ELEM_F32};
 
-void llm_formats_set(llm_formats *formats, const char *weights, const char *activations) {
-    llm_check(bsmm_format_from_name(weights, &formats->weights), weights);
-    formats->embedding =
-        formats->weights.elem == BSMM_ELEM_F32 ? f32 : (bsmm_format){.elem = BSMM_ELEM_BF16};
-    formats->activations = formats->embedding;
-    if (activations)
-        llm_check(bsmm_format_from_name(activations, &formats->activations), activations);
+void llm_formats_set(llm_formats *f, const char *weights, const char *activations,
+                     const char *embedding) {
+    llm_check(bsmm_format_from_name(weights, &f->weights), weights);
+    f->last = f->weights.elem == BSMM_ELEM_F32 ? f32 : (bsmm_format){.elem = BSMM_ELEM_BF16};
+    f->activations = f->embedding = f->last;
+    if (activations) llm_check(bsmm_format_from_name(activations, &f->activations), activations);
+    if (embedding) llm_check(bsmm_format_from_name(embedding, &f->embedding), embedding);
 }
 
 bsmm_matrix llm_matrix_create(bsmm_format format, int64_t rows, int64_t cols) {
@@ -116,9 +116,8 @@ void llm_product_create(llm_product *p, const llm_formats *formats, bsmm_format 
 void llm_product_destroy(llm_product *p) {
     const bsmm_buffers *b = &p->buffers;
     const void *memory[] = {b->workspace, p->packed, b->a, b->a_scales, b->a_global, b->d};
-    const char *device = p->formats->device;
     for (int i = 0; i < (is_host(p) ? 2 : 6); i++)
-        llm_check(bsmm_free_memory(device, (void *)(uintptr_t)memory[i]), device);
+        llm_check(bsmm_free_memory(p->formats->device, (void *)(uintptr_t)memory[i]), "free");
     bsmm_plan_destroy(p->plan);
     bsmm_plan_destroy(p->plan_of_one);
     llm_matrix_destroy(&p->a);
@@ -151,7 +150,7 @@ void llm_weight_create(llm_weight *w, const llm_product *p, int64_t index, const
         w->scales = device_copy(p, b->scales, b->scale_bytes);
         w->global = device_copy(p, b->global_scale, sizeof(float));
     }
-    if (packs(p) || !keep) llm_matrix_destroy(b);
+    if (!keep || (packs(p) && !b->scales)) llm_matrix_destroy(b);
 }
 
 void llm_weight_destroy(llm_weight *w, const llm_product *p) {
@@ -174,6 +173,9 @@ void llm_weight_row(const llm_weight *w, const llm_product *p, int64_t row, floa
     at += w->host.data ? row * words : 32 + group * words + row - group;
     for (int64_t i = 0; i < words; i++)
         ((uint32_t *)from.data)[i] = at[i * step];
+    const uint64_t rows = from.scales ? p->b.format.block_rows : 1, bytes = from.scale_bytes;
+    if (bytes) memcpy(from.scales, (uint8_t *)w->host.scales + (uint64_t)row / rows * bytes, bytes);
+    if (from.global_scale) *from.global_scale = *w->host.global_scale;
     llm_check(bsmm_dequantize(&from, &to), "embedding");
     llm_matrix_destroy(&from);
 }
@@ -184,8 +186,7 @@ void llm_multiply(llm_product *p, const llm_weight *w, const float *x, int64_t r
     buffers.b = w->data, buffers.b_scales = w->scales, buffers.b_global = w->global;
     quantize(p, x, rows, &p->a);
     if (is_host(p)) {
-        buffers.d = y;
-        buffers.rows = rows;
+        buffers.d = y, buffers.rows = rows;
         llm_check(bsmm_plan_run(p->plan, &buffers), "product");
         return;
     }

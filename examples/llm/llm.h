@@ -79,15 +79,17 @@ size_t llm_first_piece(const char *text, size_t bytes);
 typedef struct llm_formats {
     /* `weights` and `activations` are the formats of the layers' weights and inputs. */
     bsmm_format weights, activations;
-    /* `embedding` is the format of the embedding and of the last product's input. */
-    bsmm_format embedding;
+    /* `embedding` is the format of the embedding, which is also the weight of the last product, and
+     * `last` is the format of the last product's input. */
+    bsmm_format embedding, last;
     uint32_t threads;   /* `threads` is the number of threads, or 0 for one per processor. */
     const char *device; /* `device` is the device that computes the products. */
 } llm_formats;
 
-/* Sets the formats by their names. If `activations` is NULL, the activations are f32 for f32
- * weights, else bf16. */
-void llm_formats_set(llm_formats *formats, const char *weights, const char *activations);
+/* Sets the formats by their names. A format whose name is NULL is f32 for f32 weights, else
+ * bf16. */
+void llm_formats_set(llm_formats *formats, const char *weights, const char *activations,
+                     const char *embedding);
 
 /* Holds a product y = x w^T of one shape. All layers with weights of this shape share it. */
 typedef struct llm_product {
@@ -110,7 +112,7 @@ void llm_product_destroy(llm_product *p);
 /* Holds the weights of a product. On the CPU, they are packed in the form compact, because products
  * of one row read this form fastest. f32 weights, and weights on a GPU, are not packed. */
 typedef struct llm_weight {
-    /* `host` is a copy of unpacked weights in host memory, if host.data is not NULL. */
+    /* `host` is a copy of the weights in host memory, if host.data is not NULL. */
     bsmm_matrix host;
     void *packed; /* `packed` points to packed weights in the memory of the product. */
     /* `data` points to the elements of unpacked weights in the memory of the device, `scales` to
@@ -119,11 +121,12 @@ typedef struct llm_weight {
 } llm_weight;
 
 /* Quantizes f32 values to the product's weight format, and packs them as the product's weight
- * number `index`, or copies them to the device. With `keep`, w->host keeps unpacked weights. */
+ * number `index`, or copies them to the device. With `keep`, llm_weight_row can read the weights:
+ * w->host keeps them unless they are packed and have no scales. */
 void llm_weight_create(llm_weight *w, const llm_product *p, int64_t index, const float *values,
                        bool keep);
 void llm_weight_destroy(llm_weight *w, const llm_product *p);
-/* Copies a row of weights without scales as f32 values. Unpacked weights need `keep`. */
+/* Copies a row of weights as f32 values. llm_weight_create must have had `keep`. */
 void llm_weight_row(const llm_weight *w, const llm_product *p, int64_t row, float *values);
 
 /* Multiplies x by the weights. Row r of y receives the results for row r of x. y has room for the

@@ -16,6 +16,7 @@ static const char usage[] =
     "Options:\n"
     "  --weights=FORMAT      format of the layers' weights; f32 unless given\n"
     "  --activations=FORMAT  format of the layers' inputs; bf16 unless the weights are f32\n"
+    "  --embedding=FORMAT    format of the embedding, the last weight; the default is the same\n"
     "  --device=DEVICE       device of the products; cpu unless given; sim: takes one layer\n"
     "  --tokens=COUNT        most tokens of the answer; 128 unless given\n"
     "  --temperature=NUMBER  0 (the default) takes the likeliest token\n"
@@ -24,7 +25,7 @@ static const char usage[] =
     "  --raw                 continue PROMPT without the chat template\n";
 
 typedef struct options {
-    const char *logits, *weights, *activations, *device;
+    const char *logits, *weights, *activations, *embedding, *device;
     double tokens, temperature, seed, threads;
     bool tokenize, raw;
 } options;
@@ -40,7 +41,8 @@ static void read_option(const char *word, options *o) {
         {"--device=", &o->device, NULL, NULL},           {"--seed=", NULL, &o->seed, NULL},
         {"--temperature=", NULL, &o->temperature, NULL}, {"--threads=", NULL, &o->threads, NULL},
         {"--activations=", &o->activations, NULL, NULL}, {"--tokens=", NULL, &o->tokens, NULL},
-        {"--tokenize", NULL, NULL, &o->tokenize},        {"--raw", NULL, NULL, &o->raw}};
+        {"--embedding=", &o->embedding, NULL, NULL},     {"--raw", NULL, NULL, &o->raw},
+        {"--tokenize", NULL, NULL, &o->tokenize}};
     size_t i = 0, count = sizeof rows / sizeof rows[0];
     while (i < count && strncmp(word, rows[i].name, strlen(rows[i].name)) != 0)
         i++;
@@ -144,7 +146,7 @@ int main(int argc, char **argv) {
     if (argc - at != 1 + !o.tokenize) return fputs(usage, stderr), 2;
     llm_formats formats = {.device = o.device, .threads = (uint32_t)o.threads};
     if (formats.threads) omp_set_num_threads((int)formats.threads);
-    llm_formats_set(&formats, o.weights, o.activations);
+    llm_formats_set(&formats, o.weights, o.activations, o.embedding);
     bsmm_file *file;
     llm_check(bsmm_file_open(argv[at], &file), argv[at]);
     llm_tokenizer *t = llm_tokenizer_create(file);

@@ -115,15 +115,14 @@ static void read_layer(llm_model *m, const bsmm_file *file, int64_t i) {
 
 static void read_embedding(llm_model *m, const bsmm_file *file) {
     bsmm_tensor t = BSMM_INIT(bsmm_tensor);
-    const bsmm_format embedding = m->formats.embedding;
     if (bsmm_file_tensor_find(file, "output.weight", &t) == BSMM_OK)
         llm_fail("output.weight: must be absent, because the embedding is the last weight");
     llm_check(bsmm_file_tensor_find(file, "token_embd.weight", &t), "token_embd.weight");
     m->vocabulary = t.ndim == 2 ? t.shape[0] : 0;
     float *values = llm_alloc((size_t)(m->vocabulary * m->hidden), sizeof *values);
     read_matrix(file, "token_embd.weight", m->vocabulary, m->hidden, values);
-    llm_product_create(&m->head_product, &m->other_formats, embedding, embedding, LLM_HEAD_BATCH,
-                       m->hidden, m->vocabulary, 1);
+    llm_product_create(&m->head_product, &m->other_formats, m->formats.last, m->formats.embedding,
+                       LLM_HEAD_BATCH, m->hidden, m->vocabulary, 1);
     llm_weight_create(&m->head, &m->head_product, 0, values, true);
     free(values);
 }

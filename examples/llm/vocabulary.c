@@ -49,8 +49,7 @@ static int32_t *slot_of(const llm_tokenizer *t, const char *name, size_t bytes) 
     return &t->ids[i];
 }
 
-/* Returns the hash table slot of the merge of a pair, or a free slot if the table lacks the pair.
- */
+/* Returns the hash table slot of a pair's merge, or a free slot if the table lacks the pair. */
 static llm_merge *slot_of_pair(const llm_tokenizer *t, int32_t left, int32_t right) {
     const int32_t pair[2] = {left, right};
     size_t i = hash(pair, sizeof pair) & (t->slots - 1);
@@ -82,13 +81,6 @@ static int32_t token_of(const bsmm_file *file, const llm_tokenizer *t, const cha
     if (id.type != BSMM_VALUE_UNSIGNED || id.natural >= (uint64_t)t->count)
         llm_fail("%s: is no token", key);
     return (int32_t)id.natural;
-}
-
-static void index_names(llm_tokenizer *t) {
-    for (int64_t i = 0; i < t->count; i++) {
-        int32_t *slot = slot_of(t, t->names[i].text, t->names[i].count);
-        if (*slot < 0) *slot = (int32_t)i;
-    }
 }
 
 static void read_merges(llm_tokenizer *t, const bsmm_value *lines, int64_t count) {
@@ -130,7 +122,10 @@ llm_tokenizer *llm_tokenizer_create(const bsmm_file *file) {
     t->merges = llm_alloc(t->slots, sizeof *t->merges);
     memset(t->ids, 0xFF, t->slots * sizeof *t->ids);
     memset(t->merges, 0xFF, t->slots * sizeof *t->merges);
-    index_names(t);
+    for (int64_t i = 0; i < t->count; i++) {
+        int32_t *slot = slot_of(t, t->names[i].text, t->names[i].count);
+        if (*slot < 0) *slot = (int32_t)i;
+    }
     for (uint32_t b = 0; b < 256; b++)
         t->byte_ids[b] = *slot_of(t, spelled, spell(b, spelled));
     read_merges(t, lines, merges);

@@ -66,6 +66,17 @@ def check_logits(program, stored, *options):
     return got
 
 
+def check_embedding(program, prompt):
+    """Checks that --embedding quantizes the embedding and nothing else. The logits must differ from
+    those of the file's own values by the rounding of the embedding. A wrong row or scale would
+    change them by as much as their own size."""
+    _, plain = read_logits(program, prompt)
+    for name, limit in (("bf16", 0.02), ("mxfp8", 0.2), ("fp8_block128", 0.2), ("mxfp4", 0.6), ("nvfp4", 0.5)):
+        _, got = read_logits(program, prompt, f"--embedding={name}")
+        error = (sum((a - b) ** 2 for a, b in zip(got, plain)) / sum(b * b for b in plain)) ** 0.5
+        expect(len(got) == len(plain) and 0 < error < limit, f"--embedding={name}: error {error}, at most {limit}")
+
+
 def run_table(program, characters, *device):
     """Runs the program that prints the table. Returns its result and the numbers of the rows. All
     rows must pass."""
@@ -135,7 +146,8 @@ def check_device(program, device, stored, on_cpu):
 
 def check_failures(program):
     for arguments, mentions in (
-            ((), "usage: llm"), (("--weights=f7", MODEL, "a"), "f7"), (("--tokens=x", MODEL, "a"), "--tokens: value is x"),
+            ((), "usage: llm"), (("--weights=f7", MODEL, "a"), "f7"), (("--embedding=f9", MODEL, "a"), "f9"),
+            (("--tokens=x", MODEL, "a"), "--tokens: value is x"),
             ((HERE / "absent.gguf", "a"), "absent.gguf"),
             (("--tokens=2000", MODEL, "a"), "context of 1024"), (("--raw", MODEL, ""), "PROMPT: has no tokens"),
             ((HERE / "tokens.json", "a"), "tokens.json")):
@@ -157,6 +169,7 @@ def check_all(program, stored):
     check_tokens(program, stored["rows"])
     check_logits(program, stored)
     check_logits(program, stored, "--threads=1")
+    check_embedding(program, stored["prompt"])
     check_answers(program)
     check_table(program, stored["perplexity"])
     check_failing_table(program)
