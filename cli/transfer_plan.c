@@ -139,6 +139,18 @@ static bool add_weight(cli_job *job, cli_action what, uint64_t index, const bsmm
     return true;
 }
 
+/* Refuses to write a GGUF file's embedding in nvfp4. llama.cpp does not load such a file, because
+ * it reads no second-level scale of the embedding. */
+static bool check_embedding(const cli_job *job, const char *name, const bsmm_matrix *matrix) {
+    const bool is_gguf = !strcmp(cli_kind_of(job->transfer->values->out), "gguf");
+    if (!is_gguf || matrix->format.scale != BSMM_SCALE_E4M3 || strcmp(name, "token_embd.weight"))
+        return true;
+    cli_fail("%s: cannot be nvfp4 in a GGUF file, because llama.cpp reads no second-level scale of "
+             "the embedding",
+             name);
+    return false;
+}
+
 static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weight,
                           const char *name) {
     const cli_transfer *transfer = job->transfer;
@@ -152,6 +164,7 @@ static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weigh
     matrix->data = matrix->scales = NULL;
     matrix->data_bytes = matrix->scale_bytes = 0;
     if (!transfer->describe(transfer->options, job->file, weight, &target)) return false;
+    if (!check_embedding(job, name, matrix)) return false;
     job->changed++;
     if (add_weight(job, CLI_CHANGE_WEIGHT, index, weight, name, target.family, matrix))
         return !target.input || add_input_scale(job, weight->name, &target);

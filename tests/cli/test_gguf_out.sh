@@ -57,6 +57,10 @@ python3 "$tests/folder_model.py" in
 # This config.json contains a NaN, which is not valid JSON.
 refuses "in/config.json: is no JSON object" \
     quantize in/model.safetensors -o x.gguf --format mxfp4
+# llama.cpp loads no file whose embedding has a second-level scale.
+refuses "token_embd.weight: cannot be nvfp4 in a GGUF file" \
+    quantize in.gguf -o x.gguf --format nvfp4 --tensor token_embd.weight=nvfp4
+"$BSMM" quantize in.gguf -o e.gguf --format nvfp4 --tensor token_embd.weight=mxfp4 >/dev/null
 refuses "--family: gguf cannot hold mxfp4: only GGUF files have it" quantize in.gguf -o x.safetensors --format mxfp4 --family gguf
 refuses "--family: quark cannot hold mxfp4: GGUF files do not have it" quantize in.gguf -o x.gguf --format mxfp4 --family quark
 refuses "cannot hold mxfp8" quantize in.gguf -o x.gguf --format mxfp8
