@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Compares the binary interface of the library with that of its last release, by libabigail.
 
-tests/abi/bsmm-MAJOR.MINOR.abi describes the functions and types of a release. The script makes the
+The last release is the newest tag vMAJOR.MINOR.PATCH of the repository that the present commit
+contains. Without such a tag, as in a source archive, it is tests/abi/bsmm-MAJOR.MINOR.abi, which
+describes the functions and types of a release. The script makes the
 same description of bsmm.h and cmake/exports.map as they are now, and abidiff compares the two. The
 description is made from a library of empty functions with the header's declarations, because
 libabigail needs debug information, which the real library lacks. check-exports.sh shows that the
@@ -82,6 +84,21 @@ def release_of(header):
     return f"{numbers['MAJOR']}.{numbers['MINOR']}"
 
 
+def last_tag(root):
+    """Returns the newest tag of a release that the present commit contains, or None."""
+    command = ["git", "-C", root, "tag", "--list", "v[0-9]*", "--merged", "HEAD", "--sort=-version:refname"]
+    result = subprocess.run(command, capture_output=True, text=True) if (root / ".git").exists() else None
+    return result.stdout.split()[0] if result and result.returncode == 0 and result.stdout.split() else None
+
+
+def describe_tag(root, tag, path, folder):
+    """Writes libabigail's description of the release with this tag to `path`."""
+    files = Path(folder, "bsmm.h"), Path(folder, "exports.map")
+    for file, name in zip(files, ("include/bsmm.h", "cmake/exports.map")):
+        file.write_bytes(subprocess.run(["git", "-C", root, "show", f"{tag}:{name}"], check=True, capture_output=True).stdout)
+    describe(*files, path)
+
+
 def main(arguments):
     write = "--write" in arguments
     given = [Path(a).resolve() for a in arguments if a != "--write"]
@@ -91,11 +108,17 @@ def main(arguments):
     with tempfile.TemporaryDirectory() as folder:
         present = Path(folder, "present.abi")
         describe(header, exports, present)
+        tag = None if given or write else last_tag(ROOT)
+        if tag:
+            stored = Path(folder, "tag.abi")
+            describe_tag(ROOT, tag, stored, folder)
         code, report = differences(stored, present, header) if stored.exists() else (0, "")
         if code == 0 and write:
             stored.write_text(present.read_text())
-    if code == 0 and not stored.exists():
-        code, report = 1, f"{stored}: not found; --write makes it for a new release\n"
+        if code == 0 and not stored.exists():
+            code, report = 1, f"{stored}: not found; --write makes it for a new release\n"
+    if tag:
+        print(f"compared with the tag {tag}")
     print(report, end="")
     return 1 if code else 0
 

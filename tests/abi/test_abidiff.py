@@ -5,6 +5,7 @@ wrong symbol versions.
 
 usage: test_abidiff.py ROOT LIBRARY"""
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -71,6 +72,36 @@ def check_exports(folder):
     assert result.returncode == 1 and "without a version: bsmm_only" in result.stdout, result
 
 
+def check_tag(folder):
+    """Tests that the tool compares with the newest tag of a release in the history of the present commit."""
+    root = Path(folder, "repository")
+    for name in ("tools/check-abidiff.py", "include/bsmm.h", "cmake/exports.map"):
+        (root / name).parent.mkdir(parents=True)
+        shutil.copy(ROOT / name, root / name)
+
+    def git(*words):
+        subprocess.run(["git", "-C", root, "-c", "user.name=a", "-c", "user.email=a", *words], check=True, capture_output=True)
+
+    def compare():
+        return subprocess.run([root / "tools/check-abidiff.py"], capture_output=True, text=True)
+
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "a")
+    assert "not found; --write makes it" in compare().stdout, compare()
+    git("tag", "v0.1.0")
+    assert (compare().returncode, compare().stdout) == (0, "compared with the tag v0.1.0\n"), compare()
+    header = root / "include/bsmm.h"
+    changed(header, [(LAST, LAST.replace("*writer)", "*writer, int keep)"))], header)
+    assert compare().returncode == 1 and "parameter 2 of type 'int' was added" in compare().stdout, compare()
+    git("commit", "-a", "-m", "b")
+    git("tag", "v0.10.0")
+    git("tag", "v0.9.0", "HEAD~1")
+    assert (compare().returncode, compare().stdout) == (0, "compared with the tag v0.10.0\n"), compare()
+    git("checkout", "HEAD~1")
+    assert compare().stdout == "compared with the tag v0.9.0\n", compare()
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for what, header, exports, named in BREAKING:
@@ -80,6 +111,7 @@ def main():
             result = check(folder, header, exports)
             assert result.returncode == 0 and not result.stdout, f"{what}: {result}"
         check_exports(folder)
+        check_tag(folder)
     print(f"{len(BREAKING) + len(ADDING)} changes were judged rightly")
 
 
