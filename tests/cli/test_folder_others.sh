@@ -38,11 +38,22 @@ done
 grep -q late message && fail "warnings: $(cat message)"
 diff -r late in/late || fail "differs from an output elsewhere"
 
-# A file that cannot be read is noticed before the work.
+# A subfolder that cannot be read is left out, with a warning. A file that cannot be read is noticed
+# before the work. Root can read everything, so root runs the command as another user.
 if [ "$(id -u)" != 0 ] || command -v setpriv >/dev/null; then
-    chmod 000 elsewhere/blob && chmod 777 .
+    chmod 777 .
     user=()
     [ "$(id -u)" != 0 ] || user=(setpriv --reuid 65534 --clear-groups)
+    mkdir -p in/closed in/deep/closed && echo secret | tee in/closed/x >in/deep/closed/x
+    chmod 000 in/closed in/deep/closed
+    "${user[@]}" "$bsmm" "${q[@]}" -o open >/dev/null 2>message || fail "an unreadable subfolder: $(cat message)"
+    for folder in in/closed in/deep/closed; do
+        grep -q "warning: $folder: is not copied, because it cannot be read" message || fail "$(cat message)"
+    done
+    [ -f open/deep/er/code.py ] && [ ! -e open/closed ] && [ ! -e open/deep/closed ] || fail "copies $(find open)"
+    rm -rf open && chmod 700 in/closed in/deep/closed && rm -r in/closed in/deep/closed
+
+    chmod 000 elsewhere/blob
     "${user[@]}" "$bsmm" "${q[@]}" -o unread >/dev/null 2>message && fail "an unreadable file"
     grep -q "in/linked.txt: cannot read it" message || fail "$(cat message)"
     [ ! -e unread ] && [ ! -e unread.part ] || fail "leaves a folder"
