@@ -60,28 +60,21 @@ typedef struct exponents {
     int least, most;
 } exponents;
 
-/* Returns true if all factors are 1, which is the most frequent case. The loop has no branch, so
- * compilers vectorize it. */
-static bool are_one(const double *factors, int64_t n) {
-    const double one = 1;
-    uint64_t one_bits, bits, different = 0;
-    memcpy(&one_bits, &one, sizeof one_bits);
+/* Returns the least and the largest exponent of the factors. If one of them is no positive power of
+ * two, `most` is NO_POWER. The loop has no branch, so compilers vectorize it. */
+INLINE exponents exponents_of(const double *factors, int64_t n) {
+    int64_t least = INT64_MAX, most = INT64_MIN;
+    uint64_t bits, mantissas = 0;
     for (int64_t i = 0; i < n; i++) {
         memcpy(&bits, &factors[i], sizeof bits);
-        different |= bits ^ one_bits;
+        const int64_t exponent = (int64_t)(bits >> 52);
+        mantissas |= bits << 12;
+        least = exponent < least ? exponent : least;
+        most = exponent > most ? exponent : most;
     }
-    return different == 0;
-}
-
-static exponents exponents_of(const double *factors, int64_t n) {
-    if (n > 0 && are_one(factors, n)) return (exponents){0, 0};
-    exponents all = {NO_POWER, -NO_POWER};
-    for (int64_t i = 0; i < n; i++) {
-        int exponent = exponent_of(factors[i]);
-        all.least = exponent < all.least ? exponent : all.least;
-        all.most = exponent > all.most ? exponent : all.most;
-    }
-    return all;
+    if (n <= 0 || mantissas || least <= 0 || most >= 2047)
+        return (exponents){NO_POWER, n <= 0 ? -NO_POWER : NO_POWER};
+    return (exponents){(int)least - 1023, (int)most - 1023};
 }
 
 /* A multiplier is the kind of factors by which a tile's accumulators are multiplied. BY_ONE: all
@@ -89,7 +82,7 @@ static exponents exponents_of(const double *factors, int64_t n) {
  * row or column is a power of two. BY_ANY: factors have any value. */
 typedef enum multiplier { BY_ONE, BY_POWERS, BY_ANY } multiplier;
 
-static multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {
+INLINE multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {
     const exponents columns = exponents_of(t->column_factors, t->cols);
     exponents rows = exponents_of(t->factors, t->rows);
     int alpha = exponent_of(t->alpha < 0 ? -t->alpha : t->alpha);

@@ -37,6 +37,14 @@ TARGET static void find_extreme_codes(const bsmm_small_m_scales *s, codes16 *lar
     _mm_storeu_si128((__m128i *)(void *)smallest, one);
 }
 
+/* Multiplies eight factors by the values of the first eight e8m0 codes, which are not NaN. */
+TARGET static void multiply_powers(double *factors, __m128i codes) {
+    const __m512i exponents =
+        _mm512_add_epi64(_mm512_cvtepu8_epi64(codes), _mm512_set1_epi64(1023 - 127));
+    const __m512d powers = _mm512_castsi512_pd(_mm512_slli_epi64(exponents, 52));
+    _mm512_storeu_pd(factors, _mm512_mul_pd(_mm512_loadu_pd(factors), powers));
+}
+
 /* Replaces each e8m0 scale by log2(the row's largest scale / this scale). Returns false if the
  * scales of a row are so far apart that the packer would not multiply all of them into the
  * elements. */
@@ -44,14 +52,14 @@ TARGET static bool prepare_shifts(const bsmm_small_m_scales *s) {
     int deepest = 60 + ilogb(bsmm_elem_row(s->p->b.m.format.elem)->min_subnormal);
     codes16 top, bottom;
     find_extreme_codes(s, &top, &bottom);
-    int unusual = 0;
-    for (int lane = 0; lane < LANES; lane++)
-        unusual |= (top.lane[lane] == 0xff) | (top.lane[lane] - bottom.lane[lane] > deepest);
-    if (unusual) return false;
-    for (int lane = 0; lane < LANES; lane++)
-        s->factors[lane] *= bsmm_double_pow2(top.lane[lane] - 127);
-    const __m512i tops =
-        _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)&top));
+    const __m128i most = _mm_loadu_si128((const __m128i *)(const void *)&top);
+    const __m128i least = _mm_loadu_si128((const __m128i *)(const void *)&bottom);
+    if (_mm_cmpeq_epi8_mask(most, _mm_set1_epi8(-1)) |
+        _mm_cmpgt_epu8_mask(_mm_sub_epi8(most, least), _mm_set1_epi8((char)deepest)))
+        return false;
+    multiply_powers(s->factors, most);
+    multiply_powers(s->factors + LANES / 2, _mm_srli_si128(most, LANES / 2));
+    const __m512i tops = _mm512_broadcast_i32x4(most);
     uint8_t *codes = s->codes;
     for (int64_t i = 0; i < s->units; i += VECTOR_UNITS) {
         __m512i v = _mm512_loadu_si512(codes + i * LANES);
@@ -63,12 +71,10 @@ TARGET static bool prepare_shifts(const bsmm_small_m_scales *s) {
 /* Checks e4m3 scales. Returns false if a scale is negative or NaN; the panel must then be
  * packed. */
 TARGET static bool prepare_products(const bsmm_small_m_scales *s) {
-    const uint8_t *codes = s->codes;
-    const int64_t count = s->units * LANES;
-    uint8_t largest = 0;
-    for (int64_t i = 0; i < count; i++)
-        largest = codes[i] > largest ? codes[i] : largest;
-    return largest < 0x7f;
+    __m512i largest = _mm512_setzero_si512();
+    for (int64_t i = 0; i < s->units; i += VECTOR_UNITS)
+        largest = _mm512_max_epu8(largest, _mm512_loadu_si512(s->codes + i * LANES));
+    return _mm512_cmpge_epu8_mask(largest, _mm512_set1_epi8(0x7f)) == 0;
 }
 
 TARGET static bool prepare_floats(const bsmm_small_m_scales *s) {

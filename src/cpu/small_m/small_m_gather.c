@@ -62,8 +62,7 @@ static void gather_floats(const bsmm_small_m_scales *s, const uint64_t *columns,
     }
 }
 
-/* Returns true if the scales of the 16 rows of a panel are adjacent in memory, as in compact
- * order. */
+/* Returns true if the scales of the 16 rows of a panel are adjacent in memory. */
 static bool are_adjacent(const uint64_t *rows) {
     bool adjacent = rows[LANES - 1] == rows[0] + LANES - 1;
     for (int64_t lane = 1; lane < LANES && adjacent; lane++)
@@ -71,27 +70,37 @@ static bool are_adjacent(const uint64_t *rows) {
     return adjacent;
 }
 
+/* Returns true if the 16 rows of a panel are the rows of a tile of scales, as in compact order. The
+ * scales of the rows are then adjacent. */
+static bool is_tile(const bsmm_small_m_scales *s) {
+    const bsmm_operand *b = &s->p->b;
+    return has_column_tiles(b) && b->m.format.block_rows == 1 && b->map.tile_rows == LANES &&
+           s->row % LANES == 0 && s->rows == LANES;
+}
+
+/* Gathers the scale codes of 16 rows whose scales are adjacent. `row` is the part of the offset of
+ * the first row's scales that depends on the row. */
+static void gather_adjacent(const bsmm_small_m_scales *s, const uint64_t *columns, uint64_t row) {
+    const uint8_t *first = (const uint8_t *)s->p->b.m.scales + row;
+    /* `next` is the distance to the scales of the panel that this thread gathers s->panels panels
+     * later. The next panel itself would be prefetched too late, because several panels are
+     * gathered one right after the other. */
+    uint64_t next = (uint64_t)s->panels * s->p->b.map.tile_row_step;
+    /* s->units is a multiple of 4, because K is padded to a multiple of 128 elements. */
+    for (int64_t i = 0; i < s->units; i += 4) {
+        const uint8_t *at = first + columns[i];
+        if (columns[i + 3] == columns[i] + 3 * LANES)
+            memcpy(s->codes + i * LANES, at, 4 * LANES);
+        else
+            for (int64_t j = i; j < i + 4; j++)
+                memcpy(s->codes + j * LANES, first + columns[j], LANES);
+        __builtin_prefetch((const void *)((uintptr_t)at + next), 0, 2);
+    }
+}
+
 static void gather_codes(const bsmm_small_m_scales *s, const uint64_t *columns, int64_t run,
                          const uint64_t *rows) {
     const uint8_t *row[LANES];
-    if (are_adjacent(rows)) {
-        const uint8_t *first = (const uint8_t *)s->p->b.m.scales + rows[0];
-        /* `next` is the distance to the scales of the panel that this thread gathers s->panels
-         * panels later. The next panel itself would be prefetched too late, because several panels
-         * are gathered one right after the other. */
-        uint64_t next = (uint64_t)s->panels * s->p->b.map.tile_row_step;
-        /* s->units is a multiple of 4, because K is padded to a multiple of 128 elements. */
-        for (int64_t i = 0; i < s->units; i += 4) {
-            const uint8_t *at = first + columns[i];
-            if (columns[i + 3] == columns[i] + 3 * LANES)
-                memcpy(s->codes + i * LANES, at, 4 * LANES);
-            else
-                for (int64_t j = i; j < i + 4; j++)
-                    memcpy(s->codes + j * LANES, first + columns[j], LANES);
-            __builtin_prefetch((const void *)((uintptr_t)at + next), 0, 2);
-        }
-        return;
-    }
     for (int64_t lane = 0; lane < LANES; lane++)
         row[lane] = (const uint8_t *)s->p->b.m.scales + rows[lane];
     int64_t done = bsmm_small_m_gather_runs(row, columns, s->used, run, s->codes);
@@ -136,9 +145,16 @@ static void find_rows(const bsmm_small_m_scales *s, uint64_t rows[LANES]) {
 void bsmm_small_m_gather(const bsmm_small_m_scales *s, const uint64_t *columns, int64_t run) {
     const bsmm_operand *b = &s->p->b;
     uint64_t rows[LANES];
+    const bool has_codes = b->m.format.scale != BSMM_SCALE_F32;
+    if (has_codes && is_tile(s)) {
+        gather_adjacent(s, columns, (uint64_t)(s->row / LANES) * b->map.tile_row_step);
+        return;
+    }
     find_rows(s, rows);
-    if (b->m.format.scale == BSMM_SCALE_F32)
+    if (!has_codes)
         gather_floats(s, columns, rows);
+    else if (are_adjacent(rows))
+        gather_adjacent(s, columns, rows[0]);
     else
         gather_codes(s, columns, run, rows);
 }
