@@ -15,6 +15,7 @@ void llm_formats_set(llm_formats *f, const char *weights, const char *activation
     f->activations = f->embedding = f->last;
     if (activations) llm_check(bsmm_format_from_name(activations, &f->activations), activations);
     if (embedding) llm_check(bsmm_format_from_name(embedding, &f->embedding), embedding);
+    if (embedding) f->last = f->activations;
 }
 
 bsmm_matrix llm_matrix_create(bsmm_format format, int64_t rows, int64_t cols) {

@@ -86,8 +86,8 @@ typedef struct llm_formats {
     const char *device; /* `device` is the device that computes the products. */
 } llm_formats;
 
-/* Sets the formats by their names. A format whose name is NULL is f32 for f32 weights, else
- * bf16. */
+/* Sets the formats by their names. A format whose name is NULL is f32 for f32 weights, else bf16.
+ * So is the input of the last product, unless `embedding` is given. It then is `activations`. */
 void llm_formats_set(llm_formats *formats, const char *weights, const char *activations,
                      const char *embedding);
 
@@ -163,8 +163,7 @@ typedef struct llm_model {
 
 void llm_model_create(llm_model *m, const bsmm_file *file, const llm_formats *formats);
 void llm_model_destroy(llm_model *m);
-/* Tells whether the model's device is a simulator. */
-bool llm_is_simulated(const llm_model *m);
+bool llm_is_simulated(const llm_model *m); /* Tells whether the device is a simulator. */
 
 /* Holds the tokens that a model has read, and memory for the next tokens. */
 typedef struct llm_state {

@@ -184,6 +184,8 @@ INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_
     }
     for (; i < s->steps; i++) {
         __m512i byte[GROUPS];
+        if (s->compact)
+            bsmm_prefetch_strip(bsmm_small_m_ahead(s, i * stride, s->steps * stride), 0, stride);
         decode_step(s->b + i * stride, s, table, fours, byte);
         add_step(s->a + i * a_bytes, s->codes + i * code_bytes, byte, width, by_exponent, e4m3,
                  acc);

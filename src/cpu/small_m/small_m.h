@@ -117,8 +117,6 @@ typedef struct bsmm_small_m_scales {
     /* `row` is the first row of B and `rows` is the number of rows. Lanes past the last row repeat
      * it. */
     int64_t row, rows;
-    /* `panels` is the number of panels of B that are multiplied side by side. */
-    int64_t panels;
     /* `units` is the number of scale units (ranges of K with one gathered scale), padded to a
      * multiple of 128 elements of K. */
     int64_t units;
