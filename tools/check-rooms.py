@@ -42,6 +42,7 @@ MAY_SEE = {
     "cli/": (HEADER, "bench/"),
     "bench/": (HEADER, "cli/"),
     "bench/llm/": (HEADER, "examples/llm/"),
+    "bench/llm_speed/": (HEADER, "examples/llm/"),
     "examples/": (HEADER,),
     "examples/blackwell/": (HEADER, "src/cuda/ptx/", "src/cuda/runtime/tensor_map.h"),
     "python/": (HEADER,),
