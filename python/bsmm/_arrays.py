@@ -45,6 +45,11 @@ class Space(Protocol):
     def finish(self, stream: int | None) -> None:
         """Waits for the work that a call has queued, unless something else keeps the memory of the
         arrays alive. Functions of this package call it after they have queued work."""
+        ...
+
+    def hold(self, array: Any, stream: int) -> None:
+        """Keeps the memory of an array that this package will drop until the work in the stream is
+        done, if `finish` does not wait for it."""
 
 
 @lru_cache(maxsize=None)
@@ -88,6 +93,9 @@ class NumPySpace:
     def finish(self, stream: int | None) -> None:
         pass
 
+    def hold(self, array: Any, stream: int) -> None:
+        pass
+
 
 _NUMPY = NumPySpace()
 
@@ -114,6 +122,15 @@ class TorchSpace:
 
     def finish(self, stream: int | None) -> None:
         pass  # torch frees memory in the order of its stream.
+
+    def hold(self, array: Any, stream: int) -> None:
+        """Tells torch that another stream than its current one uses the array. Otherwise torch would
+        give the array's memory to its next tensor while the work in that stream still runs."""
+        if stream == self.stream():
+            return
+        cuda = sys.modules["torch"].cuda
+        array.record_stream(cuda.ExternalStream(stream, self._device) if stream
+                            else cuda.default_stream(self._device))
 
 
 def _name_of_torch_device(device: Any) -> str:
@@ -159,8 +176,16 @@ def _view_cuda(array: Any) -> View:
     device = getattr(array, "device", 0)
     if not isinstance(device, str):
         device = f"cuda:{getattr(device, 'id', device)}"
+    _check_byte_order(dtype)
     return View(facts["data"][0], shape, _items(facts.get("strides"), shape, dtype.itemsize),
                 FORMAT_NAME.get(name, name), device, array)
+
+
+def _check_byte_order(dtype: np.dtype[Any]) -> None:
+    """Refuses elements in the byte order of another processor. The name of their type does not
+    tell the byte order."""
+    if not dtype.isnative:
+        raise TypeError(f"array: type is {dtype}; must have the byte order of this processor")
 
 
 def _view_dlpack(array: Any) -> View:
@@ -178,6 +203,7 @@ def _view_dlpack(array: Any) -> View:
 def _name_of(dtype: np.dtype[Any]) -> str:
     """Returns the format's name of a NumPy type. The function caches the name, because NumPy
     takes a microsecond to make it."""
+    _check_byte_order(dtype)
     return FORMAT_NAME.get(dtype.name, dtype.name)
 
 
@@ -209,6 +235,22 @@ def view(array: Any) -> View:
     if hasattr(array, "__dlpack__"):
         return _view_dlpack(array)
     return _view_host(array)
+
+
+def check_writable(seen: View, what: str) -> None:
+    """Refuses a read-only array as the result of a call. Arrays of an open file and arrays over
+    bytes objects are read-only."""
+    if isinstance(seen.owner, np.ndarray) and not seen.owner.flags.writeable:
+        raise ValueError(f"{what}: the array is read-only; must be writable")
+
+
+def check_gaps(seen: View, what: str) -> None:
+    """Refuses an array with gaps between its items."""
+    step = 1
+    for extent, stride in zip(reversed(seen.shape), reversed(seen.strides)):
+        if extent > 1 and stride != step:
+            raise ValueError(f"{what}: strides are {seen.strides}; the array must have no gaps")
+        step *= extent
 
 
 def space_of(array: Any, seen: View) -> Space:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _bsmm
-from ._arrays import NumPySpace, Space, View, as_matrix, space_of, view
+from ._arrays import NumPySpace, Space, View, as_matrix, check_gaps, check_writable, space_of, view
 from ._tables import ARRAY_NAME, SCALE_NAME, Format, elem_row, format_of, layout_number, type_bits, type_name
 from ._threads import default_threads
 
@@ -94,20 +94,13 @@ class BlockScaled:
         return described
 
     def _take_global(self, value: Any) -> Any:
-        if value is None or hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
-            array = value
-        elif hasattr(value, "__cuda_array_interface__"):
-            array = value
-        else:
-            array = np.full(self.count, value, np.float32)
-        if array is None:
+        if value is None:
             return None
-        if isinstance(array, np.floating):
-            array = np.full(self.count, array, np.float32)
-        seen = view(array)
-        if seen.type != "f32" or math.prod(seen.shape) != self.count:
-            raise ValueError(f"global_scale: type {seen.type}, shape {seen.shape}; "
-                             f"must be f32 with {self.count} value(s)")
+        array = value if is_array(value) else np.full(self.count, value, np.float32)
+        seen = check_floats(array, "global_scale", self.count)
+        # The library itself refuses host memory for a matrix on a GPU.
+        if seen.device not in ("cpu", self.device):
+            raise ValueError(f"global_scale: device is {seen.device}; must be that of the elements ({self.device})")
         return array
 
     def _check(self) -> None:
@@ -128,8 +121,7 @@ class BlockScaled:
         rounded once, to nearest even."""
         if out is None:
             out = self.space.empty(self.shape, type_name(dtype))
-        elif tuple(out.shape) != self.shape:
-            raise ValueError(f"out: shape is {tuple(out.shape)}; must be {self.shape}")
+        _check_result(view(out), self.shape, self.device)
         exec = run_on(self.device, self.space, threads, stream)
         for index in range(self.count):
             _bsmm.dequantize(exec, self.matrix(index), plain_matrix(out, "out", index))
@@ -183,13 +175,33 @@ def _check_buffer(what: str, seen: Any, wanted: int, device: str) -> None:
     found = math.prod(seen.shape) * type_bits(seen.type) // 8
     if found != wanted:
         raise ValueError(f"{what}: size is {found} bytes; must be {wanted}")
-    step = 1
-    for extent, stride in zip(reversed(seen.shape), reversed(seen.strides)):
-        if extent > 1 and stride != step:
-            raise ValueError(f"{what}: strides are {seen.strides}; the array must have no gaps")
-        step *= extent
+    check_gaps(seen, what)
     if seen.device != device:
         raise ValueError(f"{what}: device is {seen.device}; must be that of the elements ({device})")
+
+
+def _check_result(out: View, shape: tuple[int, ...], device: str) -> None:
+    if out.shape != shape:
+        raise ValueError(f"out: shape is {out.shape}; must be {shape}")
+    if out.device != device:
+        raise ValueError(f"out: device is {out.device}; must be {device}")
+    check_writable(out, "out")
+
+
+def is_array(value: Any) -> bool:
+    """Tells whether a value is an array and not a number. NumPy's numbers have the interfaces of
+    arrays."""
+    interfaces = ("__array_interface__", "__dlpack__", "__cuda_array_interface__")
+    return not isinstance(value, np.generic) and any(hasattr(value, name) for name in interfaces)
+
+
+def check_floats(array: Any, what: str, count: int) -> View:
+    """Returns the View of an array of `count` fp32 numbers without gaps."""
+    seen = view(array)
+    if seen.type != "f32" or math.prod(seen.shape) != count:
+        raise ValueError(f"{what}: type {seen.type}, shape {seen.shape}; must be f32 with {count} value(s)")
+    check_gaps(seen, what)
+    return seen
 
 
 def plain_matrix(array: Any, what: str, index: int = 0) -> dict[str, Any]:
@@ -285,8 +297,10 @@ def quantize(x: Any, format: str = "mxfp4", *, recipe: str | None = None, layout
     desc = {**run_on(seen.device, space, threads, stream), "recipe": recipe,
             "flags": _bsmm.QUANTIZE_POW2 * pow2 | _bsmm.QUANTIZE_ONE_LEVEL * one_level}
     if amax is not None:
-        largest = amax if hasattr(amax, "__dlpack__") else np.array([amax], np.float32)
-        desc["amax"] = view(largest).address
+        largest = check_floats(amax if is_array(amax) else np.array([amax], np.float32), "amax", 1)
+        if largest.device not in ("cpu", seen.device):
+            raise ValueError(f"amax: device is {largest.device}; must be that of x ({seen.device})")
+        desc["amax"] = largest.address
     for index in range(new.count):
         _bsmm.quantize({**desc, "src": plain_matrix(x, "x", index), "dst": new.matrix(index)}, False)
     space.finish(stream)
@@ -302,8 +316,18 @@ def compare(x: Any, quantized: BlockScaled, *, threads: int = 0) -> dict[str, fl
     >>> compare(x, quantize(x, "mxfp8"))["max_error"]
     0.0
     """
-    exec = run_on("cpu", None, threads, None)
+    seen = _matrix_view(x, "x")
+    if seen.shape != quantized.shape or seen.device != quantized.device:
+        raise ValueError(f"x: is {(seen.shape, seen.device)}; must be {(quantized.shape, quantized.device)}, as quantized is")
+    exec = run_on(quantized.device, None, threads, None)
     return _bsmm.compare(exec, plain_matrix(x, "x"), quantized.matrix())
+
+
+def _matrix_view(x: Any, what: str) -> View:
+    seen = view(x)
+    if len(seen.shape) != 2:
+        raise ValueError(f"{what}: shape is {seen.shape}; must have 2 dimensions")
+    return seen
 
 
 def amax(x: Any, *, threads: int = 0) -> float:
@@ -313,8 +337,8 @@ def amax(x: Any, *, threads: int = 0) -> float:
     >>> amax(np.array([[1.0, -3.0]], np.float32))
     3.0
     """
-    seen = view(x)
+    seen = _matrix_view(x, "x")
     space = space_of(x, seen)
     result = space.empty((1,), "f32")
     _bsmm.amax(run_on(seen.device, space, threads, None), plain_matrix(x, "x"), view(result).address)
-    return float(result[0])
+    return float((result.to_numpy() if hasattr(result, "to_numpy") else result)[0])

@@ -97,6 +97,9 @@ class DeviceSpace:
         """Waits for the queued work, because freeing an array does not wait for it."""
         _bsmm.synchronize({"device": self.device, "stream": stream or None})
 
+    def hold(self, array: Any, stream: int) -> None:
+        pass  # `finish` waits for the stream.
+
 
 def copy_array(array: Any, space: Space) -> Any:
     """Returns a copy of an array without gaps in another space. The copy is complete when the call

@@ -6,7 +6,7 @@ from typing import Any
 
 from . import _bsmm
 from ._arrays import view
-from ._operands import Operand, scale_step
+from ._operands import Operand, check_array, scale_step
 
 _KINDS = {"batch": _bsmm.GROUP_BATCH, "rows": _bsmm.GROUP_ROWS, "masked": _bsmm.GROUP_MASKED,
           "k": _bsmm.GROUP_K}
@@ -88,16 +88,10 @@ class Groups:
                 described[f"{name}_scale_step"] = scale_step(x)
         return described
 
-    def buffers(self) -> dict[str, Any]:
-        """Returns the arrays that a run needs."""
-        found = {"group_sizes": self.sizes, "group_alpha": self.alpha, "gather": self.gather}
-        types = {"group_sizes": "int32", "group_alpha": "f32", "gather": "int32"}
-        result = {}
-        for name, array in found.items():
-            if array is None:
-                continue
-            seen = view(array)
-            if seen.type != types[name]:
-                raise TypeError(f"{name}: type is {seen.type}; must be {types[name]}")
-            result[name] = seen.address
-        return result
+    def buffers(self, count: int, shape: tuple[int, ...], device: str) -> dict[str, Any]:
+        """Returns the arrays that a run with `count` groups and a result of this shape needs. Raises
+        an error if the library would read past the end of one of them."""
+        wanted = {"group_sizes": (self.sizes, "int32", (count,)), "group_alpha": (self.alpha, "f32", (count,)),
+                  "gather": (self.gather, "int32", shape[:-1])}
+        return {name: check_array(array, name, type, extents, device).address
+                for name, (array, type, extents) in wanted.items() if array is not None}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _bsmm
-from ._arrays import Space, View, space_of, view
+from ._arrays import Space, View, check_gaps, space_of, view
 from ._blockscaled import BlockScaled, described_floats
 
 
@@ -15,8 +15,8 @@ from ._blockscaled import BlockScaled, described_floats
 class Operand:
     """Holds a matrix or a stack of matrices. `described` has the fields of bsmm_matrix without the
     memory. `data`, `scales` and `level` are the addresses of the elements, the block scales and
-    the global scales. `step` is the distance between the matrices of a stack in elements.
-    `count` is None for a single matrix."""
+    the global scales. `step` is the distance between the matrices of a stack in elements, or
+    GROUP_SHARED if all groups share one matrix. `count` is None for a single matrix."""
 
     described: dict[str, Any]
     rows: int
@@ -56,12 +56,24 @@ def _of_scaled(x: BlockScaled) -> Operand:
                    (x.elements, x.scales, x.global_scale))
 
 
+def _stack_step(seen: View, what: str) -> int:
+    """Returns the distance of a stack's matrices in elements. In a stack that NumPy's broadcast_to
+    or torch's expand has made of one matrix, the distance is 0. The library would read a 0 as
+    "without gaps", so the function returns GROUP_SHARED instead."""
+    if len(seen.shape) != 3 or seen.shape[0] <= 1:
+        return 0
+    step = seen.strides[0]
+    if step < 0:
+        raise ValueError(f"{what}: strides are {seen.strides}; the matrices of a stack must follow in ascending order")
+    return step or _bsmm.GROUP_SHARED
+
+
 def _of_array(x: Any, what: str) -> Operand:
     seen = view(x)
     matrix = described_floats(seen, what)
     stack = len(seen.shape) == 3
     return Operand(matrix, matrix["rows"], matrix["cols"], seen.shape[0] if stack else None,
-                   seen.strides[0] if stack else 0, seen.address, None, None, seen.device, space_of(x, seen), seen)
+                   _stack_step(seen, what), seen.address, None, None, seen.device, space_of(x, seen), seen)
 
 
 def operand(x: Any, what: str) -> Operand:
@@ -90,11 +102,7 @@ def check_array(x: Any, what: str, type: str, shape: tuple[int, ...], device: st
         raise ValueError(f"{what}: shape is {seen.shape}; must be {shape}")
     if seen.device != device:
         raise ValueError(f"{what}: device is {seen.device}; must be {device}")
-    step = 1
-    for extent, stride in zip(reversed(seen.shape), reversed(seen.strides)):
-        if extent > 1 and stride != step:
-            raise ValueError(f"{what}: strides are {seen.strides}; the array must have no gaps")
-        step *= extent
+    check_gaps(seen, what)
     return seen
 
 

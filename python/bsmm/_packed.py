@@ -90,6 +90,8 @@ def pack(b: Any, form: str = "compact", *, a: Any = None, stream: int | None = N
     if form not in known:
         raise _bsmm.NotFoundError(f"form: value is {form!r}; must be one of {', '.join(known)}")
     whole = operand(b, "b")
+    if whole.step == _bsmm.GROUP_SHARED:
+        raise ValueError("b: all matrices of the stack are the same memory; pack one of them")
     rows = whole.space.empty((1, whole.cols), "f32") if a is None else a
     groups = None if whole.count is None else Groups("batch")
     product = Product(rows, whole, groups=groups, threads=threads)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _bsmm
-from ._arrays import Space, View, view
+from ._arrays import Space, View, check_writable, view
 from ._blockscaled import BlockScaled, empty_scaled
 from ._describe import Product
 from ._device import copy_array
@@ -72,12 +72,14 @@ class Plan:
         if arrays or self._product.arrays:
             buffers.update(self._array_buffers(arrays, a.device))
         if groups:
-            buffers.update(groups.buffers())
+            buffers.update(groups.buffers(self._product.desc["group"]["count"], self.shape, a.device))
         is_host, workspace = a.device == "cpu", None
         if not is_host:
             workspace = a.space.empty((self.workspace_bytes,), "uint8")
             buffers.update(workspace=view(workspace).address, workspace_bytes=self.workspace_bytes)
         _bsmm.plan_run(self._plan, buffers, is_host)
+        if not is_host:
+            a.space.hold(workspace, stream)
         a.space.finish(stream)
         return out
 
@@ -106,12 +108,15 @@ class Plan:
         wanted = self._product.options.out_dtype
         if not isinstance(out, BlockScaled):
             seen = check_array(out, "out", wanted, self.shape, device)
-            if isinstance(seen.owner, np.ndarray) and not seen.owner.flags.writeable:
-                raise ValueError("out: the array is read-only; must be writable")
+            check_writable(seen, "out")
             return {"d": seen.address}
-        found = (out.format.name, out.shape, out.layout, out.device)
-        if found != (wanted, self.shape, self._product.options.out_layout, device):
-            raise ValueError(f"out: is {found}; must be {(wanted, self.shape, self._product.options.out_layout, device)}")
+        found = (out.format.name, out.shape, out.layout, out.device, out.order, out.global_kind)
+        expected = (wanted, self.shape, self._product.options.out_layout, device, "row", "multiplier")
+        if found != expected:
+            raise ValueError(f"out: is {found}; must be {expected}")
+        for part in (out.elements, out.scales):
+            if part is not None:
+                check_writable(view(part), "out")
         return _addresses(out)
 
     def _array_buffers(self, arrays: dict[str, Any], device: str) -> dict[str, int]:

@@ -89,6 +89,7 @@ GPUS = [name for name in bsmm.devices() if name != "cpu"]
 def test_gpus_give_the_bytes_of_the_cpu(device, rng):
     x = rng.standard_normal((64, 128), np.float32)
     there = copy_array(x, DeviceSpace(device))
+    assert bsmm.amax(there) == np.abs(x).max()
     for preset in ("mxfp4", "nvfp4", "mxfp8"):
         here, q = bsmm.quantize(x, preset), bsmm.quantize(there, preset)
         assert q.device == device

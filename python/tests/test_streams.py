@@ -4,8 +4,10 @@ $BSMM_TEST_LIBCUDA is the simulator."""
 import os
 import subprocess
 import sys
+import types
 
 import pytest
+from bsmm._arrays import TorchSpace
 
 LIBCUDA = os.environ.get("BSMM_TEST_LIBCUDA", "")
 
@@ -26,6 +28,7 @@ calls = {
     "dequantize": lambda stream: q.dequantize(stream=stream),
     "relayout": lambda stream: q.relayout("nv_128x4", stream=stream).scales,
 }
+assert bsmm.amax(there) == np.abs(x).max()
 for name, call in calls.items():
     first = call(None)
     stream, graph = ctypes.c_void_p(), ctypes.c_void_p()
@@ -47,3 +50,24 @@ def test_work_is_in_the_given_stream():
                          env={**os.environ, "LD_LIBRARY_PATH": folder, "BSMM_SIM_ARCH": "sm_90a"})
     assert run.returncode == 0, run.stderr
     assert run.stdout.count("is in the stream") == 5
+
+
+class FakeTensor:
+    def __init__(self):
+        self.streams = []
+
+    def record_stream(self, stream):
+        self.streams.append(stream)
+
+
+def test_torch_keeps_a_workspace_for_other_streams(monkeypatch):
+    """Tests, with a model of torch, that torch learns of the stream that uses a workspace, unless it
+    is torch's current stream."""
+    cuda = types.SimpleNamespace(current_stream=lambda device: types.SimpleNamespace(cuda_stream=7),
+                                 ExternalStream=lambda stream, device: ("external", stream),
+                                 default_stream=lambda device: "default")
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(cuda=cuda, version=types.SimpleNamespace()))
+    space, workspace = TorchSpace(types.SimpleNamespace(type="cuda", index=0)), FakeTensor()
+    for stream in (7, 9, 0):
+        space.hold(workspace, stream)
+    assert workspace.streams == [("external", 9), "default"]
