@@ -91,15 +91,28 @@ static void run_tasks(bsmm_task task, void *context, size_t count) {
     pthread_mutex_unlock(&pool.lock);
 }
 
-static void lock_pool(void) {
+/* `run` and `context` change together under the lock, so that a call never mixes two pools. */
+static struct {
+    pthread_mutex_t lock;
+    bsmm_parallel_for run;
+    void *context;
+} given = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* fork copies both locks. If another thread held one of them at that moment, nobody would ever
+ * release the copy in the child process. The thread that forks therefore holds both locks during
+ * the fork. */
+static void lock_pools(void) {
+    pthread_mutex_lock(&given.lock);
     pthread_mutex_lock(&pool.lock);
 }
 
-static void unlock_pool(void) {
+static void unlock_pools(void) {
     pthread_mutex_unlock(&pool.lock);
+    pthread_mutex_unlock(&given.lock);
 }
 
-static void reset_pool(void) {
+static void reset_pools(void) {
+    pthread_mutex_init(&given.lock, NULL);
     pthread_mutex_init(&pool.lock, NULL);
     pthread_cond_init(&pool.work, NULL);
     pthread_cond_init(&pool.done, NULL);
@@ -108,17 +121,10 @@ static void reset_pool(void) {
 }
 
 int bsmm_py_prepare_fork(void) {
-    if (pthread_atfork(lock_pool, unlock_pool, reset_pool) == 0) return 0;
+    if (pthread_atfork(lock_pools, unlock_pools, reset_pools) == 0) return 0;
     PyErr_NoMemory();
     return -1;
 }
-
-/* `run` and `context` change together under the lock, so that a call never mixes two pools. */
-static struct {
-    pthread_mutex_t lock;
-    bsmm_parallel_for run;
-    void *context;
-} given = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void run_by_choice(void *unused, bsmm_task task, void *work_of_task, size_t count) {
     (void)unused;

@@ -2,6 +2,7 @@
 import ctypes
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -67,6 +68,33 @@ def test_fork_while_another_thread_multiplies():
     finally:
         stop.set()
         busy.join()
+
+
+def test_fork_between_tasks_of_other_threads():
+    """Tests that fork copies no lock of the pool that another thread holds. Threads that call the
+    library for little work take the locks often."""
+    whole = np.ones((64, 64), np.float32)
+    q, stop = bsmm.quantize(whole, "mxfp8"), threading.Event()
+
+    def repeat():
+        while not stop.is_set():
+            bsmm.compare(whole, q, threads=4)
+
+    busy = [threading.Thread(target=repeat) for _ in range(3)]
+    for thread in busy:
+        thread.start()
+    try:
+        for _ in range(200):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(30)  # The signal ends a child that waits for ever.
+                bsmm.compare(whole, q, threads=4)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        for thread in busy:
+            thread.join()
 
 
 def test_the_gil_is_free_during_a_product():
