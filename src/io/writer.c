@@ -103,9 +103,21 @@ static bool has_key(const bsmm_writer *writer, const char *key) {
     return json_object_get(writer->metadata, key) != NULL;
 }
 
+/* Refuses texts that would make a GGUF file unreadable: a text without a key, and a text in place
+ * of the number of general.alignment. */
+static bsmm_status check_gguf_key(const char *key) {
+    if (!key[0]) return bsmm_fail(BSMM_E_INVALID, "key: value is \"\"; must not be empty in GGUF");
+    if (strcmp(key, "general.alignment") != 0) return BSMM_OK;
+    return bsmm_fail(BSMM_E_INVALID,
+                     "key: value is \"%s\"; its value is a number, which only "
+                     "bsmm_writer_copy_metadata writes",
+                     key);
+}
+
 static bsmm_status check_key(const bsmm_writer *writer, const char *key) {
     const size_t prefix = strlen(BSMM_DECLARATION_PREFIX);
     BSMM_TRY(check_text("key", key));
+    if (writer->kind->is_gguf) BSMM_TRY(check_gguf_key(key));
     if (strncmp(key, BSMM_DECLARATION_PREFIX, prefix) == 0 || strcmp(key, BSMM_CONFIG_KEY) == 0)
         return bsmm_fail(BSMM_E_INVALID,
                          "key: value is \"%.160s\"; is reserved for descriptions of weights", key);

@@ -85,6 +85,31 @@ static void test_scales_are_refused(void **state) {
     bsmm_writer_abort(writer);
 }
 
+/* Tests that a matrix with a scale that ggml cannot represent changes no byte of the file, even if
+ * the scale is that of the last block. */
+static void test_refused_matrices_write_nothing(void **state) {
+    (void)state;
+    uint8_t codes[64], scales[2] = {130, 255}, signs[8] = {1, 1, 1, 1, 1, 1, 1, 0x80};
+    const uint8_t zeros[72] = {0};
+    bsmm_writer *writer = create();
+    count_up(codes, sizeof codes);
+    expect_failure(pack_row(writer, "mxfp4", 64, codes, scales), BSMM_E_FORMAT, "column 32 is");
+    expect_block(writer, zeros, 34);
+    writer = create();
+    expect_failure(pack_row(writer, "nvfp4", 128, codes, signs), BSMM_E_FORMAT, "column 112 is");
+    expect_block(writer, zeros, 72);
+}
+
+/* Tests that the writer refuses texts with which the reader would refuse the file. */
+static void test_keys(void **state) {
+    (void)state;
+    bsmm_writer *writer = create();
+    expect_failure(bsmm_writer_metadata(writer, "general.alignment", "32"), BSMM_E_INVALID,
+                   "is a number");
+    expect_failure(bsmm_writer_metadata(writer, "", "32"), BSMM_E_INVALID, "must not be empty");
+    bsmm_writer_abort(writer);
+}
+
 static void test_refusals(void **state) {
     (void)state;
     static const int64_t shape[] = {1, 1, 1, 1, 32};
@@ -143,6 +168,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mxfp4_block), cmocka_unit_test(test_nvfp4_block),
         cmocka_unit_test(test_scales_are_refused), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_texts)};
+        cmocka_unit_test(test_texts), cmocka_unit_test(test_refused_matrices_write_nothing),
+        cmocka_unit_test(test_keys)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
