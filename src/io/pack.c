@@ -80,6 +80,7 @@ static void gguf_nvfp4_block(const bsmm_operand *from, int64_t r, int64_t c, uin
 /* Packs nvfp4. A negative scale or NaN is refused: UE4M3, the scale format of ggml, has no sign
  * bit, and ggml reads 0x7F, which is NaN in e4m3, as 0. */
 bsmm_status bsmm_pack_gguf_nvfp4(const bsmm_operand *from, uint8_t *to, const char *what) {
-    static const block_kind nvfp4 = {36, 64, 0x7E, gguf_nvfp4_block, "UE4M3 has no sign and no NaN"};
+    static const block_kind nvfp4 = {36, 64, 0x7E, gguf_nvfp4_block,
+                                     "UE4M3 has no sign and no NaN"};
     return pack_blocks(from, to, what, &nvfp4);
 }

@@ -5,26 +5,70 @@
 #include "core/describe.h"
 #include "sol/sol.h"
 
-static double matrix_bytes(const bsmm_operand *operand) {
-    return (double)operand->data_bytes + (double)operand->scale_bytes;
+/* Returns the bytes of the elements of one matrix with `rows` rows, without the gaps that a leading
+ * dimension leaves. */
+static double element_bytes(const bsmm_operand *o, double rows) {
+    bool by_rows = o->m.order == BSMM_ORDER_ROW;
+    int64_t contiguous = by_rows ? o->m.cols : o->m.rows;
+    int64_t padded = bsmm_round_up(contiguous, bsmm_elem_group(o->m.format.elem));
+    double share = o->m.rows ? rows / (double)o->m.rows : 0;
+    double lines = (double)(by_rows ? o->m.rows : o->m.cols);
+    return share * lines * (double)padded * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns the number of rows of D that are computed over all groups. If groups compute only some of
- * their rows (kind MASKED), the function uses the number of rows that the caller expects
- * (expected_rows). */
+/* Returns the bytes of the scales of one matrix with `rows` rows: those of its scale layout, but
+ * without the gaps that scale_ld leaves. */
+static double scale_bytes(const bsmm_operand *o, double rows) {
+    if (o->m.format.scale == BSMM_SCALE_NONE || !o->m.rows) return 0;
+    double whole = (double)o->map.rows * (double)o->map.cols;
+    return (o->m.scale_ld ? whole : (double)o->map.count) * rows / (double)o->m.rows *
+           bsmm_scale_row_of(o->m.format.scale)->bytes;
+}
+
+/* Returns the bytes of a matrix, or of the matrices of all groups, that a product reads or writes.
+ * It needs `rows` rows of each matrix. `step` is the distance between the matrices of two groups.
+ * Matrices that all groups share count once. */
+static double matrix_bytes(const bsmm_product *p, const bsmm_operand *o, double rows,
+                           bsmm_group_step step) {
+    double count = p->groups ? (double)p->groups->count : 1;
+    return element_bytes(o, rows) * (step.elements ? count : count > 0) +
+           scale_bytes(o, rows) * (step.scales ? count : count > 0);
+}
+
+/* Returns the number of rows of D that a group computes. If groups compute only some of their rows
+ * (kind MASKED), the function uses the number of rows that the caller expects (expected_rows). */
+static double rows_of_group(const bsmm_product *p) {
+    const bsmm_groups *g = p->groups;
+    bool masked = g && g->kind == BSMM_GROUP_MASKED && g->expected_rows;
+    return (double)(masked ? bsmm_min_i64(g->expected_rows, p->d.m.rows) : p->d.m.rows);
+}
+
+/* Returns the number of rows of D that are computed over all groups. */
 static double count_rows(const bsmm_product *p) {
     const bsmm_groups *g = p->groups;
-    if (!g || g->kind == BSMM_GROUP_ROWS || g->kind == BSMM_GROUP_K) return (double)p->d.m.rows;
-    bool masked = g->kind == BSMM_GROUP_MASKED && g->expected_rows;
-    return (double)g->count * (double)(masked ? g->expected_rows : p->d.m.rows);
+    bool one = !g || g->kind == BSMM_GROUP_ROWS || g->kind == BSMM_GROUP_K;
+    return rows_of_group(p) * (one ? 1 : (double)g->count);
+}
+
+static double bias_bytes(const bsmm_product *p) {
+    bool each = p->groups && p->groups->flags & BSMM_GROUP_EACH_BIAS;
+    if (p->bias_elem == BSMM_ELEM_NONE) return 0;
+    return (double)p->b.m.rows * bsmm_elem_row(p->bias_elem)->bits / 8 *
+           (each ? (double)p->groups->count : 1);
 }
 
 static double count_bytes(const bsmm_product *p) {
-    double bytes = matrix_bytes(&p->a) + matrix_bytes(&p->b) + matrix_bytes(&p->d);
-    if (p->has_c) bytes += matrix_bytes(&p->c);
-    if (p->finish) bytes += matrix_bytes(&p->finish->residual);
-    if (p->bias_elem != BSMM_ELEM_NONE)
-        bytes += (double)p->b.m.rows * bsmm_elem_row(p->bias_elem)->bits / 8;
+    static const bsmm_groups none;
+    const bsmm_groups *g = p->groups ? p->groups : &none;
+    double rows = rows_of_group(p);
+    /* If A's rows are gathered, A is one matrix with its own number of rows. */
+    double a_rows = g->flags & BSMM_GROUP_GATHER_A ? (double)p->a.m.rows : rows;
+    double bytes = matrix_bytes(p, &p->a, a_rows, g->a) +
+                   matrix_bytes(p, &p->b, (double)p->b.m.rows, g->b) +
+                   matrix_bytes(p, &p->d, rows, g->d) + bias_bytes(p);
+    if (p->has_c) bytes += matrix_bytes(p, &p->c, rows, g->c);
+    if (p->finish && p->finish->has_residual)
+        bytes += matrix_bytes(p, &p->finish->residual, rows, g->residual);
     return bytes;
 }
 

@@ -165,10 +165,12 @@ static void test_texts(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mxfp4_block), cmocka_unit_test(test_nvfp4_block),
-        cmocka_unit_test(test_scales_are_refused), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_texts), cmocka_unit_test(test_refused_matrices_write_nothing),
-        cmocka_unit_test(test_keys)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_mxfp4_block),
+                                       cmocka_unit_test(test_nvfp4_block),
+                                       cmocka_unit_test(test_scales_are_refused),
+                                       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_texts),
+                                       cmocka_unit_test(test_refused_matrices_write_nothing),
+                                       cmocka_unit_test(test_keys)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -196,6 +196,32 @@ static void test_bytes_count_once(void **state) {
     assert_true(e.bytes == bytes + 64 * 32 * 4 + 32 * 2);
 }
 
+static double bytes_of(const bsmm_matmul_desc *desc) {
+    bsmm_sol_estimate e = BSMM_INIT(bsmm_sol_estimate);
+    assert_int_equal(bsmm_estimate_sol("h100", desc, &e), BSMM_OK);
+    return e.bytes;
+}
+
+/* Tests that gaps between rows, between rows of scales and between the matrices of groups do not
+ * count, because no kernel moves them. Nor do rows that masked groups are not expected to have. */
+static void test_gaps_do_not_count(void **state) {
+    (void)state;
+    bsmm_matrix a = matrix_of("mxfp8", 64, 128), b = matrix_of("mxfp4", 32, 128);
+    bsmm_matrix d = matrix_of("bf16", 64, 32);
+    bsmm_matmul_desc desc = BSMM_INIT(bsmm_matmul_desc);
+    desc.a = &a, desc.b = &b, desc.d = &d;
+    const double of_a = 64 * (128 + 4), of_b = 32 * (64 + 4), of_d = 64 * 32 * 2;
+    a.ld = 1024, a.scale_ld = 64, b.ld = 512, d.ld = 4096;
+    assert_near(bytes_of(&desc), of_a + of_b + of_d, 1e-12);
+    bsmm_group group = BSMM_INIT(bsmm_group);
+    group.kind = BSMM_GROUP_MASKED, group.count = 3;
+    group.a_step = 1 << 20, group.d_step = 1 << 20, group.b_step = BSMM_GROUP_SHARED;
+    desc.group = &group;
+    assert_near(bytes_of(&desc), 3 * (of_a + of_d) + of_b, 1e-12);
+    group.expected_rows = 16;
+    assert_near(bytes_of(&desc), 3 * (of_a + of_d) / 4 + of_b, 1e-12);
+}
+
 static void test_bad_input(void **state) {
     (void)state;
     bsmm_matrix a = matrix_of("mxfp4", 64, 128), b = matrix_of("mxfp4", 32, 96);
@@ -245,6 +271,7 @@ int main(void) {
         cmocka_unit_test(test_every_device_and_preset),
         cmocka_unit_test(test_known_devices),
         cmocka_unit_test(test_bytes_count_once),
+        cmocka_unit_test(test_gaps_do_not_count),
         cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_empty_product_takes_no_time),
         cmocka_unit_test(test_local_device),
