@@ -1,6 +1,6 @@
 /* Tests that no GPU kernel accepts a product with more than 2^31 - 1 rows, columns or elements of
- * K, because kernels count them in 32-bit integers. The test asks the kernels of simulated GPUs,
- * and runs none of them. */
+ * K, because kernels count them in 32-bit integers, nor one for which a grid would be too large.
+ * The test asks the kernels of simulated GPUs, and runs none of them. */
 #include "operand.h"
 
 #include <setjmp.h>
@@ -64,7 +64,32 @@ static void test_large_extents(void **state) {
     if (!asked) skip();
 }
 
+/* Tests that cuda_sm90a_mixed refuses a K for which its kernel that converts A would have more than
+ * 65535 thread blocks along the y axis of its grid. Such a launch fails. */
+static void test_long_rows(void **state) {
+    (void)state;
+    for (int longer = 0; longer < 2; longer++) {
+        const int64_t k = INT64_C(65535) * 1024 + 32 * longer;
+        const bsmm_matrix a = describe(format_named("bf16"), 65, k),
+                          b = describe(format_named("mxfp4"), 1024, k),
+                          d = describe(format_named("bf16"), 65, 1024);
+        const bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                                       .a = &a,
+                                       .b = &b,
+                                       .d = &d,
+                                       .device = "sim:sm_90a",
+                                       .kernel = "cuda_sm90a_mixed"};
+        bsmm_plan *plan;
+        const bsmm_status status = bsmm_plan_create(&desc, &plan);
+        if (!longer && status != BSMM_OK) skip();
+        assert_int_equal(status, longer ? BSMM_E_UNSUPPORTED : BSMM_OK);
+        if (longer) assert_non_null(strstr(bsmm_error_message(), "K is 67107872"));
+        bsmm_plan_destroy(plan);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_large_extents)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_large_extents),
+                                       cmocka_unit_test(test_long_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

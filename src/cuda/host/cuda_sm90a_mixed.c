@@ -265,6 +265,15 @@ static uint32_t blocks_per_row(const bsmm_product *p) {
     return (uint32_t)bsmm_ceil_div(bsmm_small_m_count_steps(p), BSMM_MIXED_PREPARE_STEPS);
 }
 
+/* Refuses a K for which the grid of the kernel mixed_prepare would have more thread blocks along y
+ * than a grid may have. */
+static const char *refuse_long(const bsmm_product *p, char *why, size_t size) {
+    const int64_t most = (int64_t)UINT16_MAX * BSMM_MIXED_PREPARE_STEPS * BSMM_SMALL_M_K;
+    if (p->a.m.cols <= most) return NULL;
+    return bsmm_reason(why, size, "K is %lld; the kernel takes at most %lld",
+                       (long long)p->a.m.cols, (long long)most);
+}
+
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     made *m = state;
     const weights *w = find_weights(&p->b);
@@ -274,6 +283,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!reason) reason = refuse_few(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b, w, is_half(p), why, size);
     if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
+    if (!reason) reason = refuse_long(p, why, size);
     if (reason) return reason;
     m->w = w;
     m->c = find_cut(p, w);
