@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -47,9 +48,10 @@ class Space(Protocol):
         arrays alive. Functions of this package call it after they have queued work."""
         ...
 
-    def hold(self, array: Any, stream: int) -> None:
-        """Keeps the memory of an array that this package will drop until the work in the stream is
-        done, if `finish` does not wait for it."""
+    def using(self, stream: int | None) -> AbstractContextManager[Any]:
+        """Returns a context in which `empty` makes arrays for work in the stream. None stands for the
+        current stream."""
+        ...
 
 
 @lru_cache(maxsize=None)
@@ -93,8 +95,8 @@ class NumPySpace:
     def finish(self, stream: int | None) -> None:
         pass
 
-    def hold(self, array: Any, stream: int) -> None:
-        pass
+    def using(self, stream: int | None) -> AbstractContextManager[Any]:
+        return nullcontext()
 
 
 _NUMPY = NumPySpace()
@@ -123,14 +125,16 @@ class TorchSpace:
     def finish(self, stream: int | None) -> None:
         pass  # torch frees memory in the order of its stream.
 
-    def hold(self, array: Any, stream: int) -> None:
-        """Tells torch that another stream than its current one uses the array. Otherwise torch would
-        give the array's memory to its next tensor while the work in that stream still runs."""
-        if stream == self.stream():
-            return
+    def using(self, stream: int | None) -> AbstractContextManager[Any]:
+        """Makes the stream torch's current one. torch reuses memory in the order of the stream in
+        which it was allocated. If an array of another stream were used, its memory could still be, or
+        be again, that of a tensor on which another kernel works."""
+        if self.device == "cpu" or stream is None or stream == self.stream():
+            return nullcontext()
         cuda = sys.modules["torch"].cuda
-        array.record_stream(cuda.ExternalStream(stream, self._device) if stream
-                            else cuda.default_stream(self._device))
+        context: AbstractContextManager[Any] = cuda.stream(
+            cuda.ExternalStream(stream, self._device) if stream else cuda.default_stream(self._device))
+        return context
 
 
 def _name_of_torch_device(device: Any) -> str:

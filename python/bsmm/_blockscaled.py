@@ -120,7 +120,8 @@ class BlockScaled:
         """Returns the values as an array of `self.shape` in f32, f16 or bf16. Each exact value is
         rounded once, to nearest even."""
         if out is None:
-            out = self.space.empty(self.shape, type_name(dtype))
+            with self.space.using(stream):
+                out = self.space.empty(self.shape, type_name(dtype))
         _check_result(view(out), self.shape, self.device)
         exec = run_on(self.device, self.space, threads, stream)
         for index in range(self.count):
@@ -137,7 +138,8 @@ class BlockScaled:
         >>> q.relayout("nv_128x4")
         BlockScaled(mxfp4, shape (128, 128), layout nv_128x4, cpu, 8704 bytes)
         """
-        empty = empty_like(self, layout, self.elements)
+        with self.space.using(stream):
+            empty = empty_like(self, layout, self.elements)
         exec = run_on(self.device, self.space, threads, stream)
         for index in range(self.count):
             _bsmm.relayout(exec, self.matrix(index), empty.matrix(index))
@@ -293,7 +295,8 @@ def quantize(x: Any, format: str = "mxfp4", *, recipe: str | None = None, layout
     as_matrix(seen, "x")
     space = space_of(x, seen)
     kind = global_kind or global_kind_of(recipe, wanted)
-    new = empty_scaled(space, seen.shape, wanted, layout=layout, global_kind=kind)
+    with space.using(stream):
+        new = empty_scaled(space, seen.shape, wanted, layout=layout, global_kind=kind)
     desc = {**run_on(seen.device, space, threads, stream), "recipe": recipe,
             "flags": _bsmm.QUANTIZE_POW2 * pow2 | _bsmm.QUANTIZE_ONE_LEVEL * one_level}
     if amax is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import weakref
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -97,8 +98,8 @@ class DeviceSpace:
         """Waits for the queued work, because freeing an array does not wait for it."""
         _bsmm.synchronize({"device": self.device, "stream": stream or None})
 
-    def hold(self, array: Any, stream: int) -> None:
-        pass  # `finish` waits for the stream.
+    def using(self, stream: int | None) -> AbstractContextManager[Any]:
+        return nullcontext()
 
 
 def copy_array(array: Any, space: Space) -> Any:

@@ -97,7 +97,8 @@ def pack(b: Any, form: str = "compact", *, a: Any = None, stream: int | None = N
     product = Product(rows, whole, groups=groups, threads=threads)
     plan = _bsmm.plan_create({**product.desc, "b_packed": known[form]["form"]})
     info = _bsmm.plan_packed_info(plan)
-    data = whole.space.empty((info["bytes"],), "uint8")
+    with whole.space.using(stream):
+        data = whole.space.empty((info["bytes"],), "uint8")
     stream = whole.space.stream() if stream is None else stream
     buffers = {"b": whole.data, "b_scales": whole.scales, "b_global": whole.level, "stream": stream or None}
     _bsmm.plan_pack(plan, buffers, view(data).address, info["bytes"])

@@ -60,12 +60,18 @@ class Plan:
     def _run(self, a: Operand, b: Operand, out: Any, out_global_scale: float, groups: Groups | None,
              stream: int | None, rows: int, arrays: dict[str, Any]) -> Any:
         """Runs the product with operands that match the plan, without checking them."""
+        if stream is None:
+            return self._queue(a, b, out, out_global_scale, groups, a.space.stream(), rows, arrays)
+        with a.space.using(stream):
+            return self._queue(a, b, out, out_global_scale, groups, stream, rows, arrays)
+
+    def _queue(self, a: Operand, b: Operand, out: Any, out_global_scale: float, groups: Groups | None,
+               stream: int, rows: int, arrays: dict[str, Any]) -> Any:
         if out is None:
             out = self._new_result(a.space, out_global_scale)
             buffers = _addresses(out)
         else:
             buffers = self._check_result(out, a.device)
-        stream = a.space.stream() if stream is None else stream
         buffers.update({"a": a.data, "a_scales": a.scales, "a_global": a.level, "rows": rows, "stream": stream or None})
         buffers.update({"packed_b": b.data, "packed_b_bytes": b.packed.nbytes} if b.packed
                        else {"b": b.data, "b_scales": b.scales, "b_global": b.level})
@@ -78,8 +84,6 @@ class Plan:
             workspace = a.space.empty((self.workspace_bytes,), "uint8")
             buffers.update(workspace=view(workspace).address, workspace_bytes=self.workspace_bytes)
         _bsmm.plan_run(self._plan, buffers, is_host)
-        if not is_host:
-            a.space.hold(workspace, stream)
         a.space.finish(stream)
         return out
 

@@ -1,6 +1,7 @@
 """Tests on a simulated NVIDIA GPU that calls put their work into the given CUDA stream. While a
 stream is captured, the driver records its work instead of doing it, so no result appears.
 $BSMM_TEST_LIBCUDA is the simulator."""
+import contextlib
 import os
 import subprocess
 import sys
@@ -52,22 +53,16 @@ def test_work_is_in_the_given_stream():
     assert run.stdout.count("is in the stream") == 5
 
 
-class FakeTensor:
-    def __init__(self):
-        self.streams = []
-
-    def record_stream(self, stream):
-        self.streams.append(stream)
-
-
-def test_torch_keeps_a_workspace_for_other_streams(monkeypatch):
-    """Tests, with a model of torch, that torch learns of the stream that uses a workspace, unless it
-    is torch's current stream."""
+def test_torch_allocates_in_the_given_stream(monkeypatch):
+    """Tests, with a model of torch, that arrays for work in another stream than torch's current one
+    are allocated in that stream."""
     cuda = types.SimpleNamespace(current_stream=lambda device: types.SimpleNamespace(cuda_stream=7),
                                  ExternalStream=lambda stream, device: ("external", stream),
-                                 default_stream=lambda device: "default")
+                                 default_stream=lambda device: "default", stream=contextlib.nullcontext)
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(cuda=cuda, version=types.SimpleNamespace()))
-    space, workspace = TorchSpace(types.SimpleNamespace(type="cuda", index=0)), FakeTensor()
-    for stream in (7, 9, 0):
-        space.hold(workspace, stream)
-    assert workspace.streams == [("external", 9), "default"]
+    space = TorchSpace(types.SimpleNamespace(type="cuda", index=0))
+    entered = []
+    for stream in (None, 7, 9, 0):
+        with space.using(stream) as now:
+            entered.append(now)
+    assert entered == [None, None, ("external", 9), "default"]
