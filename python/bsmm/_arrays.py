@@ -172,7 +172,8 @@ def _view_torch(array: Any) -> View:
 def _view_cuda(array: Any) -> View:
     """Makes a View by Numba's CUDA Array Interface, version 3. The interface has no device
     number, so the function reads the number from the attribute `device` if the array has this
-    attribute."""
+    attribute. If the interface names a stream, the array is complete only when the work in that stream
+    is done, so the function waits for it. Stream 1 is the default stream, in which calls are queued."""
     facts = array.__cuda_array_interface__
     dtype = np.dtype(facts["typestr"])
     name = getattr(getattr(array, "dtype", dtype), "name", dtype.name)
@@ -181,6 +182,8 @@ def _view_cuda(array: Any) -> View:
     if not isinstance(device, str):
         device = f"cuda:{getattr(device, 'id', device)}"
     _check_byte_order(dtype)
+    if facts.get("stream") not in (None, 1):
+        _bsmm.synchronize({"device": device, "stream": facts["stream"]})
     return View(facts["data"][0], shape, _items(facts.get("strides"), shape, dtype.itemsize),
                 FORMAT_NAME.get(name, name), device, array)
 

@@ -64,6 +64,18 @@ def test_cuda_array_interface():
         view(FakeGpuArray("<f4", (66, 4)))
 
 
+def test_streams_of_the_cuda_array_interface_are_awaited(monkeypatch):
+    """Tests that view waits for the stream that an array names, because its values may still be
+    computed there. Calls are queued in the default stream, whose number in the interface is 1."""
+    waited = []
+    monkeypatch.setattr(bsmm._bsmm, "synchronize", waited.append)
+    array = FakeGpuArray("<f4")
+    for stream in (None, 1, 2, 5000):
+        array.__cuda_array_interface__["stream"] = stream
+        view(array)
+    assert waited == [{"device": "cuda:0", "stream": 2}, {"device": "cuda:0", "stream": 5000}]
+
+
 def test_device_arrays_export_their_memory(rng):
     x = rng.standard_normal((3, 4), np.float32)
     there = copy_array(x, DeviceSpace("cpu"))
