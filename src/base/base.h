@@ -18,6 +18,15 @@ bsmm_status bsmm_fail(bsmm_status status, const char *format, ...)
  * the function to add the name of a file or a matrix to a message. */
 bsmm_status bsmm_fail_within(bsmm_status status, const char *prefix);
 
+/* A bsmm_message is a copy of the calling thread's error message. A function that succeeds although
+ * a part of its work fails, such as a search for devices, keeps the message before that work and
+ * restores it afterwards. bsmm_error_message promises the message of the last call that failed. */
+typedef struct bsmm_message {
+    char text[512];
+} bsmm_message;
+void bsmm_message_keep(bsmm_message *to);
+void bsmm_message_restore(const bsmm_message *from);
+
 /* Formats the reason for which a kernel or a device refuses a request into why[size], and returns
  * `why`. */
 const char *bsmm_reason(char *why, size_t size, const char *format, ...)

@@ -5,10 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local char message[512];
+static _Thread_local char message[sizeof(bsmm_message)];
 
 const char *bsmm_error_message(void) {
     return message;
+}
+
+void bsmm_message_keep(bsmm_message *to) {
+    memcpy(to->text, message, sizeof message);
+}
+
+void bsmm_message_restore(const bsmm_message *from) {
+    memcpy(message, from->text, sizeof message);
 }
 
 bsmm_status bsmm_fail(bsmm_status status, const char *format, ...) {

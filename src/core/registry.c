@@ -111,8 +111,11 @@ bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
                          BSMM_COUNT(kernels));
     bsmm_explanation result = {.kernel = kernel->name, .device = kernel->device};
     char why[REASON_BYTES];
+    bsmm_message before;
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
+    bsmm_message_keep(&before);
     const char *reason = bsmm_kernel_refusal(kernel, &request, state, why, sizeof why);
+    bsmm_message_restore(&before);
     result.accepts = reason == NULL;
     if (result.accepts) {
         bsmm_product part;

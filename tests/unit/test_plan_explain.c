@@ -110,11 +110,36 @@ static void test_explain(void **state) {
     assert_non_null(strstr(e.reason, "abacus"));
 }
 
+/* Tests that calls that succeed keep the message of the last failure, although they look for
+ * devices and drivers that this machine may not have. */
+static void test_successes_keep_the_message(void **state) {
+    (void)state;
+    static const char *const devices[] = {"cuda:0", "hip:0", "cpu:1"};
+    described f;
+    described_make(&f);
+    bsmm_format format;
+    assert_int_equal(bsmm_format_from_name("no-format", &format), BSMM_E_NOT_FOUND);
+    char *before = strdup(bsmm_error_message());
+    bsmm_local_device device = BSMM_INIT(bsmm_local_device);
+    for (uint32_t i = 0; bsmm_local_device_at(i, &device) == BSMM_OK; i++)
+        assert_string_equal(bsmm_error_message(), before);
+    bsmm_format_from_name("no-format", &format);
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        bsmm_explanation e = BSMM_INIT(bsmm_explanation);
+        f.desc.device = devices[i];
+        for (uint32_t k = 0; bsmm_explain(&f.desc, k, &e) == BSMM_OK; k++)
+            assert_string_equal(bsmm_error_message(), before);
+        bsmm_format_from_name("no-format", &format);
+    }
+    free(before);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan_outlives_its_description),
         cmocka_unit_test(test_plan_failures),
         cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_successes_keep_the_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
