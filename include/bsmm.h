@@ -327,7 +327,8 @@ typedef enum bsmm_group_kind {
     BSMM_GROUP_ROWS = 2,
     /* All operands are stacks, as in BATCH: each has one matrix for each group. Group g uses only
      * the first sizes[g] rows (in bsmm_group) of its matrices of A, C, D and the residual. The
-     * other rows of D are not written. */
+     * other rows of D are not written. If D has scales, the scales of these rows count as padding:
+     * they are written 0 up to the end of the scale layout's tile, unless the group has no rows. */
     BSMM_GROUP_MASKED = 3,
     /* Grouped along K. C, D and the residual are stacks: each has one matrix for each group. A and
      * B are single matrices, in which each group owns a range of columns. sizes[g] (in bsmm_group)
