@@ -1,12 +1,18 @@
-/* Declares a function by which tests on slow, emulated processors skip some of their products. */
+/* Declares functions by which tests on emulated processors and simulated GPUs, which are slow, skip
+ * some of their products. */
 #ifndef BSMM_TEST_SAMPLE_H
 #define BSMM_TEST_SAMPLE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Returns true if the test should run its next product. With BSMM_TEST_CPU_SAMPLE=n in the
  * environment, one call of every n calls returns true, otherwise all calls do. This call is chosen
  * at random, because tests vary sizes in a fixed order. */
 bool test_takes_next(void);
+
+/* Returns n if BSMM_TEST_SAMPLE=n is in the environment, otherwise 1. On simulated GPUs, tests then
+ * run every n-th product. */
+uint32_t test_sample_step(void);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "core/describe.h"
 #include "gpu.h"
+#include "sample.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,10 +52,9 @@ static bool takes_too_long(const bsmm_matmul_desc *desc) {
 
 static bool is_left_out(const char *device, const bsmm_matmul_desc *desc) {
     static uint32_t turn;
-    const char *sample = getenv("BSMM_TEST_SAMPLE");
     if (strncmp(device, "sim:", 4) != 0) return false;
     if (takes_too_long(desc)) return true;
-    return sample && turn++ % (uint32_t)strtoul(sample, NULL, 10) != 0;
+    return turn++ % test_sample_step() != 0;
 }
 
 bool test_walk_next(test_walk *w) {

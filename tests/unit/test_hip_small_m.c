@@ -2,6 +2,7 @@
  * the bound that the kernel states. D is filled with a pattern first, and an unreadable page
  * follows each operand. The test is skipped without the simulators. */
 #include "operand.h"
+#include "sample.h"
 #include "walk.h"
 
 #include <math.h>
@@ -212,11 +213,13 @@ static int run_case(const product_case *c, bool with_bias, rng *r) {
     return ran;
 }
 
+/* Runs all products of the list. With BSMM_TEST_SAMPLE=n in the environment, runs every n-th of
+ * them. */
 static void test_products(void **state) {
     (void)state;
     rng r = {3};
     int ran = 0, wanted = 0;
-    for (size_t i = 0; i < BSMM_COUNT(cases); i++)
+    for (size_t i = 0; i < BSMM_COUNT(cases); i += test_sample_step())
         for (int with_bias = 0; with_bias < 1 + (cases[i].n < MANY_ROWS); with_bias++) {
             ran += run_case(&cases[i], with_bias, &r);
             wanted += (int)BSMM_COUNT(devices);

@@ -5,6 +5,7 @@
 #include "amdgpu/cdna/gemm_schedule.h"
 #include "amdgpu/gfx942/tall_layout.h"
 #include "operand.h"
+#include "sample.h"
 #include "walk.h"
 
 #include <math.h>
@@ -145,12 +146,10 @@ static int run_case(const product_case *c, rng *r) {
 /* Runs all products of a list. With BSMM_TEST_SAMPLE=n in the environment, runs every n-th of
  * them. */
 static void run_all(const char *tile, const product_case *list, size_t count) {
-    const char *sample = getenv("BSMM_TEST_SAMPLE");
-    const size_t step = sample ? strtoul(sample, NULL, 10) : 1;
     rng r = {7};
     int ran = 0;
     setenv("BSMM_TEST_MFMA", tile, 1);
-    for (size_t i = 0; i < count; i += step)
+    for (size_t i = 0; i < count; i += test_sample_step())
         ran += run_case(&list[i], &r);
     assert_true(ran >= 1);
     printf("%s tiles: %d products on simulators\n", tile, ran);
