@@ -38,7 +38,9 @@ enum {
      * last-level cache and memory. */
     BYTES,
     STALLS = BYTES + 4,
-    FIELDS = STALLS + 5
+    /* MATRIX_LOOP is a field of ptx_times only. */
+    MATRIX_LOOP = STALLS + BENCH_WAITS,
+    FIELDS
 };
 
 /* Reads the source lines at which the waves of a launch wait longest. `cycles` is the sum of the
@@ -59,7 +61,7 @@ static void count_lines(const bench_sim_model *model, unsigned back, double cycl
 
 bool bench_sim_count(const bench_sim_model *model, int matrix_units, size_t launch,
                      bench_counters *c) {
-    double t[FIELDS];
+    double t[FIELDS] = {0};
     unsigned launches = 0;
     while (model->get_times(launches, NULL, 0, t, FIELDS))
         launches++;
@@ -71,11 +73,12 @@ bool bench_sim_count(const bench_sim_model *model, int matrix_units, size_t laun
     to[BENCH_COUNTER_seconds] = t[SECONDS], to[BENCH_COUNTER_cycles] = t[CYCLES];
     to[BENCH_COUNTER_waves] = t[WAVES];
     to[BENCH_COUNTER_matrix_busy] = t[MATRIX] / (cycles * matrix_units);
+    to[BENCH_COUNTER_matrix_loop] = t[MATRIX_LOOP] > 0 ? t[MATRIX] / t[MATRIX_LOOP] : 0;
     to[BENCH_COUNTER_shared_busy] = t[SHARED] / cycles;
     to[BENCH_COUNTER_shared_conflicts] = t[SHARED] > 0 ? t[CONFLICTS] / t[SHARED] : 0;
     for (int level = 0; level < 4; level++)
         to[BENCH_COUNTER_l1_bytes + level] = t[BYTES + level] * t[LAUNCHED] / t[GROUPS];
-    for (int cause = 0; cause < FIELDS - STALLS; cause++)
+    for (int cause = 0; cause < BENCH_WAITS; cause++)
         to[BENCH_COUNTER_wait_memory + cause] = t[STALLS + cause] / (cycles * t[WAVES]);
     count_lines(model, back, cycles * t[WAVES], c);
     return true;

@@ -172,6 +172,7 @@ assert abs(row["share"] * row["ceiling_gflops"] / row["gflops"] - 1) < 1e-6, row
 products = [c for c in row["counters"] if sys.argv[2] in c["kernel"]]
 assert products, row
 for c in products:
+    assert c["matrix_busy"] <= c["matrix_loop"] <= 1 or "gfx" in sys.argv[3] and not c["matrix_loop"], c
     assert 0 < c["matrix_busy"] < 1 and 64 * 64 * 2 <= c["memory_bytes"], c
 for c in row["counters"]:
     assert 0 <= c["shared_conflicts"] <= 1 and 0 <= c["l3_bytes"], c
@@ -181,7 +182,7 @@ for c in row["counters"]:
     by_line = {k: sum(line[k] for line in c["lines"]) for k in waits}
     assert all(by_line[k] <= waits[k] * 1.000001 for k in waits), c
     assert sum(by_line.values()) > sum(waits.values()) / 4, c
-assert abs(sum(c["seconds"] for c in row["counters"]) / row["seconds"] - 1) < 1e-5, row' "$out" "$product" || fail "counters: $out"
+assert abs(sum(c["seconds"] for c in row["counters"]) / row["seconds"] - 1) < 1e-5, row' "$out" "$product" "$device" || fail "counters: $out"
     as_json=$out
     expect 0 $model --sampled
     contains "$out" "model"

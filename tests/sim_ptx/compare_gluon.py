@@ -1,6 +1,6 @@
 """Compares bsmm's kernel for block-scaled products on Blackwell with the Gluon kernel of kernels_specialized.py, under the time
 model of a B200. Prints the TFLOP/s of both for four pairs of formats, their ratio, and the share of each launch in which the tensor
-cores multiply. Only the launch that multiplies counts: both kernels read scales in the layout nv_128x4. usage: compare_gluon.py BSMM
+cores multiply ("busy"). "In loop" is this share from an SM's first product to the end of its last one. Only the launch that multiplies counts: both kernels read scales in the layout nv_128x4. usage: compare_gluon.py BSMM
 [M N K]. $SIM_LIBRARY names the simulator's library."""
 import ctypes
 import json
@@ -16,7 +16,7 @@ from triton.experimental.gluon._runtime import GluonASTSource
 from triton_ptx import compile_ptx
 
 TILE_M, TILE_N, STAGES, BAND = 128, 256, 3, 8
-SECONDS, REPLAYED, SMS, BUSY, FIELDS = 0, 2, 6, 9, 10
+SECONDS, REPLAYED, SMS, BUSY, LOOP, FIELDS = 0, 2, 6, 9, 21, 22
 FORMATS = [("mxfp8", "mxfp8"), ("mxfp4", "mxfp4"), ("mxfp8", "mxfp4"), ("nvfp4", "nvfp4")]
 ELEMENTS = {"mxfp8": "e4m3", "mxfp4": "e2m1", "nvfp4": "e2m1"}
 
@@ -59,7 +59,7 @@ def tensor_arguments(device, number, size, at, shape, box, swizzle, spread=1):
 
 
 def gluon(device, formats, m, n, k):
-    """Runs the Gluon kernel. Returns the seconds of the launch, the busy share of the tensor cores, and D."""
+    """Runs the Gluon kernel. Returns the seconds of the launch, the busy shares of the tensor cores, and D."""
     mixed = formats[0] != formats[1]
     block_k = 128 if "mxfp8" in formats else 256
     a, b = (Operand(device, f, mixed, rows, k, tile, block_k) for f, rows, tile in zip(formats, (m, n), (TILE_M, TILE_N)))
@@ -88,15 +88,15 @@ def gluon(device, formats, m, n, k):
     for at in (a.at, a.scales_at, b.at, b.scales_at, d):
         device.free(at)
     device.unload(module)
-    return times[SECONDS], times[BUSY] / (times[REPLAYED] * times[SMS]), result
+    return times[SECONDS], (times[BUSY] / (times[REPLAYED] * times[SMS]), times[BUSY] / times[LOOP]), result
 
 
 def ours(bsmm, formats, m, n, k):
-    """Returns the seconds and the busy share for bsmm. The launch that multiplies is the longest one."""
+    """Returns the seconds and the busy shares for bsmm. The launch that multiplies is the longest one."""
     command = [bsmm, "bench", "--device", "sim:sm_100", "-f", ":".join(formats), "-M", str(m), "-N", str(n), "-K", str(k), "--out", "f16"]
     text = subprocess.run([*command, "--sampled", "--counters", "--json"], check=True, capture_output=True, text=True).stdout
     launch = max(json.loads(text.splitlines()[0])["counters"], key=lambda c: c["seconds"])
-    return launch["seconds"], launch["matrix_busy"]
+    return launch["seconds"], (launch["matrix_busy"], launch["matrix_loop"])
 
 
 def check(device):
@@ -114,11 +114,12 @@ def main():
     device.lib.bsmm_sim_time(1)
     check(device)
     device.lib.bsmm_sim_time(2)
-    print(f"{m} x {n} x {k}, model     bsmm TFLOP/s   busy   Gluon TFLOP/s   busy   ratio")
+    print(f"{m} x {n} x {k}, model     bsmm TFLOP/s   busy   in loop   Gluon TFLOP/s   busy   in loop   ratio")
     for formats in FORMATS:
         (mine, my_busy), (peer, peer_busy, _) = ours(sys.argv[1], formats, m, n, k), gluon(device, formats, m, n, k)
         rates = [2e-12 * m * n * k / seconds for seconds in (mine, peer)]
-        print(f"{' x '.join(formats):<26}{rates[0]:12.0f}{my_busy:7.2f}{rates[1]:16.0f}{peer_busy:7.2f}{peer / mine:8.2f}", flush=True)
+        print(f"{' x '.join(formats):<26}{rates[0]:12.0f}{my_busy[0]:7.2f}{my_busy[1]:10.2f}{rates[1]:16.0f}"
+              f"{peer_busy[0]:7.2f}{peer_busy[1]:10.2f}{peer / mine:8.2f}", flush=True)
 
 
 main()
