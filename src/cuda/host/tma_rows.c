@@ -52,7 +52,7 @@ static void map_rows(const bsmm_cuda_device *device, const bsmm_operand *o, uint
                                  .rank = 2,
                                  .extents = {(uint64_t)cols, (uint64_t)o->m.rows},
                                  .strides = {s->pitch},
-                                 .box = {BSMM_SCALED_ROW_BYTES, tile_rows},
+                                 .box = {BSMM_SCALED_ROW_BYTES, BSMM_SCALED_BOX_ROWS(tile_rows)},
                              },
                              &s->map);
 }

@@ -113,7 +113,7 @@ uint32_t bsmm_wide_form_of(const bsmm_wide_operands *s, uint32_t rows, uint32_t 
     return F32 << 4 | elem << 7 | elem << 10 | cols / 8 << 17 | rows / 16 << 24;
 }
 
-static void map_rows(const bsmm_product *p, int side, uint32_t box_rows, bsmm_wide_operands *s) {
+static void map_rows(const bsmm_product *p, int side, uint32_t rows, bsmm_wide_operands *s) {
     const bsmm_operand *o = bsmm_cuda_side(p, side);
     const bsmm_wgmma_form *form = &s->sources[side].form;
     const int64_t cols =
@@ -126,7 +126,7 @@ static void map_rows(const bsmm_product *p, int side, uint32_t box_rows, bsmm_wi
                                  .rank = 2,
                                  .extents = {(uint64_t)cols, (uint64_t)o->m.rows},
                                  .strides = {form->pitch},
-                                 .box = {BSMM_PACK_PART_COLS, box_rows},
+                                 .box = {BSMM_PACK_PART_COLS, BSMM_SCALED_BOX_ROWS(rows)},
                              },
                              &s->maps[side]);
 }

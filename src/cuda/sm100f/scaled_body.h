@@ -77,12 +77,15 @@
  *     F  "full" barrier of a stage: its elements and scales have arrived in all thread blocks of
  *        the group. The leader's loading thread announces the bytes of the group, the copies of the
  *        group count them at the leader's barrier, and the multiplying thread waits. If
- *        SCALED_SIGNED, the scales count at the barrier S instead, and warp 6 of each thread block
- *        arrives at F when it has read them.
+ *        SCALED_SIGNED, the scales count at the barrier S instead.
  *     S  "scaled" barrier of a stage, only if SCALED_SIGNED: the scales of this thread block have
- *        arrived. Warp 6 waits.
- *     E  "empty" barrier of a stage: the products have read the stage (tcgen05.commit). Each thread
- *        block of the group has one, on which its loading thread waits before it loads again.
+ *        arrived. Warp 6 waits. The leader's multiplying thread also waits for its own. In the
+ *        other thread block of a pair, a thread of warp 5 waits and then arrives at F.
+ *     E  "empty" barrier of a stage: the products have read the stage (tcgen05.commit). If
+ *        SCALED_SIGNED, warp 6 has read its scales, too. Each thread block of the group has one, on
+ *        which its loading thread waits before it loads again.
+ *     J  "judged" barrier of a tile, only if SCALED_SIGNED: warp 6 has read all scales of the tile.
+ *        Warps 0 to 3 wait.
  *     D  "done" barrier of an accumulator: all products of the tile have completed. Warps 0 to 3 of
  *        each thread block wait at their own.
  *     A  "available" barrier of an accumulator: warps 0 to 3 of all thread blocks of the group have
@@ -189,6 +192,7 @@ static_assert(STAGES + 2 < SIGN_TILES, "tiles whose signs are known");
 
 typedef struct shared {
     uint64_t full[STAGES], empty[STAGES], scaled[STAGES], done[2], available[2];
+    uint64_t judged[SIGN_TILES];
     uint32_t columns; /* `columns` is the address of the allocated columns of tensor memory. */
     /* negative[n % SIGN_TILES] is nonzero if the thread block's tile number n has a negative scale.
      * The array has entries for the most recent tiles only. */
@@ -246,14 +250,16 @@ static __device__ __forceinline__ uint32_t emptied_parity(uint32_t count) {
 
 static __device__ __forceinline__ void set_up(shared *told) {
     for (int i = 0; i < STAGES; i++) {
-        ptx_mbarrier_init(ptx_shared_address(&told->full[i]), 1 + SCALED_SIGNED * CTAS);
-        ptx_mbarrier_init(ptx_shared_address(&told->empty[i]), 1);
+        ptx_mbarrier_init(ptx_shared_address(&told->full[i]), 1 + SCALED_SIGNED * (CTAS - 1));
+        ptx_mbarrier_init(ptx_shared_address(&told->empty[i]), 1 + SCALED_SIGNED);
         ptx_mbarrier_init(ptx_shared_address(&told->scaled[i]), 1);
     }
     for (int i = 0; i < 2; i++) {
         ptx_mbarrier_init(ptx_shared_address(&told->done[i]), 1);
         ptx_mbarrier_init(ptx_shared_address(&told->available[i]), CTAS * FINISH_WARPS);
     }
+    for (int i = 0; SCALED_SIGNED && i < SIGN_TILES; i++)
+        ptx_mbarrier_init(ptx_shared_address(&told->judged[i]), 1);
     ptx_fence_mbarrier_init();
 }
 
@@ -351,9 +357,17 @@ static __device__ __forceinline__ void announce(const bsmm_scaled_params *p, sha
         ptx_mbarrier_arrive_expect(ptx_shared_address(&told->scaled[stage]), SCALE_BYTES);
 }
 
+/* Loads 128 bytes of each of `rows` rows of A or B, from row `y` and unit `x` of the tensor map on.
+ */
+static __device__ __forceinline__ void load_rows(uint32_t to, const void *map, uint32_t x,
+                                                 uint32_t y, uint32_t rows, uint32_t barrier) {
+    for (uint32_t row = 0; row < rows; row += BSMM_SCALED_LOAD_ROWS)
+        group_load(to + row * ROW_BYTES, map, x, y + row, barrier);
+}
+
 static __device__ __forceinline__ void load_tiles(const bsmm_scaled_params *p, uint32_t base,
                                                   shared *told) {
-    const uint32_t rank = CTAS == 1 ? 0 : ptx_cluster_rank();
+    const uint32_t rank = CTAS == 1 ? 0 : ptx_cluster_rank(), b_rows = p->tile_n / CTAS;
     const k_range range = k_range_of(p);
     uint32_t count = 0;
     FOR_TILES(p, tile) {
@@ -364,18 +378,16 @@ static __device__ __forceinline__ void load_tiles(const bsmm_scaled_params *p, u
             const place from = place_of(p, block);
             wait_for(&told->empty[stage], emptied_parity(count));
             announce(p, told, stage);
-            group_load(a_of(base, stage), &p->a, from.a * BLOCK_WIDTH, at.row, full);
-            group_load(b_of(base, stage), &p->b, from.b * BLOCK_WIDTH,
-                       at.col + rank * (p->tile_n / CTAS), full);
+            load_rows(a_of(base, stage), &p->a, from.a * BLOCK_WIDTH, at.row, TILE_M, full);
+            load_rows(b_of(base, stage), &p->b, from.b * BLOCK_WIDTH, at.col + rank * b_rows,
+                      b_rows, full);
             load_scales(p, scales_of(base, stage), at, block, SCALED_SIGNED ? scaled : full);
         }
     }
 }
 
 #include "cuda/sm100f/scaled_multiply.h"
-#if SCALED_SIGNED
-#    include "cuda/sm100f/scaled_signs.h"
-#endif
+#include "cuda/sm100f/scaled_signs.h"
 #if SCALED_SMALL_M
 #    include "cuda/sm100f/scaled_small_m.h"
 #elif SCALED_GROUPS
@@ -429,6 +441,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         else if (warp == MULTIPLY_WARP && rank == LEADER && ptx_elect())
             multiply_tiles(p, base, &told);
 #if SCALED_SIGNED
+        else if (warp == MULTIPLY_WARP && rank != LEADER && ptx_elect())
+            announce_scales(p, &told);
         else if (warp == SIGN_WARP)
             find_signs(p, aligned + (scales_of(base, 0) - base), &told);
 #endif

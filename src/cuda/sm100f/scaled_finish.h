@@ -15,6 +15,11 @@ typedef struct finish {
     /* `chunks` is the number of staging buffers (32 columns of D each) that this warp has passed to
      * TMA. */
     uint32_t chunks;
+    /* `factor` multiplies all results if `is_general` is false. It is true if an epilogue needs
+     * more than this factor. A thread keeps both in registers, because it would often wait for
+     * reads of shared memory, which the products use as well. */
+    double factor;
+    bool is_general;
 } finish;
 
 static __device__ __forceinline__ finish finish_make(const bsmm_scaled_params *p, uint8_t *staging,
@@ -25,6 +30,8 @@ static __device__ __forceinline__ finish finish_make(const bsmm_scaled_params *p
     f.staging = staging + f.warp * (STAGING / FINISH_WARPS);
     if (f.lane == 0) told->factors[f.warp] = bsmm_gpu_epilogue_begin(&p->epilogue);
     __syncwarp();
+    f.factor = told->factors[f.warp].factor;
+    f.is_general = p->epilogue.c || p->epilogue.bias || told->factors[f.warp].global != 1;
     return f;
 }
 
@@ -89,18 +96,17 @@ static __device__ __forceinline__ void stage_as(uint32_t store, uint8_t *to, uin
 static __device__ __forceinline__ void stage_all(const finish *f, float *total, uint32_t col,
                                                  uint8_t *to) {
     const uint32_t store = f->p->store;
-    const bsmm_gpu_epilogue_factors *factors = &f->told->factors[f->warp];
-    if (f->p->epilogue.c || f->p->epilogue.bias || factors->global != 1) {
+    if (f->is_general) {
+        const bsmm_gpu_epilogue_factors *factors = &f->told->factors[f->warp];
 #pragma unroll
         for (uint32_t i = 0; i < CHUNK; i++)
             stage_code(store, to, f->lane, i, code_any(f->p, factors, f->row, col + i, total[i]));
         return;
     }
-    const double factor = factors->factor;
-    if (factor != 1)
+    if (f->factor != 1)
 #pragma unroll
         for (int i = 0; i < CHUNK; i++)
-            total[i] = (float)(factor * (double)total[i]);
+            total[i] = (float)(f->factor * (double)total[i]);
     if (store == BSMM_SCALED_STORE_F32)
         stage_as(BSMM_SCALED_STORE_F32, to, f->lane, total);
     else if (store == BSMM_SCALED_STORE_BF16)
@@ -252,12 +258,12 @@ static __device__ __forceinline__ uint32_t column_of(const bsmm_scaled_params *p
     return col < p->tile_n ? col : col - p->tile_n;
 }
 
-/* Converts and stores the results of the tile at `at`, whose sums are in accumulator `which`. If
- * `untrusted` is true, the function computes all results again in double. */
-static __device__ __forceinline__ void finish_tile(finish *f, uint32_t which, corner at,
-                                                   bool untrusted) {
+/* Converts and stores the results of tile number `turn` of this thread block, which is at `at`. If
+ * a scale of the tile is negative, the function computes all results again in double. */
+static __device__ __forceinline__ void finish_tile(finish *f, uint32_t turn, corner at) {
     const bsmm_scaled_params *p = f->p;
-    const uint32_t from = f->told->columns + which * SECOND_AT + (f->warp * 32 << 16),
+    const uint32_t which = turn & 1,
+                   from = f->told->columns + which * SECOND_AT + (f->warp * 32 << 16),
                    chunks = p->tile_n / CHUNK, last = SHARED_COLUMNS ? 0 : chunks - HELD;
     uint32_t bits[HELD][CHUNK];
 #    pragma unroll
@@ -271,7 +277,7 @@ static __device__ __forceinline__ void finish_tile(finish *f, uint32_t which, co
             __syncwarp();
             if (f->lane == 0) group_arrive(&f->told->available[SHARED_COLUMNS ? 0 : which]);
         }
-        if (chunk == 0) finish_begin(f, at, untrusted);
+        if (chunk == 0) finish_begin(f, at, is_negative(f->told, turn));
         if (col < p->n) finish_chunk(f, bits[0], col);
 #    pragma unroll
         for (int i = 0; i < (HELD - 1) * CHUNK; i++)
@@ -293,7 +299,7 @@ static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p,
         const corner at = tile_at(p, tile);
         wait_for(&told->done[turn & 1], turn / 2 & 1);
         ptx_tcgen05_fence_after();
-        finish_tile(&f, turn & 1, at, SCALED_SIGNED && told->negative[turn % SIGN_TILES]);
+        finish_tile(&f, turn, at);
         turn++;
     }
     if (f.lane == 0) PTX_TMA_WAIT(0);

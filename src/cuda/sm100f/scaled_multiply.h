@@ -55,6 +55,9 @@ static __device__ __forceinline__ void wait_for_accumulator(shared *told, uint32
 static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *p, uint32_t base,
                                                       shared *told) {
     const k_range range = k_range_of(p);
+    /* The thread reads the address of its tensor memory only once. In each k block, it would
+     * otherwise wait until shared memory has time for a read. */
+    const uint32_t columns = told->columns;
     /* `count` is the number of k blocks, and `sums` is the number of accumulators, that the thread
      * has filled so far. */
     uint32_t count = 0, sums = 0;
@@ -63,15 +66,19 @@ static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *
         uint32_t in_sum = 0;
         for (uint32_t block = range.first; block < range.end; block++, count++) {
             const uint32_t stage = count % STAGES, which = sums & 1,
-                           scales = told->columns + SCALES_AT + (count & 1) * SCALE_COLUMNS;
-            if (in_sum == 0) wait_for_accumulator(told, sums);
+                           scales = columns + SCALES_AT + (count & 1) * SCALE_COLUMNS;
             if (SCALED_BLOCK && count >= 2)
                 wait_for(&told->empty[(count - 2) % STAGES], filled_parity(count - 2));
             wait_for(&told->full[stage], filled_parity(count));
+            if (SCALED_SIGNED) wait_for(&told->scaled[stage], filled_parity(count));
             ptx_tcgen05_fence_after();
             copy_scales(scales, scales_of(base, stage), scale_tiles_of(p, block));
-            multiply(p, told->columns + which * SECOND_AT, scales, a_of(base, stage),
-                     b_of(base, stage), shift, p->k - place_of(p, block).k * BLOCK_K, in_sum++);
+            if (in_sum == 0) {
+                wait_for_accumulator(told, sums);
+                ptx_tcgen05_fence_after();
+            }
+            multiply(p, columns + which * SECOND_AT, scales, a_of(base, stage), b_of(base, stage),
+                     shift, p->k - place_of(p, block).k * BLOCK_K, in_sum++);
             group_commit(&told->empty[stage]);
             if (block + 1 < range.end && !(SCALED_GROUPS && in_sum == p->sum_blocks)) continue;
             group_commit(&told->done[which]);

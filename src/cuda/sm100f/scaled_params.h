@@ -13,6 +13,10 @@ enum {
     /* BSMM_SCALED_ROW_BYTES is the number of bytes of each row of A or B in a stage in shared
      * memory. */
     BSMM_SCALED_ROW_BYTES = 128,
+    /* BSMM_SCALED_LOAD_ROWS is the number of rows of A or B that one TMA copy loads, if a stage has
+     * more rows. TMA then writes to shared memory in short bursts, between which the tensor cores
+     * read. */
+    BSMM_SCALED_LOAD_ROWS = 32,
     /* BSMM_SCALED_CHUNK is the number of columns of D that a warp stores at once. */
     BSMM_SCALED_CHUNK = 32,
     /* BSMM_SCALED_STAGING is the number of bytes of shared memory for the staging buffers from
@@ -43,6 +47,8 @@ enum {
     BSMM_SCALED_SMALL_M_PARTS = 8,
 };
 
+/* Returns the rows of a TMA copy, for a stage with `rows` rows of A or of B in a thread block. */
+#define BSMM_SCALED_BOX_ROWS(rows) ((rows) < BSMM_SCALED_LOAD_ROWS ? (rows) : BSMM_SCALED_LOAD_ROWS)
 /* Returns the most columns that a tile of D can have. With block scales (`scales` is not 0), a
  * single thread block (`ctas` is 1) has tiles of up to 192 columns, because two accumulators of 192
  * columns and the block scales of two k blocks fit in the 512 columns of tensor memory. A pair of

@@ -1,6 +1,7 @@
 /* These functions find negative scales. tcgen05 ignores the sign of e4m3 scales. scaled_body.h
  * includes this file. */
 
+#if SCALED_SIGNED
 /* Looks for negative e4m3 scales in one block of 128 rows. In each scale tile, a lane tests the 16
  * bytes that hold the scales of the four rows r, r + 32, r + 64 and r + 96, where r is the lane's
  * number. The result is nonzero if the lane has found a negative scale. Scales of row `rows` and
@@ -17,21 +18,6 @@ static __device__ __forceinline__ uint32_t signs_of(const uint8_t *scales, uint3
     return found & 0x80808080u;
 }
 
-/* Does the work of signs_of if there are SCALE_TILES scale tiles and all of their 128 rows count.
- * A lane loads all its bytes before it tests them. The warp would otherwise be slower than the
- * products, which wait for it. */
-static __device__ __forceinline__ uint32_t signs_of_whole(const uint8_t *scales) {
-    uint4 w[SCALE_TILES];
-    uint32_t found = 0;
-#pragma unroll
-    for (uint32_t t = 0; t < SCALE_TILES; t++)
-        w[t] = *(const uint4 *)(scales + t * SCALE_TILE + threadIdx.x % 32 * 16);
-#pragma unroll
-    for (uint32_t t = 0; t < SCALE_TILES; t++)
-        found |= (w[t].x | w[t].y) | (w[t].z | w[t].w);
-    return found & 0x80808080u;
-}
-
 /* Part `i` of a stage's scales belongs to a block of 128 rows of A (part 0) or of B (parts 1 and
  * 2). Returns the number of rows from the first row of this block to the last row of A or B. */
 static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p, corner at,
@@ -40,24 +26,37 @@ static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p
     return rows > first ? rows - first : 0;
 }
 
+/* Does the work of signs_in_stage for a stage whose scales all count. A lane loads all its bytes
+ * before it tests them, because the warp would otherwise be slower than the products. */
+static __device__ __forceinline__ uint32_t signs_of_whole(const uint8_t *scales) {
+    uint4 w[SCALE_PARTS * SCALE_TILES];
+    uint32_t found = 0;
+#    pragma unroll
+    for (uint32_t t = 0; t < SCALE_PARTS * SCALE_TILES; t++)
+        w[t] = *(const uint4 *)(scales + t * SCALE_TILE + threadIdx.x % 32 * 16);
+#    pragma unroll
+    for (uint32_t t = 0; t < SCALE_PARTS * SCALE_TILES; t++)
+        found |= (w[t].x | w[t].y) | (w[t].z | w[t].w);
+    return found & 0x80808080u;
+}
+
 /* Looks for negative scales in one stage, which has `tiles` scale tiles along K. The result is
  * nonzero if the lane has found one. */
 static __device__ __forceinline__ uint32_t signs_in_stage(const bsmm_scaled_params *p,
                                                           const uint8_t *scales, corner at,
                                                           uint32_t tiles) {
+    const bool whole = tiles == SCALE_TILES && rows_from(p, at, 0) >= SCALE_ROWS &&
+                       rows_from(p, at, SCALE_PARTS - 1) >= SCALE_ROWS;
     uint32_t found = 0;
-#pragma unroll
-    for (uint32_t i = 0; i < SCALE_PARTS; i++) {
-        const uint32_t rows = rows_from(p, at, i);
-        found |= rows >= SCALE_ROWS && tiles == SCALE_TILES
-                     ? signs_of_whole(scales + i * PART_BYTES)
-                     : signs_of(scales + i * PART_BYTES, tiles, rows);
-    }
+    if (whole) return signs_of_whole(scales);
+    for (uint32_t i = 0; i < SCALE_PARTS; i++)
+        found |= signs_of(scales + i * PART_BYTES, tiles, rows_from(p, at, i));
     return found;
 }
 
 /* Looks for negative scales in the stages of this thread block. After each stage, the warp tells
- * the multiplying thread that it has read the stage's scales. */
+ * the loading thread that it has read the stage's scales. After each tile, it tells the warps that
+ * store D. */
 static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
                                                   const uint8_t *scales, shared *told) {
     const k_range range = k_range_of(p);
@@ -69,11 +68,36 @@ static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
             const uint32_t stage = count % STAGES;
             wait_for(&told->scaled[stage], filled_parity(count));
             found |= signs_in_stage(p, scales + stage * SCALE_BYTES, at, scale_tiles_of(p, block));
-            const uint32_t any = __any_sync(0xffffffffu, found != 0);
-            if (threadIdx.x % 32 != 0) continue;
-            if (block == range.end - 1) told->negative[turn % SIGN_TILES] = any;
-            group_arrive(&told->full[stage]);
+            __syncwarp();
+            if (threadIdx.x % 32 == 0) ptx_mbarrier_arrive(ptx_shared_address(&told->empty[stage]));
+        }
+        const uint32_t any = __any_sync(0xffffffffu, found != 0);
+        if (threadIdx.x % 32 == 0) {
+            told->negative[turn % SIGN_TILES] = any;
+            ptx_mbarrier_arrive(ptx_shared_address(&told->judged[turn % SIGN_TILES]));
         }
         turn++;
     }
+}
+
+/* Tells the leader's multiplying thread, for each stage, that the scales of this thread block have
+ * arrived. One thread of the pair's other thread block calls this function. */
+static __device__ __forceinline__ void announce_scales(const bsmm_scaled_params *p, shared *told) {
+    const k_range range = k_range_of(p);
+    uint32_t count = 0;
+    FOR_TILES(p, tile)
+    for (uint32_t block = range.first; block < range.end; block++, count++) {
+        wait_for(&told->scaled[count % STAGES], filled_parity(count));
+        group_arrive(&told->full[count % STAGES]);
+    }
+}
+
+#endif
+
+/* Returns true if tile number `turn` of this thread block has a negative scale. Waits until warp 6
+ * has read the tile's scales. */
+static __device__ __forceinline__ bool is_negative(shared *told, uint32_t turn) {
+    if (!SCALED_SIGNED) return false;
+    wait_for(&told->judged[turn % SIGN_TILES], turn / SIGN_TILES & 1);
+    return told->negative[turn % SIGN_TILES];
 }

@@ -139,8 +139,7 @@ static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p,
         const uint32_t which = turn & 1, from = told->columns + which * TILE_N + lanes;
         wait_for(&told->done[which], turn / 2 & 1);
         ptx_tcgen05_fence_after();
-        const finish f =
-            finish_begin(p, told, tile, SCALED_SIGNED && told->negative[turn % SIGN_TILES]);
+        const finish f = finish_begin(p, told, tile, is_negative(told, turn));
         turn++;
         for (uint32_t row = 0; row < p->tile_n; row += ROWS) {
             uint32_t bits[ROWS];
