@@ -7,24 +7,38 @@
 #    define CTAS   1
 #    include "registers.h"
 
-/* Copies the scales of 128 rows, beginning with row `row`, to tensor memory. `step` is the
- * distance in columns of two scale tiles along K. */
-static __device__ void move_rows(const ladder_params *p, int side, uint32_t row, uint32_t block,
-                                 uint32_t to, uint32_t step) {
+/* Loads this thread's scales of 128 rows, beginning with row `row`: 16 bytes of each scale tile. */
+static __device__ void load_rows(const ladder_params *p, int side, uint32_t row, uint32_t block,
+                                 uint4 *words) {
     const uint32_t first = (row / SCALE_ROWS * p->k_blocks + block) * p->scale_tiles;
-    for (uint32_t t = 0; t < p->scale_tiles; t++) {
-        const uint4 four = *(const uint4 *)(p->plain_scales[side] + (first + t) * SCALE_TILE +
-                                            threadIdx.x % 32 * 16);
-        const uint32_t words[4] = {four.x, four.y, four.z, four.w};
-        store_words(to + step * t, words);
+#    pragma unroll
+    for (uint32_t t = 0; t < MOST_SCALE_TILES; t++)
+        if (t < p->scale_tiles)
+            words[t] = *(const uint4 *)(p->plain_scales[side] + (first + t) * SCALE_TILE +
+                                        threadIdx.x % 32 * 16);
+}
+
+/* Stores scales of 128 rows to tensor memory. `step` is the distance in columns of two scale tiles
+ * along K. */
+static __device__ void store_rows_of_scales(const ladder_params *p, const uint4 *words, uint32_t to,
+                                            uint32_t step) {
+#    pragma unroll
+    for (uint32_t t = 0; t < MOST_SCALE_TILES; t++) {
+        const uint32_t four[4] = {words[t].x, words[t].y, words[t].z, words[t].w};
+        if (t < p->scale_tiles) store_words(to + step * t, four);
     }
 }
 
+/* A thread begins all of its loads before it needs the result of the first one. */
 static __device__ void move_scales(const ladder_params *p, uint32_t row, uint32_t col,
                                    uint32_t block, uint32_t to) {
-    move_rows(p, 0, row, block, to, 4);
-    move_rows(p, 1, col, block, to + B_SCALES_AT, 8);
-    move_rows(p, 1, col + SCALE_ROWS, block, to + B_SCALES_AT + 4, 8);
+    uint4 words[3][MOST_SCALE_TILES];
+    load_rows(p, 0, row, block, words[0]);
+    load_rows(p, 1, col, block, words[1]);
+    load_rows(p, 1, col + SCALE_ROWS, block, words[2]);
+    store_rows_of_scales(p, words[0], to, 4);
+    store_rows_of_scales(p, words[1], to + B_SCALES_AT, 8);
+    store_rows_of_scales(p, words[2], to + B_SCALES_AT + 4, 8);
 }
 #else
 #    include "host.h"

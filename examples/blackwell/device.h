@@ -32,9 +32,10 @@ enum {
 
 /* Holds the barriers in shared memory. The barrier `full` signals that the elements and scales of
  * a stage have arrived. `empty` signals that the products have read a stage. `done` signals that
- * all products of a tile are complete. `available` signals that the accumulator was read. */
+ * all products of a tile are complete. `available` signals that the accumulator was read. Only step
+ * 4 uses `scaled`, which signals that the scales of a k block have arrived. */
 typedef struct shared {
-    uint64_t full[STAGES], empty[STAGES], done, available;
+    uint64_t full[STAGES], empty[STAGES], done, available, scaled;
     uint32_t columns; /* `columns` is the address of the allocated tensor memory. */
 } shared;
 static_assert(sizeof(shared) <= 256, "SHARED_BYTES");
@@ -66,6 +67,7 @@ static __device__ __forceinline__ void make_barriers(shared *s) {
         ptx_mbarrier_init(ptx_shared_address(&s->empty[i]), 1);
     }
     ptx_mbarrier_init(ptx_shared_address(&s->done), 1);
+    ptx_mbarrier_init(ptx_shared_address(&s->scaled), 1);
     ptx_mbarrier_init(ptx_shared_address(&s->available), CTAS * FINISH_WARPS);
     ptx_fence_mbarrier_init();
 }
@@ -91,32 +93,45 @@ static __device__ __forceinline__ void end(const shared *s) {
     if (threadIdx.x < 32) ptx_tcgen05_dealloc(s->columns, COLUMNS);
 }
 
+/* Loads the elements of a k block of A (`side` is 0) or B (`side` is 1) by TMA, from row `row` on.
+ */
+static __device__ __forceinline__ void load_side(const ladder_params *p, uint32_t stage, int side,
+                                                 uint32_t row, uint32_t block,
+                                                 const uint64_t *full) {
+    ptx_tma_load(stage_at(stage) + (side ? A_BYTES : 0), &p->elements[side],
+                 (int32_t)(block * ROW_BYTES), (int32_t)row, ptx_shared_address(full));
+}
+
 /* Loads the elements of a k block of A and B by TMA. The barrier `full` waits for these bytes and
  * for `more` other bytes. */
 static __device__ __forceinline__ void load_elements(const ladder_params *p, uint32_t stage,
                                                      uint32_t row, uint32_t col, uint32_t block,
                                                      const uint64_t *full, uint32_t more) {
-    const uint32_t barrier = ptx_shared_address(full);
-    ptx_mbarrier_arrive_expect(barrier, p->element_bytes + more);
-    ptx_tma_load(stage_at(stage), &p->elements[0], (int32_t)(block * ROW_BYTES), (int32_t)row,
-                 barrier);
-    ptx_tma_load(stage_at(stage) + A_BYTES, &p->elements[1], (int32_t)(block * ROW_BYTES),
-                 (int32_t)col, barrier);
+    ptx_mbarrier_arrive_expect(ptx_shared_address(full), p->element_bytes + more);
+    load_side(p, stage, 0, row, block, full);
+    load_side(p, stage, 1, col, block, full);
 }
 
-/* Loads the elements of a k block and its scales, which have the layout nv_128x4, by TMA. One box
- * has the scales of A's 128 rows, and two boxes have those of B's 256 rows. */
-static __device__ __forceinline__ void load_block(const ladder_params *p, uint32_t stage,
-                                                  uint32_t row, uint32_t col, uint32_t block,
-                                                  const uint64_t *full) {
-    const uint32_t barrier = ptx_shared_address(full), bytes = p->scale_tiles * SCALE_TILE;
-    load_elements(p, stage, row, col, block, full, 3 * bytes);
+/* Loads the scales of a k block, which have the layout nv_128x4, by TMA. One box has the scales of
+ * A's 128 rows, and two boxes have those of B's 256 rows. A barrier that waits for these bytes is
+ * at the address `barrier`. */
+static __device__ __forceinline__ void load_scales(const ladder_params *p, uint32_t stage,
+                                                   uint32_t row, uint32_t col, uint32_t block,
+                                                   uint32_t barrier) {
 #    pragma unroll
     for (uint32_t i = 0; i < 3; i++) {
         const uint32_t rows = i == 0 ? row / SCALE_ROWS : col / SCALE_ROWS + i - 1;
         ptx_tma_load(scales_at(stage) + i * MOST_SCALE_TILES * SCALE_TILE, &p->scales[i > 0], 0,
                      (int32_t)(2 * p->scale_tiles * (rows * p->k_blocks + block)), barrier);
     }
+}
+
+/* Loads the elements and the scales of a k block by TMA. The barrier `full` waits for them. */
+static __device__ __forceinline__ void load_block(const ladder_params *p, uint32_t stage,
+                                                  uint32_t row, uint32_t col, uint32_t block,
+                                                  const uint64_t *full) {
+    load_elements(p, stage, row, col, block, full, 3 * p->scale_tiles * SCALE_TILE);
+    load_scales(p, stage, row, col, block, ptx_shared_address(full));
 }
 
 /* Copies the scales of a stage from shared memory to tensor memory. For each scale tile along K,
