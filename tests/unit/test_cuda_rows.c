@@ -79,7 +79,7 @@ static int64_t most_rows(const takes *of, const fixture *f) {
     if (strcmp(of->kernel, "cuda_sm90_small_m") != 0) return MOST / 2;
     const bool halved = a->elem == BSMM_ELEM_F16 || a->elem == BSMM_ELEM_E2M1 ||
                         (floats && b->scale == BSMM_SCALE_F32) ||
-                        (along && b->elem == BSMM_ELEM_E2M1);
+                        (along && bsmm_elem_row(b->elem)->bits < 8);
     return halved ? MOST / 2 : MOST;
 }
 

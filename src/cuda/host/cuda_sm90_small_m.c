@@ -56,15 +56,12 @@ typedef struct cut {
 
 /* Computes the layout of a thread block's shared memory: A, B's scales, A's fp32 scales, the ring
  * buffer of weights, and mbarriers. The epilogue reuses all of this memory for the accumulators of
- * all warps. Flags that say which rows of A are nonzero follow. The stride between the scales of
- * two rows of B is an odd multiple of 16 bytes, so that the scales of 8 rows lie in different
- * banks. Returns false if shared memory is too small. */
+ * all warps. Flags that say which rows of A are nonzero follow. Returns false if shared memory is
+ * too small. */
 static bool place(uint32_t a_slots, bool own, cut *c) {
-    uint32_t line = (c->steps_each * c->step_scales + 15) / 16;
     uint32_t a_steps = a_slots ? c->k_warps * a_slots : c->steps_each;
     c->own = own;
     c->a_slots = a_slots;
-    c->scale_stride = 16 * (line | 1);
     c->chunk_bytes = c->columns * 64 + (own ? 16 : 0);
     c->scales_at = a_steps * 4 * c->chunk_bytes;
     c->a_scales_at = c->scales_at + c->rows * c->scale_stride;
@@ -121,6 +118,8 @@ static bool try_cut(const bsmm_product *p, const bsmm_small_m_weights *w, int64_
     c->row_scaled = bsmm_small_m_has_row_floats(&p->a) && !c->grouped;
     c->step_scales = w->by_row && bsmm_small_m_has_row_floats(&p->b) ? 0 : w->step_scales;
     if ((uint64_t)c->steps_each * c->step_scales * c->rows > BSMM_SMALL_M_MOST_SHARED) return false;
+    c->scale_stride =
+        bsmm_small_m_scale_stride(p, c->step_scales, splits, splits * c->k_warps / c->walkers);
     return place_a(can_make_own(p, w, c), c);
 }
 
@@ -401,7 +400,9 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const bsmm_small_m_w
                        c->columns >= BSMM_SMALL_M_WGMMA_COLUMNS;
     params.scale_stride = c->scale_stride;
     params.scale_step = c->step_scales;
-    params.scale_vector = bsmm_small_m_scale_vector(p, w->step_scales, c->splits, ranges);
+    params.scale_vector = bsmm_small_m_has_row_codes(&p->b);
+    params.scale_count = (uint32_t)bsmm_ceil_div(p->b.m.cols, BSMM_SMALL_M_K / w->step_scales);
+    params.scale_lanes_log2 = bsmm_small_m_scale_lanes_log2(c->steps_each * c->step_scales);
     params.scales_at = c->scales_at;
     params.a_scales_at = c->a_scales_at;
     params.ring_at = c->ring_at;

@@ -123,16 +123,30 @@ double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *spe
            (speed->fixed + speed->step * (double)bsmm_ceil_div(steps, speed->k_warps));
 }
 
-uint32_t bsmm_small_m_scale_vector(const bsmm_product *p, uint32_t step_scales, uint32_t splits,
+bool bsmm_small_m_has_row_codes(const bsmm_operand *b) {
+    return b->m.format.scale != BSMM_SCALE_F32 && b->m.scale_layout == BSMM_LAYOUT_ROW_MAJOR;
+}
+
+uint32_t bsmm_small_m_scale_stride(const bsmm_product *p, uint32_t step_scales, uint32_t splits,
                                    uint32_t ranges) {
-    const bsmm_operand *b = &p->b;
-    if (b->m.format.scale == BSMM_SCALE_F32 || b->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR) return 0;
-    if (b->m.cols % BSMM_SMALL_M_K) return 1;
-    const uint32_t steps = bsmm_small_m_count_steps(p);
-    uint64_t all = b->map.tile_row_step | (uintptr_t)b->m.scales;
+    const uint32_t steps = bsmm_small_m_count_steps(p),
+                   bytes = bsmm_small_m_most_steps(steps, splits) * step_scales;
+    /* An odd multiple of 16 bytes puts the scales of 8 rows in different banks. */
+    const uint32_t aligned = 16 * ((bytes + 15) / 16 | 1);
+    if (!bsmm_small_m_has_row_codes(&p->b)) return aligned;
+    const uint64_t pitch = p->b.map.tile_row_step;
+    uint64_t all = pitch;
     for (uint32_t i = 1; i <= splits; i++)
         all |= (uint64_t)step_scales * begin_of(steps, i * (ranges / splits), ranges);
-    return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 1;
+    if (all % 16 == 0) return aligned;
+    /* The copies of a row write up to 15 bytes before its codes and up to 15 bytes behind them. */
+    const uint32_t rest = (uint32_t)(pitch % 16);
+    return 16 * ((bytes + 30 - rest + 15) / 16 | 1) + rest;
+}
+
+uint32_t bsmm_small_m_scale_lanes_log2(uint32_t bytes) {
+    const uint32_t log2 = bsmm_small_m_log2_up((bytes + 30 + 15) / 16);
+    return log2 < 5 ? log2 : 5;
 }
 
 uint32_t bsmm_small_m_log2(uint32_t power) {

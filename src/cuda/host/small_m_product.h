@@ -92,12 +92,21 @@ double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *spe
 double bsmm_small_m_predict_a(const bsmm_product *p, const bsmm_small_m_speed *speed,
                               uint32_t splits);
 
-/* Returns how many bytes of B's row-major scales one instruction can copy: 16, 8, 4 or 1. Returns 0
- * if scales have another layout. A row has `step_scales` bytes of scales per step of K. K is split
- * into `ranges` ranges of whole steps, which `splits` thread blocks compute. In each row, the first
- * scale that a thread block reads must be aligned to the size of a copy. */
-uint32_t bsmm_small_m_scale_vector(const bsmm_product *p, uint32_t step_scales, uint32_t splits,
+/* Returns true if B's scales are row-major codes of one byte. */
+bool bsmm_small_m_has_row_codes(const bsmm_operand *b);
+
+/* Returns the distance in bytes between the scales of two rows of B in shared memory. A row has
+ * `step_scales` bytes of scales per step of K. K is split into `ranges` ranges of whole steps,
+ * which `splits` thread blocks compute. Kernels copy row-major codes 16 aligned bytes at a time. If
+ * rows of codes are not aligned to 16 bytes, the distance therefore equals the distance in global
+ * memory modulo 16. */
+uint32_t bsmm_small_m_scale_stride(const bsmm_product *p, uint32_t step_scales, uint32_t splits,
                                    uint32_t ranges);
+
+/* Returns the log2 of the number of threads that copy the `bytes` scale codes of a row of B to
+ * shared memory. Each of them copies 16 bytes at a time. Up to 15 bytes before and behind the codes
+ * are copied too, so that the copies are aligned. */
+uint32_t bsmm_small_m_scale_lanes_log2(uint32_t bytes);
 
 /* bsmm_small_m_log2 returns log2 of a power of two. bsmm_small_m_log2_up returns log2 of any
  * positive number, rounded up. */

@@ -18,9 +18,12 @@
 #define FOUR_BITS(name) \
     {[BSMM_SMALL_M_HOPPER] = {HOPPER_64("small_m", name), HOPPER_32("small_m", name "_grouped")}, \
      [BSMM_SMALL_M_BLACKWELL] = {BLACKWELL_32("small_m", name), BLACKWELL_16("small_m", name "_grouped")}}
-#define MORE_BITS(module, name) \
-    {[BSMM_SMALL_M_HOPPER] = {HOPPER_64(module, name), HOPPER_64(module, name "_grouped")}, \
-     [BSMM_SMALL_M_BLACKWELL] = {BLACKWELL_32(module, name), BLACKWELL_32(module, name "_grouped")}}
+#define EIGHT_BITS(name) \
+    {[BSMM_SMALL_M_HOPPER] = {HOPPER_64("small_m", name), HOPPER_64("small_m", name "_grouped")}, \
+     [BSMM_SMALL_M_BLACKWELL] = {BLACKWELL_32("small_m", name), BLACKWELL_32("small_m", name "_grouped")}}
+#define SIX_BITS(name) \
+    {[BSMM_SMALL_M_HOPPER] = {HOPPER_64("small_m_6bit", name), HOPPER_32("small_m_6bit", name "_grouped")}, \
+     [BSMM_SMALL_M_BLACKWELL] = {BLACKWELL_32("small_m_6bit", name), BLACKWELL_32("small_m_6bit", name "_grouped")}}
 #define FLOAT_SCALES(name) \
     {[BSMM_SMALL_M_HOPPER] = {HOPPER_64("small_m", name), HOPPER_64("small_m", name)}, \
      [BSMM_SMALL_M_BLACKWELL] = {BLACKWELL_32("small_m", name), BLACKWELL_32("small_m", name)}}
@@ -31,11 +34,11 @@ static const bsmm_small_m_weights all_weights[] = {
     {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, .step_scales = 8,
      .functions = FOUR_BITS("nvfp4")},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = MORE_BITS("small_m", "mxfp8")},
+     .functions = EIGHT_BITS("mxfp8")},
     {.format = {BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = MORE_BITS("small_m_6bit", "mxfp6_e2m3")},
+     .functions = SIX_BITS("mxfp6_e2m3")},
     {.format = {BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = MORE_BITS("small_m_6bit", "mxfp6_e3m2")},
+     .functions = SIX_BITS("mxfp6_e3m2")},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 128, 128}, .step_scales = 4,
      .functions = FLOAT_SCALES("fp8_grouped")},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 128}, .step_scales = 4, .by_row = true,

@@ -5,28 +5,15 @@
 
 #include <stdint.h>
 
-/* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes from global to shared memory and bypasses L1. */
-static __device__ __forceinline__ void ptx_copy16(uint32_t to, const void *from) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-
 /* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes from global to shared memory through L1. It is
  * for warps whose threads write to scattered destinations. */
 static __device__ __forceinline__ void ptx_copy16_any(uint32_t to, const void *from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-static __device__ __forceinline__ void ptx_copy8(uint32_t to, const void *from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to), "l"(from) : "memory");
-}
-
-static __device__ __forceinline__ void ptx_copy4(uint32_t to, const void *from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
-}
-
 /* PTX ISA 9.7.9.25.3.1 "cp.async": copies 16 bytes, which are needed only once, from global to
- * shared memory, and prefetches 128 bytes into L2. If `bytes` is 0, the copy writes zeros and reads
- * nothing. */
+ * shared memory, and prefetches 128 bytes into L2. The copy reads only the first `bytes` of the 16
+ * bytes, and writes zeros in place of the others. */
 static __device__ __forceinline__ void ptx_copy16_once(uint32_t to, const void *from,
                                                        uint32_t bytes) {
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from),

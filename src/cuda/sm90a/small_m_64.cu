@@ -38,18 +38,6 @@ extern __shared__ __align__(128) uint8_t small_m_shared[];
 #define SMALL_M_GROUPED 0
 #include "cuda/sm90a/small_m_body.h"
 
-#define SMALL_M_NAME    small_m_mxfp6_e2m3_grouped_8
-#define SMALL_M_FORMAT  SMALL_M_MXFP6_E2M3
-#define SMALL_M_TILES   8
-#define SMALL_M_GROUPED 1
-#include "cuda/sm90a/small_m_body.h"
-
-#define SMALL_M_NAME    small_m_mxfp6_e3m2_grouped_8
-#define SMALL_M_FORMAT  SMALL_M_MXFP6_E3M2
-#define SMALL_M_TILES   8
-#define SMALL_M_GROUPED 1
-#include "cuda/sm90a/small_m_body.h"
-
 #define SMALL_M_NAME    small_m_mxfp8_grouped_8
 #define SMALL_M_FORMAT  SMALL_M_MXFP8
 #define SMALL_M_TILES   8

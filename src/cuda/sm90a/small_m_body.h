@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
      * exception: the scales are copied after the weights, because the opposite order was no faster.
      */
     uint8_t *const scales = small_m_shared + p.scales_at;
-    const bool first = own && p.scale_vector > 1 &&
+    const bool first = own && p.scale_vector &&
                        (SMALL_M_FORMAT == SMALL_M_NVFP4 || SMALL_M_FORMAT == SMALL_M_MXFP8 || SIX);
     const bool floats = small_m_has_floats(SMALL_M_FORMAT);
     float scale_of_b = own && floats ? small_m_load_float(&p, &block, FLOAT_ROWS, threadIdx.x) : 0;
@@ -143,6 +143,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         ptx_copy_wait(BSMM_SMALL_M_AHEAD - 1);
     else
         ptx_copy_wait(0);
+    if (!floats) small_m_end_scales(&p, &block, STEP_SCALES, scales);
 
 #if SMALL_M_WGMMA
     const uint32_t chunk_bytes = SMALL_M_GROUP_CHUNK(SMALL_M_TILES);
@@ -163,6 +164,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     uint32_t scale = small_m_address(scales) +
                      (SMALL_M_FORMAT == SMALL_M_FP8_F32 ? row_warp : row) * p.scale_stride +
                      (step - block.begin) * STEP_SCALES +
+                     (floats ? 0 : small_m_code_shift(&p, &block, STEP_SCALES)) +
                      (SMALL_M_FORMAT == SMALL_M_MXFP4 || SIX ? t
                       : SMALL_M_FORMAT == SMALL_M_NVFP4      ? t * 2
                       : SMALL_M_FORMAT == SMALL_M_MXFP8      ? t / 2

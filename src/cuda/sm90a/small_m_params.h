@@ -134,7 +134,7 @@ typedef struct bsmm_small_m_params {
     /* `column_tiles` is the number of tiles into which the mixed-input kernels divide the columns,
      * which are the rows of A (BSMM_SMALL_M_MOST_COLUMNS). */
     uint32_t column_tiles;
-    /* `scale_count` is the number of scales that the mixed-input kernels read per row of B. */
+    /* `scale_count` is the number of scales of a row of B, if B's scales are codes of one byte. */
     uint32_t scale_count;
     uint32_t for_wgmma; /* `for_wgmma` is nonzero if A's image has the layout that wgmma reads. */
     uint32_t m_log2;    /* `m_log2` is the log2 of m, rounded up. */
@@ -149,9 +149,9 @@ typedef struct bsmm_small_m_params {
     /* `scale_step` is the number of bytes of B's scales per row and step (128 elements along K) in
      * shared memory. 0 means that one fp32 scale applies to all of K. */
     uint32_t scale_step;
-    /* `scale_vector` is the number of bytes of B's row-major scales that one instruction copies to
-     * shared memory: 16, 8, 4 or 1. 0 means that B's scales are not row-major. */
-    uint32_t scale_vector;
+    /* `scale_vector` is nonzero if B's scales are row-major codes of one byte. They are then copied
+     * to shared memory 16 bytes at a time, and 2^scale_lanes_log2 threads copy a row. */
+    uint32_t scale_vector, scale_lanes_log2;
     /* These are offsets in bytes, from the beginning of shared memory, of B's scales, A's scales,
      * the ring buffer of weights, the mbarriers, and the flags that say which rows of A are
      * nonzero. */

@@ -85,68 +85,116 @@ static __device__ __forceinline__ float small_m_tame(float scale) {
     return tame ? scale : __uint_as_float(0x7fc00000u);
 }
 
-/* Copies B's row-major scale codes to shared memory in vectors of p->scale_vector bytes. Each row
- * has `per_step` bytes for each step of K. Each warp copies one row at a time. */
+/* Tells how a thread copies scale codes of B's rows to shared memory. 2^p->scale_lanes_log2
+ * adjacent threads copy a row, 16 aligned bytes at a time. A thread takes part in the copies of row
+ * number `row` of the thread block, row + rows_each and so on. */
+typedef struct small_m_codes {
+    uint32_t row, rows_each;
+    /* `from` and `to` are the addresses in global and in shared memory of the 16 aligned bytes in
+     * which the codes of row number `row` begin. They begin at byte `before` of these 16 bytes. All
+     * rows of the thread have the same `before`, because rows_each is a multiple of 16. */
+    const uint8_t *from;
+    uint32_t to, before;
+    /* The thread copies the bytes from byte `first` on, and from every `stride`th byte after it. */
+    uint32_t first, stride;
+    /* `end` is the number of bytes up to the last code before the end of K, and `all` is the number
+     * up to the last code of a whole step (128 elements along K), both from `from` on. */
+    uint32_t end, all;
+} small_m_codes;
+
+/* Returns the offset of the thread block's first scale code from p->scales_at. The offset is the
+ * same modulo 16 as the address in global memory, because cp.async copies aligned bytes only. */
+static __device__ __forceinline__ uint32_t small_m_code_shift(const bsmm_small_m_params *p,
+                                                              const small_m_block *block,
+                                                              const uint32_t per_step) {
+    return p->scale_vector ? block->begin * per_step % 16 : 0;
+}
+
+/* Finds the scale codes that the calling thread copies. The distance between two rows in shared
+ * memory (p->scale_stride) equals the distance in global memory modulo 16. */
+static __device__ __forceinline__ small_m_codes small_m_find_codes(const bsmm_small_m_params *p,
+                                                                   const small_m_block *block,
+                                                                   const uint32_t per_step,
+                                                                   const uint8_t *to) {
+    const uint32_t first = block->begin * per_step, lanes = 1u << p->scale_lanes_log2;
+    small_m_codes codes;
+    codes.row = threadIdx.x >> p->scale_lanes_log2;
+    codes.rows_each = BSMM_SMALL_M_THREADS >> p->scale_lanes_log2;
+    codes.from = p->b.scales + (block->row + codes.row) * p->b_scale_pitch + first;
+    codes.before = (uint32_t)(uint64_t)codes.from % 16;
+    codes.from -= codes.before;
+    codes.to = small_m_address(to) + codes.row * p->scale_stride +
+               small_m_code_shift(p, block, per_step) - codes.before;
+    codes.first = (threadIdx.x & (lanes - 1)) * 16;
+    codes.stride = lanes * 16;
+    codes.end = codes.before + min(block->end * per_step, p->scale_count) - first;
+    codes.all = codes.before + (block->end - block->begin) * per_step;
+    return codes;
+}
+
+static __device__ __forceinline__ void small_m_enter_row(const bsmm_small_m_params *p,
+                                                         small_m_codes *codes) {
+    codes->row += codes->rows_each;
+    codes->from += codes->rows_each * p->b_scale_pitch;
+    codes->to += codes->rows_each * p->scale_stride;
+}
+
+/* A code of 0x38 is a finite number in both e8m0 and e4m3. */
+enum { SMALL_M_FINITE = 0x38, SMALL_M_FINITES = 0x38383838 };
+
+/* Copies B's row-major scale codes to shared memory. Each row has `per_step` bytes for each step of
+ * K. */
 static __device__ __forceinline__ void small_m_copy_scales(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            const uint32_t per_step, uint8_t *to) {
-    const uint32_t log2 = __ffs((int)p->scale_vector) - 1;
-    uint32_t vectors = (block->end - block->begin) * per_step >> log2;
-    for (uint32_t row = threadIdx.x / 32; row < block->rows; row += BSMM_SMALL_M_WARPS) {
-        const uint8_t *from = p->b.scales + min(block->row + row, p->n - 1) * p->b_scale_pitch +
-                              block->begin * per_step;
-        uint32_t target = small_m_address(to + row * p->scale_stride);
-        for (uint32_t i = threadIdx.x % 32; i < vectors; i += 32) {
-            uint32_t at = i << log2;
-            if (p->scale_vector == 16)
-                ptx_copy16(target + at, from + at);
-            else if (p->scale_vector == 8)
-                ptx_copy8(target + at, from + at);
-            else
-                ptx_copy4(target + at, from + at);
-        }
-    }
-}
-
-/* Returns the scale code at `from`, or 0x38 past the end of K (if `inside` is false). 0x38 is a
- * finite number in both e8m0 and e4m3. Elements past the end of K are zeros, and a zero times a
- * scale of NaN would be NaN. */
-static __device__ __forceinline__ uint8_t small_m_scale_or_one(const uint8_t *from, bool inside) {
-    return inside ? *from : 0x38;
-}
-
-/* Copies B's row-major scale codes to shared memory if rows of scales are unaligned or end within a
- * step of K. A thread loads four codes of a row, byte by byte, before it stores them together, so
- * that the latencies of its loads overlap. Past the end of K it repeats the row's last code, which
- * multiplies zeros there. If this code is NaN, the row's results are NaN in any case, because the
- * code also belongs to elements before the end of K. */
-static __device__ __forceinline__ void small_m_load_scales(const bsmm_small_m_params *p,
-                                                           const small_m_block *block,
-                                                           const uint32_t per_step, uint8_t *to) {
-    const uint32_t last = (p->k - 1) / (BSMM_SMALL_M_K / per_step), first = block->begin * per_step;
-    const uint32_t words = (block->end - block->begin) * per_step / 4;
+    small_m_codes codes = small_m_find_codes(p, block, per_step, to);
+    const uint32_t rows = min(block->rows, p->n - block->row);
 #pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < words * block->rows; i += BSMM_SMALL_M_THREADS) {
-        const uint32_t row = i / words, code = (i - row * words) * 4;
-        const uint8_t *from = p->b.scales + min(block->row + row, p->n - 1) * p->b_scale_pitch;
-        uint32_t codes[4];
-#pragma unroll
-        for (uint32_t byte = 0; byte < 4; byte++)
-            codes[byte] = from[min(first + code + byte, last)];
-        *(uint32_t *)(to + row * p->scale_stride + code) =
-            __byte_perm(codes[0] | codes[1] << 8, codes[2] | codes[3] << 8, 0x5410);
+    for (; codes.row < rows; small_m_enter_row(p, &codes))
+#pragma unroll 1
+        for (uint32_t i = codes.first; i < codes.end; i += codes.stride)
+            ptx_copy16_once(codes.to + i, codes.from + i, min(16u, codes.end - i));
+}
+
+/* Stores finite codes in place of the codes that small_m_copy_scales has not copied, past the end
+ * of K and past the last row of B. They multiply zeros, or weights whose results are not stored. A
+ * code of NaN would make zeros and the results of other rows NaN. The calling thread must have
+ * waited for its own copies. The thread that has copied the last code of a row stores the finite
+ * codes behind it, because its copy has written zeros there. */
+static __device__ __noinline__ void small_m_fill_scales(const bsmm_small_m_params *p,
+                                                        const small_m_block block,
+                                                        const uint32_t per_step, uint8_t *to) {
+    small_m_codes codes = small_m_find_codes(p, &block, per_step, to);
+    const bool last = ((codes.end - 1) / 16 * 16 & (codes.stride - 1)) == codes.first;
+#pragma unroll 1
+    for (; codes.row < block.rows; small_m_enter_row(p, &codes)) {
+        if (block.row + codes.row >= p->n)
+            for (uint32_t i = codes.first; i < codes.all; i += codes.stride)
+                *(uint4 *)__cvta_shared_to_generic(codes.to + i) =
+                    make_uint4(SMALL_M_FINITES, SMALL_M_FINITES, SMALL_M_FINITES, SMALL_M_FINITES);
+        else if (last)
+            for (uint32_t i = codes.end; i < codes.all; i++)
+                *(uint8_t *)__cvta_shared_to_generic(codes.to + i) = SMALL_M_FINITE;
     }
 }
 
-/* Copies B's scale codes to shared memory if they cannot be copied as vectors, because their rows
- * are unaligned or their layout is not row-major. */
+static __device__ __forceinline__ void small_m_end_scales(const bsmm_small_m_params *p,
+                                                          const small_m_block *block,
+                                                          const uint32_t per_step, uint8_t *to) {
+    const bool whole = block->end * per_step <= p->scale_count && block->row + block->rows <= p->n;
+    if (p->scale_vector && !whole) small_m_fill_scales(p, *block, per_step, to);
+}
+
+/* Returns the scale code at `from`, or a finite code past the end of K (if `inside` is false).
+ * Elements past the end of K are zeros, and a zero times a scale of NaN would be NaN. */
+static __device__ __forceinline__ uint8_t small_m_scale_or_one(const uint8_t *from, bool inside) {
+    return inside ? *from : SMALL_M_FINITE;
+}
+
+/* Copies B's scale codes to shared memory one by one if their layout is not row-major. */
 static __device__ __noinline__ void small_m_gather_scales(const bsmm_small_m_params *p,
                                                           const small_m_block block,
                                                           const uint32_t per_step, uint8_t *to) {
-    if (p->scale_vector) {
-        small_m_load_scales(p, &block, per_step, to);
-        return;
-    }
     uint32_t count = (block.end - block.begin) * per_step, width = BSMM_SMALL_M_K / per_step;
 #pragma unroll 1
     for (uint32_t i = threadIdx.x; i < count * block.rows; i += BSMM_SMALL_M_THREADS) {
@@ -204,7 +252,7 @@ static __device__ __forceinline__ void small_m_stage_scales(const int format,
     const uint32_t per_step = format == SMALL_M_NVFP4 ? 8 : 4;
     if (small_m_has_floats(format))
         small_m_stage_floats(p, block, format == SMALL_M_FP8_ROWS ? 1 : 16, mine, to);
-    else if (p->scale_vector > 1)
+    else if (p->scale_vector)
         small_m_copy_scales(p, block, per_step, to);
     else
         small_m_gather_scales(p, *block, per_step, to);

@@ -8,17 +8,8 @@ static inline void emulated_copy(uint32_t to, const void *from, uint32_t size, u
         if (bytes) memcpy(emulated_pointer(to), from, bytes);
     });
 }
-static inline void ptx_copy16(uint32_t to, const void *from) {
-    emulated_copy(to, from, 16, 16);
-}
 static inline void ptx_copy16_any(uint32_t to, const void *from) {
     emulated_copy(to, from, 16, 16);
-}
-static inline void ptx_copy8(uint32_t to, const void *from) {
-    emulated_copy(to, from, 8, 8);
-}
-static inline void ptx_copy4(uint32_t to, const void *from) {
-    emulated_copy(to, from, 4, 4);
 }
 static inline void ptx_copy16_once(uint32_t to, const void *from, uint32_t bytes) {
     emulated_copy(to, from, 16, bytes);
