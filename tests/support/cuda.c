@@ -38,9 +38,9 @@ bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits) {
 /* Replaces the library's function of this name in tests. With the environment variable
  * BSMM_TEST_MIXED, small products may also use the kernel cuda_sm90a_mixed. If BSMM_TEST_TILE names
  * a tile of another kernel, no product uses cuda_sm90a_mixed. */
-bool bsmm_small_m_prefers_mixed(double mixed, double packed) {
+bool bsmm_small_m_prefers_mixed(double mixed, double other) {
     if (getenv("BSMM_TEST_MIXED")) return true;
-    return !getenv("BSMM_TEST_TILE") && prefers_mixed_by_time(mixed, packed);
+    return !getenv("BSMM_TEST_TILE") && prefers_mixed_by_time(mixed, other);
 }
 
 /* Replaces the library's function of this name in tests. If the environment variable BSMM_TEST_TILE

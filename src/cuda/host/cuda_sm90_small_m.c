@@ -345,6 +345,13 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     return NULL;
 }
 
+double bsmm_small_m_predict_rows(const bsmm_product *p) {
+    made m;
+    char why[256];
+    if (refuse(p, &m, why, sizeof why)) return INFINITY;
+    return m.bands * bsmm_small_m_with_columns(m.c.time, m.c.columns, bsmm_small_m_bits(m.w));
+}
+
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     (void)p;
     const made *m = state;

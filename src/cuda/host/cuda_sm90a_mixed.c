@@ -127,6 +127,17 @@ static double results_of(const bsmm_product *p, const cut *c) {
     return (double)p->a.m.rows / c->tiles * rows_of(c) / c->splits;
 }
 
+/* Returns the number of waves of clusters. */
+static double waves_of(const bsmm_product *p, const cut *c) {
+    const int64_t clusters = bsmm_ceil_div(p->b.m.rows, rows_of(c)) * c->tiles;
+    return (double)bsmm_ceil_div(clusters, bsmm_small_m_clusters_at_once(p, c->splits));
+}
+
+/* Returns the time in us in which a thread block adds the accumulators of a full tile. */
+static double adding_of(const cut *c) {
+    return 0.6 * (c->groups - 1) + 1.3 * bsmm_small_m_log2(c->splits);
+}
+
 /* Predicts the time of a division of the GEMM in us. It is the number of waves of clusters times
  * the time of a thread block, plus fixed times. The constants are fitted to 211 times that were
  * measured on an H200. If they are fitted to every second time only, the others are predicted with
@@ -134,11 +145,9 @@ static double results_of(const bsmm_product *p, const cut *c) {
 static double predict(const bsmm_product *p, const weights *w, const cut *c) {
     const uint32_t steps =
         bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c->splits * c->groups);
-    const int64_t clusters = bsmm_ceil_div(p->b.m.rows, rows_of(c)) * c->tiles;
-    const int64_t waves = bsmm_ceil_div(clusters, bsmm_small_m_clusters_at_once(p, c->splits));
     /* Each further accumulator of a result takes time in the epilogue. Each sum of 0 also takes
      * time, because the epilogue reads scales for it. */
-    const double adding = 0.6 * (c->groups - 1) + 1.3 * bsmm_small_m_log2(c->splits);
+    const double adding = adding_of(c);
     const double zeros = sums_to_zero(p) ? 0.3e-3 * results_of(p, c) : 0;
     /* The epilogue takes longer if each row of B has an fp32 scale. */
     const double more = w == &row_scaled ? 0.5 : 0;
@@ -149,7 +158,7 @@ static double predict(const bsmm_product *p, const weights *w, const cut *c) {
      * chosen for most measured products for which another kernel is faster. */
     const bool many = p->a.m.rows > 512;
     return (many ? 0 : 3) + more + converted * 0.25e-6 +
-           (double)waves * ((many ? 7 : 4) + adding + zeros + w->step[c->choice] * (double)steps);
+           waves_of(p, c) * ((many ? 7 : 4) + adding + zeros + w->step[c->choice] * (double)steps);
 }
 
 /* Returns true if A is e4m3 with one fp32 scale per row, and the weights are mxfp4. The epilogue of
@@ -203,6 +212,20 @@ static double predict_packed(const bsmm_product *p, const weights *w) {
            k.of_cycle * bsmm_wgmma_tile_cycles(p, tile);
 }
 
+/* Returns true if no other kernel is predicted to be faster. cuda_sm90_small_m takes up to 128 rows
+ * of A, but is slower with more than BSMM_SMALL_M_MOST_COLUMNS columns. If few rows of A fill only
+ * a part of a tile, a thread block adds fewer accumulators. Their times were predicted with an
+ * error of 6% (root mean square) after this correction. */
+static bool is_fastest(const bsmm_product *p, const weights *w, const cut *c) {
+    if (!bsmm_small_m_prefers_mixed(c->time, predict_packed(p, w))) return false;
+    if (p->a.m.rows * bsmm_small_m_count_parts(&p->a) > BSMM_SMALL_M_MOST_COLUMNS) return true;
+    const double filled = (double)p->a.m.rows / (c->tiles * columns_of[c->choice]);
+    const double less = (1 - filled) * waves_of(p, c) * adding_of(c);
+    /* With fp32 scales along K and few rows of A, the predicted times are about 6% too small. */
+    const double more = w == &group_scaled ? 1.06 : 1;
+    return bsmm_small_m_prefers_mixed(more * (c->time - less), bsmm_small_m_predict_rows(p));
+}
+
 /* Finds the division of the GEMM with the least predicted time. */
 static cut find_cut(const bsmm_product *p, const weights *w) {
     const uint32_t steps = bsmm_small_m_count_steps(p);
@@ -233,12 +256,9 @@ static const char *refuse_a(const bsmm_operand *a, const weights *w, char *why, 
 }
 
 /* Returns the reason why the kernel refuses an A with few rows, for which cuda_sm90_small_m is
- * faster, or NULL if A has enough rows. cuda_sm90_small_m takes fewer rows if A has elements of
- * less than 8 bits. */
+ * faster, or NULL if A has enough rows. */
 static const char *refuse_few(const bsmm_operand *a, char *why, size_t size) {
-    const bool narrow = bsmm_elem_row(a->m.format.elem)->bits < 8;
-    const int64_t columns = narrow ? BSMM_SMALL_M_COLUMNS : BSMM_SMALL_M_MOST_COLUMNS;
-    const int64_t least = columns / bsmm_small_m_count_parts(a) + 1;
+    const int64_t least = BSMM_SMALL_M_COLUMNS / 2 / bsmm_small_m_count_parts(a) + 1;
     if (a->m.rows >= least) return NULL;
     return bsmm_reason(why, size, "A has %lld rows; the kernel takes at least %lld of this format",
                        (long long)a->m.rows, (long long)least);
@@ -287,7 +307,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (reason) return reason;
     m->w = w;
     m->c = find_cut(p, w);
-    if (!bsmm_small_m_prefers_mixed(m->c.time, predict_packed(p, w)))
+    if (!is_fastest(p, w, &m->c))
         return bsmm_reason(why, size,
                            "A has %lld rows and B has %lld x %lld elements; another kernel is "
                            "predicted to be faster",

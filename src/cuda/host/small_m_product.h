@@ -122,9 +122,16 @@ void bsmm_small_m_params_bind(const bsmm_product *p, bsmm_small_m_params *params
  * of B. `bits` is the number of bits of an element of B. */
 bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits);
 
+/* Returns the predicted time in us of cuda_sm90_small_m for all rows of A, or infinity if this
+ * kernel does not take the product. */
+double bsmm_small_m_predict_rows(const bsmm_product *p);
+
+/* Corrects a time in us that bsmm_small_m_predict has returned, which is the time for one row of A,
+ * for `columns` columns of A. `bits` is the number of bits of an element of B. */
+double bsmm_small_m_with_columns(double time, uint32_t columns, uint32_t bits);
+
 /* Returns true if the kernel cuda_sm90a_mixed should compute a product. `mixed` is the predicted
- * time in us of this kernel. `packed` is the predicted time in us of a kernel that first converts
- * all of B to bf16. */
-bool bsmm_small_m_prefers_mixed(double mixed, double packed);
+ * time in us of this kernel. `other` is that of the fastest other kernel. */
+bool bsmm_small_m_prefers_mixed(double mixed, double other);
 
 #endif
