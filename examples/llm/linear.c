@@ -174,8 +174,8 @@ void llm_weight_row(const llm_weight *w, const llm_product *p, int64_t row, floa
     at += w->host.data ? row * words : 32 + group * words + row - group;
     for (int64_t i = 0; i < words; i++)
         ((uint32_t *)from.data)[i] = at[i * step];
-    const uint64_t rows = from.scales ? p->b.format.block_rows : 1, bytes = from.scale_bytes;
-    if (bytes) memcpy(from.scales, (uint8_t *)w->host.scales + (uint64_t)row / rows * bytes, bytes);
+    const int64_t rows = from.scales ? p->b.format.block_rows : 1, n = (int64_t)from.scale_bytes;
+    if (from.scales) memcpy(from.scales, (uint8_t *)w->host.scales + row / rows * n, (size_t)n);
     if (from.global_scale) *from.global_scale = *w->host.global_scale;
     llm_check(bsmm_dequantize(&from, &to), "embedding");
     llm_matrix_destroy(&from);
