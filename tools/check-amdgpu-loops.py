@@ -11,8 +11,9 @@ waits for all loads, and has at most 16 loads and LDS writes in a row without a 
 bsmm_isa_touch (isa/memory.h) loads to v254 and v255 without the compiler's knowledge. In a kernel
 that has such a load, no other instruction may name these registers.
 
-The loop of a kernel with e8m0 scales has one barrier among its matrix instructions, after the
-counted waits for memory that the source has. In kernels with large tiles, a matrix instruction must
+A kernel with e8m0 scales has two loops: one for plain steps (gemm_scaled.h) and one for the other
+steps. Each has one barrier among its matrix instructions, after the counted waits for memory that
+the source has. In kernels with large tiles, a matrix instruction must
 stand between any two loads of a stage from memory to LDS. LDS reads must stand between matrix
 instructions, not all before the first one.
 
@@ -79,8 +80,8 @@ def check_touched(lines):
 def check_scaled(name, loop):
     yield from (f"has \"{line}\" among its matrix instructions" for line in loop if SPILL.search(line))
     barriers = sum(line.startswith("s_barrier") for line in loop)
-    if barriers > 1:
-        yield f"has {barriers} barriers among its matrix instructions; must be 1"
+    if barriers != 2:
+        yield f"has {barriers} barriers among its matrix instructions; must be 2, one in each loop"
     if not name.startswith("large_"):
         return
     reads = sum("ds_read" in line for line in loop)

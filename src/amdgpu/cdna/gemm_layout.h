@@ -84,11 +84,13 @@ BSMM_SHARED uint32_t gemm_row_in_lds(uint32_t tiles, uint32_t row) {
  * piece has 16 bytes (12 bytes for 6-bit elements). A fragment is the data that a lane passes to a
  * matrix instruction: 32 elements of K, i.e. two pieces of 8-bit or 6-bit elements, or one piece of
  * 4-bit elements. If a stage has 256 elements of K, `which` selects the piece for the first or for
- * the second of two instructions. `group` is lane / 16, because lanes with the same quotient hold
- * the same part of K. */
+ * the second of two instructions. The scales of both pieces are then in the same aligned 32-bit
+ * word of four scales, so that a lane needs only one word (gemm_scales.h). `group` is lane / 16,
+ * because lanes with the same quotient hold the same part of K. */
 BSMM_SHARED uint32_t gemm_piece_of(uint32_t type, uint32_t group, uint32_t which) {
     const uint32_t bits = gemm_bits(type);
-    return bits == 6 ? 2 * group + which : gemm_row_bytes(type) == 128 ? group + 4 * which : group;
+    if (type == GEMM_E2M1_TWICE) return group % 2 + 2 * which + group / 2 * 4;
+    return bits == 6 ? 2 * group + which : bits == 8 ? group + 4 * which : group;
 }
 
 #endif

@@ -14,6 +14,9 @@
  * consecutive numbers on an XCD have the same part, because they then share rows of A and B in
  * L2. */
 BSMM_DEVICE uint32_t gemm_part_here(const bsmm_cdna_gemm *p) {
+#if defined(GEMM_SKIPS_PARTS) /* A source file defines this macro if a kernel spills without it. */
+    if (p->parts == 1) return 0;
+#endif
     const uint32_t tiles = p->row_tiles * p->col_tiles;
     /* The empty assembly hides from the compiler that all calls of this function return the same
      * number. The compiler then computes the number anew in the rare code that needs it, instead of

@@ -121,7 +121,7 @@ BSMM_DEVICE void gemm_promoted_sum(gemm_shape s, const bsmm_i32x8 columns[GEMM_M
 #    pragma unroll
     for (uint32_t j = 0; j < s.col_tiles; j++)
         sums[j] = bsmm_isa_mfma_scale_16(columns[j], row, zero, BSMM_F8F6F4_E4M3, BSMM_F8F6F4_E4M3,
-                                         127, 127);
+                                         127, 0, 127, 0);
 #else
     typedef int64_t i64x4 __attribute__((vector_size(32)));
     const i64x4 y = (i64x4)row;

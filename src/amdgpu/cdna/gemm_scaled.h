@@ -13,11 +13,10 @@
  * the first operands of the next step from LDS. */
 enum { GEMM_LATE_ROWS = 2 };
 
-enum { GEMM_MOST_UNITS = 2 };
-
 /* Holds the scales and operands that a wave has in registers for one step of the main loop. */
 typedef struct gemm_scaled {
-    gemm_scales scales[GEMM_MOST_UNITS];
+    gemm_scales scales;
+    gemm_scale_reader reader;
     /* `cols` holds B's operands of the matrix instructions of one step of the main loop. */
     bsmm_i32x8 cols[GEMM_MOST_COL_TILES];
     /* `rows` holds A's operands. An operand is kept until all matrix instructions of its row of
@@ -42,7 +41,7 @@ BSMM_DEVICE bsmm_i32x8 gemm_part(gemm_shape s, bsmm_i32x8 x, uint32_t unit) {
 
 /* Multiplies one 16 x 16 tile. The kernel passes B as the instruction's first operand and A as the
  * second, because each lane then holds four neighbouring columns of D. The instruction takes a
- * scale from the lowest byte of a register. */
+ * scale from a byte of a register. */
 BSMM_DEVICE bsmm_f32x4 gemm_scaled_tile(gemm_shape s, bsmm_i32x8 row, bsmm_i32x8 col,
                                         const gemm_scales *scales, uint32_t i, uint32_t j,
                                         bsmm_f32x4 sum) {
@@ -51,10 +50,12 @@ BSMM_DEVICE bsmm_f32x4 gemm_scaled_tile(gemm_shape s, bsmm_i32x8 row, bsmm_i32x8
     const uint32_t a = s.types[0] < most ? s.types[0] : most;
     const uint32_t b = s.types[1] < most ? s.types[1] : most;
 #    pragma unroll
-    for (uint32_t u = 0; u < gemm_units(s); u++)
+    for (uint32_t u = 0; u < gemm_units(s); u++) {
+        const uint32_t r = i * gemm_units(s) + u, c = j * gemm_units(s) + u;
         sum = bsmm_isa_mfma_scale_16(gemm_part(s, col, u), gemm_part(s, row, u), sum, b, a,
-                                     (int32_t)(scales[u].cols >> 8 * j),
-                                     (int32_t)(scales[u].rows[i / 4] >> 8 * (i % 4)));
+                                     (int32_t)scales->sides[1][c / 4], c % 4,
+                                     (int32_t)scales->sides[0][r / 4], r % 4);
+    }
     return sum;
 #else
     (void)s, (void)row, (void)col, (void)scales, (void)i, (void)j;
@@ -69,14 +70,10 @@ BSMM_DEVICE bsmm_i32x8 gemm_read_row(const gemm_place *at, gemm_shape s, const g
                               s.types[side]);
 }
 
-/* Reads this lane's scales for one step of the main loop from LDS. */
-BSMM_DEVICE void gemm_read_step_scales(const gemm_place *at, gemm_shape s, const gemm_lds *ring,
-                                       uint32_t step, gemm_scales scales[GEMM_MOST_UNITS]) {
-    const uint32_t places[2] = {gemm_scale_place(s, 0, at->first[0] - at->tile[0]),
-                                gemm_scale_place(s, 1, at->first[1] - at->tile[1])};
-#pragma unroll
-    for (uint32_t u = 0; u < gemm_units(s); u++)
-        scales[u] = gemm_read_scales(s, ring + gemm_slot(s, step * gemm_units(s) + u), places);
+/* Returns what this lane needs to read scales (gemm_read_scales). */
+BSMM_DEVICE gemm_scale_reader gemm_scaled_reader(const gemm_place *at, gemm_shape s) {
+    const uint32_t rows[2] = {at->first[0] - at->tile[0], at->first[1] - at->tile[1]};
+    return gemm_scale_reader_of(s, rows);
 }
 
 /* Reads A's operands for the first two rows of 16 x 16 tiles of a step from LDS. A step of the main
@@ -98,30 +95,51 @@ BSMM_DEVICE void gemm_scaled_begin(gemm_scaled *g, const gemm_place *at, gemm_sh
         g->cols[j] = gemm_read_row(at, s, stage, 1, j);
 }
 
+/* Reads a lane's scales for step `step`. */
+BSMM_DEVICE void gemm_scaled_scales(gemm_shape s, const gemm_lds *ring, gemm_scale_reader reader,
+                                    uint32_t step, gemm_scales *to) {
+    gemm_scale_words words;
+#pragma unroll
+    for (uint32_t side = 0; side < 2; side++) {
+        gemm_read_scales(s, ring, reader, step, side, &words);
+        gemm_pick_scales(s, &words, reader.select, side, to);
+    }
+}
+
 /* Runs the matrix instructions of the last rows of tiles of a step, and meanwhile reads the scales
  * and the first operands of the next step. The first instruction has all its operands already, so
  * that the matrix core works at once. Each register of B is overwritten as soon as its last
- * instruction has started. If the step has no other rows of tiles, A's operands are read after all
- * instructions. */
+ * instruction has started. Scales are picked later than they are read, so that no matrix
+ * instruction waits for them. If the step has no other rows of tiles, A's operands are read after
+ * all instructions. */
 BSMM_DEVICE void gemm_scaled_turn(gemm_scaled *g, const gemm_place *at, gemm_shape s,
-                                  const gemm_lds *stage, gemm_scales scales[GEMM_MOST_UNITS],
-                                  const gemm_lds *ring, uint32_t step, gemm_sums sums) {
-    const uint32_t first = s.row_tiles - GEMM_LATE_ROWS;
+                                  const gemm_lds *stage, const gemm_lds *ring, uint32_t step,
+                                  gemm_sums sums) {
+    const uint32_t first = s.row_tiles - GEMM_LATE_ROWS, last = s.col_tiles - 1;
     const bsmm_i32x8 rows[GEMM_LATE_ROWS] = {g->rows[first], g->rows[first + 1]};
+    gemm_scale_words words;
+    gemm_scales scales;
 #pragma unroll
     for (uint32_t j = 0; j < s.col_tiles; j++) {
 #pragma unroll
         for (uint32_t i = 0; i < GEMM_LATE_ROWS; i++) {
-            sums[first + i][j] = gemm_scaled_tile(s, rows[i], g->cols[j], g->scales, first + i, j,
+            sums[first + i][j] = gemm_scaled_tile(s, rows[i], g->cols[j], &g->scales, first + i, j,
                                                   sums[first + i][j]);
             __builtin_amdgcn_sched_barrier(0);
-            if (i == 0 && j == 0) gemm_read_step_scales(at, s, ring, step, scales);
             if (i == 0 && j == 0 && first) gemm_scaled_first(g, at, s, stage);
+            if (i == 1 && j < 2) gemm_read_scales(s, ring, g->reader, step, j, &words);
+            if (i == 0 && j == last)
+                for (uint32_t side = 0; side < 2; side++)
+                    if (s.col_tiles > 2 || side == 0)
+                        gemm_pick_scales(s, &words, g->reader.select, side, &scales);
+            __builtin_amdgcn_sched_barrier(0);
         }
         g->cols[j] = gemm_read_row(at, s, stage, 1, j);
         __builtin_amdgcn_sched_barrier(0);
     }
+    if (s.col_tiles == 2) gemm_pick_scales(s, &words, g->reader.select, 1, &scales);
     if (!first) gemm_scaled_first(g, at, s, stage);
+    g->scales = scales;
 }
 
 /* Describes the work of a step besides reading operands and multiplying. The work is divided into
@@ -131,12 +149,33 @@ typedef struct gemm_chores {
     gemm_carrier carrier;
     gemm_lds *ring;  /* `ring` points to the ring buffer in LDS that holds the scales. */
     gemm_lds *stage; /* `stage` points to the stage in LDS that loads fill. */
+    /* `unused` is an address in the wave's trays, which plain steps do not need. Prefetches of
+     * large tiles write there, with two addresses in turn, because the last prefetch may be
+     * unfinished. */
+    uint32_t unused;
     /* `step` is the number of this step of the main loop, and `loading` is the number of the step
      * whose elements are being loaded. */
     uint32_t step, loading;
     /* `whole` is the number of steps whose elements can be loaded directly to LDS. */
     uint32_t whole;
+    /* In the first `plain` steps, the elements are loaded directly to LDS, and the scales by wide
+     * loads if at all. */
+    uint32_t plain;
+    /* In a plain step, `lds` holds the addresses in LDS of the wave's first direct loads of A and
+     * B, and `offsets` those of the loaded stage in a row of A and B. */
+    uint32_t lds[2], offsets[2];
+    /* `group_step` is the plain step that loads the scales of the next four units, or GEMM_NEVER.
+     * In the step after it these scales have arrived. */
+    uint32_t group_step;
 } gemm_chores;
+
+enum { GEMM_NEVER = 1 << 30 };
+
+/* Returns the step that loads the scales of the four units after those that step `step` begins, or
+ * GEMM_NEVER if there are no such units. */
+BSMM_DEVICE uint32_t gemm_group_step(const gemm_carrier *c, gemm_shape s, uint32_t step) {
+    return step * gemm_units(s) + GEMM_GROUP < c->wide ? step : (uint32_t)GEMM_NEVER;
+}
 
 /* GEMM_SCOUTED is the prefetch distance in steps of the main loop. Cache lines are brought into L2
  * this number of steps before their elements are loaded to LDS. */
@@ -148,48 +187,79 @@ BSMM_DEVICE uint32_t gemm_chore_count(gemm_shape s) {
     return GEMM_CHORE_PARTS + gemm_stage_loads(s) + gemm_scouts(s);
 }
 
-/* Executes chore number `number`. The order of the chores matters, because loads finish in the
- * order in which they were issued. The prefetch to L2 comes last, so that gemm_scaled_wait need not
- * wait for it. With three stages, gemm_scaled_wait need not wait for the direct loads of the stage
- * either. */
+/* Returns the number of plain steps (gemm_chores) of a tile of `steps` steps. */
+BSMM_DEVICE uint32_t gemm_plain_steps(const gemm_place *at, gemm_shape s, bool in_row) {
+    const uint32_t ahead = gemm_stage_count(s) - 1, whole = at->sources[0].whole;
+    const uint32_t direct = whole > ahead ? whole - ahead : 0;
+    /* Wide loads bring the scales of a multiple of four units. If other scales follow, they are
+     * loaded from GEMM_AHEAD steps before their use on. */
+    const uint32_t wide = whole * gemm_units(s) / GEMM_GROUP * (GEMM_GROUP / gemm_units(s));
+    const uint32_t most = wide == at->steps ? wide : wide > GEMM_AHEAD ? wide - GEMM_AHEAD : 0;
+    return !in_row ? 0 : direct < most ? direct : most;
+}
+
+/* Executes chore number `number` of a plain step. Such a step has few instructions and branches, so
+ * that both waves of a SIMD together keep the matrix core busy. */
+BSMM_DEVICE void gemm_plain_chore(gemm_chores *c, const gemm_place *at, gemm_shape s,
+                                  uint32_t number) {
+#if defined(__gfx950__)
+    const uint32_t part = number - GEMM_CHORE_PARTS;
+    const uint32_t unit = c->group_step * gemm_units(s) + GEMM_GROUP;
+    if (number == GEMM_CHORE_STORE) {
+        if (__builtin_expect(c->step != c->group_step + 1, 1)) return;
+        gemm_lower_group(&c->carrier, s, c->ring, unit);
+        c->group_step = gemm_group_step(&c->carrier, s, c->group_step + GEMM_GROUP / gemm_units(s));
+    } else if (number == GEMM_CHORE_LOAD) {
+        if (__builtin_expect(c->step == c->group_step, 0))
+            gemm_load_group(&c->carrier, s, c->ring, unit);
+    } else if (part < gemm_stage_loads(s)) {
+        gemm_load_part_near(at, s, c->lds, c->offsets, part);
+    } else if (number < gemm_chore_count(s)) {
+        const uint32_t ahead = c->loading + GEMM_SCOUTED, last = c->whole - 1;
+        gemm_scout_to(at, (ahead < last ? ahead : last) * gemm_row_bytes(s.types[0]), c->unused);
+        c->unused ^= GEMM_WAVE * 4;
+    }
+#else
+    (void)c, (void)at, (void)s, (void)number;
+#endif
+}
+
+/* Executes chore number `number` of any step. The order of the chores matters, because loads finish
+ * in the order in which they were issued. The prefetch to L2 comes last, so that gemm_scaled_wait
+ * need not wait for it. With three stages, gemm_scaled_wait need not wait for the direct loads of
+ * the stage either. */
 BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_place *at, gemm_shape s, uint32_t number) {
-    /* In large tiles of 8-bit elements, the direct loads come before the work with scales. This
-     * order delays the matrix core less: when the work with scales begins, the waves of a SIMD are
-     * no longer at the same place of the loop, so one wave multiplies while another does this work.
-     * In other kernels this order would need too many registers. */
-    const uint32_t loads = gemm_stage_loads(s);
-    const bool bytes = gemm_bits(s.types[0]) == 8 && gemm_bits(s.types[1]) == 8;
-    if (bytes && gemm_scouts(s) && number < GEMM_CHORE_PARTS + loads)
-        number = number < loads ? number + GEMM_CHORE_PARTS : number - loads;
     const uint32_t part = number - GEMM_CHORE_PARTS;
     if (number == GEMM_CHORE_STORE) {
         gemm_store_scales(&c->carrier, s, c->ring);
     } else if (number == GEMM_CHORE_LOAD) {
-        gemm_load_scales(&c->carrier, s, gemm_trays(s, c->ring), c->step);
+        gemm_load_scales(&c->carrier, s, c->ring, c->step);
     } else if (part < gemm_stage_loads(s)) {
-        /* In large tiles, an empty assembly hides from the compiler that these values are the same
-         * for all loads. The compiler then computes the address of a load here. Otherwise it would
-         * compute the addresses of all loads ahead of the first one, and the matrix core would wait
-         * meanwhile. In small tiles it is faster to compute all addresses ahead of the first
-         * load. */
-        uint32_t loading = c->loading, stage = (uint32_t)(uintptr_t)c->stage;
-        if (gemm_scouts(s)) __asm__ volatile("" : "+s"(loading), "+s"(stage));
-        if (__builtin_expect(loading < c->whole, 1)) gemm_load_part(at, s, loading, stage, part);
+        if (c->loading < c->whole)
+            gemm_load_part(at, s, c->loading, (uint32_t)(uintptr_t)c->stage, part);
     } else if (number < gemm_chore_count(s)) {
         gemm_scout_ahead(at, s, c->loading + GEMM_SCOUTED);
     }
 }
 
+BSMM_DEVICE void gemm_scaled_chore(gemm_chores *c, const gemm_place *at, gemm_shape s,
+                                   uint32_t number, bool plain) {
+    if (plain)
+        gemm_plain_chore(c, at, s, number);
+    else
+        gemm_chore(c, at, s, number);
+}
+
 /* Multiplies row i of the wave's 16 x 16 tiles, and reads A's operand for row i + 2 from LDS. */
 BSMM_DEVICE void gemm_scaled_row(gemm_scaled *g, const gemm_place *at, gemm_shape s,
-                                 const gemm_lds *stage, uint32_t i, gemm_chores *chores,
+                                 const gemm_lds *stage, uint32_t i, gemm_chores *chores, bool plain,
                                  gemm_sums sums) {
     g->rows[i + 2] = gemm_read_row(at, s, stage, 0, i + 2);
 #pragma unroll
     for (uint32_t j = 0; j < s.col_tiles; j++) {
-        sums[i][j] = gemm_scaled_tile(s, g->rows[i], g->cols[j], g->scales, i, j, sums[i][j]);
+        sums[i][j] = gemm_scaled_tile(s, g->rows[i], g->cols[j], &g->scales, i, j, sums[i][j]);
         bsmm_isa_stay(sums[i][j]);
-        gemm_chore(chores, at, s, i * s.col_tiles + j);
+        gemm_scaled_chore(chores, at, s, i * s.col_tiles + j, plain);
         __builtin_amdgcn_sched_barrier(0);
     }
 }

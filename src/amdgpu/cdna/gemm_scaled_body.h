@@ -50,39 +50,69 @@ BSMM_DEVICE void gemm_scaled_request(const gemm_place *at, const gemm_carrier *c
     gemm_request_scales(carrier, s, gemm_stage(s, stages));
 }
 
-/* Multiplies all stages of a tile. gemm_scaled_request has issued the first loads. */
+/* Holds the addresses of the stages in LDS: `now` is multiplied, `next` is multiplied after it. */
+typedef struct gemm_turns {
+    gemm_lds *now, *next;
+} gemm_turns;
+
+/* Prepares a plain step (gemm_chores): computes the addresses of the direct loads. */
+BSMM_DEVICE void gemm_scaled_aim(gemm_chores *c, const gemm_place *at, gemm_shape s) {
+#pragma unroll
+    for (uint32_t side = 0; side < 2; side++) {
+        c->lds[side] = (uint32_t)(uintptr_t)c->stage +
+                       at->sources[side].wave * GEMM_WAVE * gemm_load_bytes(s.types[side]);
+        c->offsets[side] = c->loading * gemm_row_bytes(s.types[side]);
+    }
+}
+
+/* Runs step `step` of the main loop. `plain` is a constant in each call. */
+BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_place *at, gemm_chores *chores,
+                                  gemm_shape s, gemm_turns *turns, uint32_t step, bool plain,
+                                  gemm_sums sums) {
+    const uint32_t stages = gemm_stage_count(s), early = s.row_tiles - GEMM_LATE_ROWS;
+    chores->step = step, chores->loading = step + stages - 1;
+    if (plain) gemm_scaled_aim(chores, at, s);
+    if (!plain && chores->loading >= chores->whole && chores->loading < at->steps)
+        gemm_load_stage(at, s, chores->loading, chores->stage);
+#pragma unroll
+    for (uint32_t i = 0; i < early; i++)
+        gemm_scaled_row(g, at, s, turns->now, i, chores, plain, sums);
+#pragma unroll
+    for (uint32_t n = early * s.col_tiles; n < gemm_chore_count(s); n++)
+        gemm_scaled_chore(chores, at, s, n, plain);
+    gemm_scaled_wait(s, plain || chores->loading < chores->whole);
+    /* After the last step of the main loop, the wave reads the operands of the same step once
+     * more, because there is no next step. Nothing uses these operands. */
+    const bool last = !plain && step + 1 == at->steps;
+    gemm_scaled_turn(g, at, s, last ? turns->now : turns->next, chores->ring,
+                     last ? step : step + 1, sums);
+    gemm_lds *free = turns->now;
+    turns->now = turns->next, turns->next = stages == 3 ? chores->stage : free;
+    chores->stage = free;
+}
+
+/* Multiplies all stages of a tile. gemm_scaled_request has issued the first loads. A step after the
+ * plain ones finds in `carrier` which scales the last plain step has loaded. Such a step may need
+ * the trays, to which the last plain step may have loaded. */
 BSMM_DEVICE void gemm_scaled_multiply(const gemm_place *at, gemm_chores *chores, gemm_shape s,
                                       gemm_sums sums) {
-    const uint32_t stages = gemm_stage_count(s), early = s.row_tiles - GEMM_LATE_ROWS;
-    gemm_lds *stage = gemm_stage(s, 0), *next = gemm_stage(s, 1);
+    gemm_turns turns = {gemm_stage(s, 0), gemm_stage(s, 1)};
     gemm_scaled g;
-    gemm_begin_scales(&chores->carrier, s, chores->ring);
+    gemm_carrier *c = &chores->carrier;
+    gemm_begin_scales(c, s, chores->ring);
     bsmm_isa_wait_barrier();
-    gemm_read_step_scales(at, s, chores->ring, 0, g.scales);
-    gemm_scaled_begin(&g, at, s, stage);
-    for (uint32_t step = 0; step < at->steps; step++) {
-        chores->step = step, chores->loading = step + stages - 1;
-        if (__builtin_expect(chores->loading >= chores->whole && chores->loading < at->steps, 0))
-            gemm_load_stage(at, s, chores->loading, chores->stage);
-#pragma unroll
-        for (uint32_t i = 0; i < early; i++)
-            gemm_scaled_row(&g, at, s, stage, i, chores, sums);
-#pragma unroll
-        for (uint32_t n = early * s.col_tiles; n < gemm_chore_count(s); n++)
-            gemm_chore(chores, at, s, n);
-        gemm_scaled_wait(s, chores->loading < chores->whole);
-        /* After the last step of the main loop, the wave reads the operands of the same step once
-         * more, because there is no next step. Nothing uses these operands. */
-        const bool last = step + 1 == at->steps;
-        gemm_scales scales[GEMM_MOST_UNITS];
-        gemm_scaled_turn(&g, at, s, last ? stage : next, scales, chores->ring,
-                         last ? step : step + 1, sums);
-#pragma unroll
-        for (uint32_t u = 0; u < gemm_units(s); u++)
-            g.scales[u] = scales[u];
-        gemm_lds *free = stage;
-        stage = next, next = stages == 3 ? chores->stage : free, chores->stage = free;
-    }
+    g.reader = gemm_scaled_reader(at, s);
+    gemm_scaled_scales(s, chores->ring, g.reader, 0, &g.scales);
+    gemm_scaled_begin(&g, at, s, turns.now);
+    uint32_t step = 0;
+    chores->group_step = gemm_group_step(c, s, 0);
+    for (; step < chores->plain; step++)
+        gemm_scaled_step(&g, at, chores, s, &turns, step, true, sums);
+    if (gemm_scouts(s)) bsmm_isa_wait_loads(0);
+    if (step && step - 1 == chores->group_step)
+        c->arrived = GEMM_FOUR_UNITS, c->unit = (step - 1) * gemm_units(s) + GEMM_GROUP;
+    for (; step < at->steps; step++)
+        gemm_scaled_step(&g, at, chores, s, &turns, step, false, sums);
     bsmm_isa_wait_barrier();
 }
 
@@ -108,18 +138,26 @@ BSMM_DEVICE void gemm_scaled_request_next(gemm_shape s, uint32_t group) {
                      gemm_stage(s, 1) + gemm_threads(s) / GEMM_WAVE * gemm_strip_bytes(s));
 }
 
+BSMM_DEVICE gemm_chores gemm_chores_of(const bsmm_cdna_gemm *p, const gemm_place *at,
+                                       gemm_shape s) {
+    gemm_lds *ring = gemm_stage(s, gemm_stage_count(s));
+    return (gemm_chores){
+        .carrier = gemm_carrier_of(p, s, at->tile),
+        .ring = ring,
+        .unused = (uint32_t)(uintptr_t)gemm_trays(s, ring),
+        .stage = gemm_stage(s, gemm_stage_count(s) - 1),
+        .whole = at->sources[0].whole,
+        .plain = gemm_plain_steps(at, s, p->sides[0].scales_in_row & p->sides[1].scales_in_row)};
+}
+
 /* Computes the tiles of a workgroup, one after another. A workgroup issues the first loads of the
  * next tile before it stores the results of a tile, so that the loads overlap with the stores. Only
  * workgroups with large tiles compute several tiles. */
 BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
-    const uint32_t stages = gemm_stage_count(s);
     uint32_t group = bsmm_group_x();
     do {
         const gemm_place at = gemm_place_of(p, s, group);
-        gemm_chores chores = {.carrier = gemm_carrier_of(p, s, at.tile),
-                              .ring = gemm_stage(s, stages),
-                              .stage = gemm_stage(s, stages - 1),
-                              .whole = at.sources[0].whole};
+        gemm_chores chores = gemm_chores_of(p, &at, s);
         gemm_sums sums = {{{0}}};
         if (group < p->groups || !chores.whole) gemm_scaled_request(&at, &chores.carrier, s);
         gemm_scaled_multiply(&at, &chores, s, sums);

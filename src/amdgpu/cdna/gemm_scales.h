@@ -1,18 +1,18 @@
 /* Moves e8m0 scales from memory to LDS. Each thread moves the scales of one row of A or B. A unit
  * is the 128 elements of K that one matrix instruction multiplies, and a step of the main loop has
- * one or two units (gemm_k). In LDS, the scales that a lane needs for one unit are neighbouring
- * bytes, one for each 16 x 16 tile of its wave. A lane therefore gets all scales of a unit with one
- * read for each operand, although the scales may have any layout in memory.
+ * one or two units (gemm_k).
  *
- * LDS has a ring buffer with a slot for each of eight units. LDS also has a small buffer for each
- * thread, which the code calls the thread's tray. In step t a thread loads scales from memory to
- * its tray. In step t + 1 the thread moves the scales from the tray to the ring buffer. After the
- * barrier that ends step t + 1, all lanes may read them.
+ * LDS has a ring buffer with room for eight units. Its two halves hold four units each. A half has
+ * 16 bytes for each row, namely the scales of 16 blocks along K in the order of memory. A lane
+ * reads one 32-bit word of a row, which has the scales of four blocks, and picks the bytes that it
+ * needs. Rows of 16 bytes need no swizzle, because 16 neighbouring rows use 64 different banks.
  *
- * If a row's scales are contiguous in memory, one wide load brings the scales of four units. In a
- * step whose first unit u is a multiple of four, the thread loads the scales of the units u + 4 to
- * u + 7. Scales that no wide load brings are loaded one by one, each as a 32-bit word. The thread
- * then loads the scales for step t + 2 in step t. */
+ * If a row's scales are contiguous in memory, one wide load brings the scales of four units
+ * directly to the ring buffer. In a step whose first unit u is a multiple of four, the thread loads
+ * the scales of the units u + 4 to u + 7. Other scales are loaded one by one. In step t a thread
+ * loads the scales for step t + 2, each as a 32-bit word, to a small buffer in LDS of its own,
+ * which the code calls the thread's tray. In step t + 1 the thread moves these scales from the tray
+ * to the ring buffer. After the barrier that ends step t + 1, all lanes may read them. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SCALES_H
 #define BSMM_AMDGPU_CDNA_GEMM_SCALES_H
 
@@ -41,21 +41,16 @@ typedef struct gemm_carrier {
      * the distances in registers of different lanes, because reading another lane's register takes
      * less time than loading a kernel parameter. */
     uint32_t at, period;
-    /* `to` is the offset of the scale of block 0 of the thread's row in a slot of the ring
-     * buffer. */
-    uint32_t to;
-    /* `pitch` is the number of bytes, in a slot of the ring buffer, from the scale of one block
-     * along K to the scale of the next. */
-    uint32_t pitch;
     uint32_t blocks; /* `blocks` is the number of scale blocks along K. */
     uint32_t low;    /* `low` is the least scale of the thread's row so far, as an e8m0 code. */
     /* `wide` is the number of units (128 elements of K) whose scales wide loads bring, a multiple
      * of four. `units` is the number of all units. Both are 0 if this wave has no rows, because the
      * tile has fewer rows than the workgroup has threads. */
     uint32_t wide, units;
-    /* `tray` says which scales are in the thread's tray in LDS: none, the scales of one step, or
-     * the scales of four units. `unit` is the first unit to which these scales belong. */
-    enum { GEMM_NOTHING, GEMM_ONE_STEP, GEMM_FOUR_UNITS } tray;
+    /* `arrived` says which scales the step before has loaded: none, those of one step to the tray,
+     * or those of four units to the ring buffer. `unit` is the first unit to which these scales
+     * belong. */
+    enum { GEMM_NOTHING, GEMM_ONE_STEP, GEMM_FOUR_UNITS } arrived;
     uint32_t unit;
 } gemm_carrier;
 
@@ -64,40 +59,35 @@ BSMM_DEVICE uint32_t gemm_units(gemm_shape s) {
     return gemm_k(s.types[0]) / BSMM_CDNA_K;
 }
 
-BSMM_DEVICE uint32_t gemm_slot_bytes(gemm_shape s) {
-    return GEMM_UNIT_BLOCKS * (gemm_rows(s, 0) + gemm_rows(s, 1));
-}
-
 BSMM_DEVICE uint32_t gemm_tiles(gemm_shape s, uint32_t side) {
     return side ? s.col_tiles : s.row_tiles;
 }
 
-/* Returns the offset in a slot of the ring buffer of the scale of block 0 of a row. `row` is the
- * row's number in LDS. A slot orders the scales of a wave's rows by block along K, then by row in a
- * 16 x 16 tile, then by tile. */
-BSMM_DEVICE uint32_t gemm_scale_place(gemm_shape s, uint32_t side, uint32_t row) {
-    const uint32_t tiles = gemm_tiles(s, side), wave_rows = tiles * BSMM_CDNA_EDGE;
-    const uint32_t first = side ? gemm_rows(s, 0) * GEMM_UNIT_BLOCKS : 0;
-    return first + row / wave_rows * wave_rows * GEMM_UNIT_BLOCKS + row % BSMM_CDNA_EDGE * tiles +
-           row / BSMM_CDNA_EDGE % tiles;
+/* GEMM_RING_ROW is the number of bytes of a row in a half of the ring buffer. */
+enum { GEMM_RING_ROW = GEMM_GROUP * GEMM_UNIT_BLOCKS };
+
+BSMM_DEVICE uint32_t gemm_ring_half(gemm_shape s) {
+    return GEMM_RING_ROW * (gemm_rows(s, 0) + gemm_rows(s, 1));
 }
 
+/* Returns the offset in the ring buffer of the scales of a unit, in the first row. */
 BSMM_DEVICE uint32_t gemm_slot(gemm_shape s, uint32_t unit) {
-    return unit % BSMM_CDNA_SCALE_UNITS * gemm_slot_bytes(s);
+    return unit / GEMM_GROUP % 2 * gemm_ring_half(s) + unit % GEMM_GROUP * GEMM_UNIT_BLOCKS;
 }
 
 /* Returns the address of the trays of the wave's threads. A tray is a thread's buffer in LDS for
- * scales on their way to the ring buffer. A wide load writes 16 bytes for each thread. Other loads
- * write one word for each thread and block, block by block. */
+ * scales on their way to the ring buffer. Loads write one word for each thread and block, block by
+ * block. */
 BSMM_DEVICE gemm_lds *gemm_trays(gemm_shape s, gemm_lds *ring) {
-    return ring + BSMM_CDNA_SCALE_UNITS * gemm_slot_bytes(s) +
-           gemm_wave() * GEMM_WAVE * 16 * gemm_units(s);
+    return ring + 2 * gemm_ring_half(s) + gemm_wave() * GEMM_WAVE * 16 * gemm_units(s);
 }
 
+/* Thread t moves the scales of the row that LDS holds at row t, if A's rows are counted first. */
 BSMM_DEVICE gemm_carrier gemm_carrier_of(const bsmm_cdna_gemm *p, gemm_shape s,
                                          const uint32_t first[2]) {
     const uint32_t wave_row = gemm_wave() * GEMM_WAVE, side = wave_row >= gemm_rows(s, 0);
-    const uint32_t thread = gemm_thread_of_tile(), row = thread - (side ? gemm_rows(s, 0) : 0);
+    const uint32_t thread = gemm_thread_of_tile();
+    const uint32_t row = gemm_row_of(gemm_order(s, side), thread - (side ? gemm_rows(s, 0) : 0));
     const bsmm_cdna_side *o = &p->sides[side];
     const uint32_t at = first[side] + row, last = o->rows - 1;
     const uint32_t length = gemm_part_length(p);
@@ -109,24 +99,24 @@ BSMM_DEVICE gemm_carrier gemm_carrier_of(const bsmm_cdna_gemm *p, gemm_shape s,
                gemm_part_scale(p, side, GEMM_SCALED_BLOCK),
         .at = o->scale_at[thread % BSMM_CDNA_SCALES],
         .period = o->scale_period,
-        .to = gemm_scale_place(s, side, gemm_row_in_lds(gemm_order(s, side), row)),
-        .pitch = BSMM_CDNA_EDGE * gemm_tiles(s, side),
         .blocks = blocks,
         .low = 255,
         .wide = works && o->scales_in_row ? blocks / (4 * GEMM_UNIT_BLOCKS) * 4 : 0,
         .units = works ? (length + BSMM_CDNA_K - 1) / BSMM_CDNA_K : 0,
-        .tray = GEMM_NOTHING,
+        .arrived = GEMM_NOTHING,
     };
 }
 
-BSMM_DEVICE void gemm_load_group(gemm_carrier *c, gemm_lds *trays, uint32_t unit) {
-    c->tray = GEMM_FOUR_UNITS, c->unit = unit;
-    bsmm_isa_load_to_lds(c->buffer, (uint32_t)(uintptr_t)trays, c->row, unit * GEMM_UNIT_BLOCKS,
-                         16);
+/* Loads the scales of four units to the ring buffer. `unit` is the first one. */
+BSMM_DEVICE void gemm_load_group(const gemm_carrier *c, gemm_shape s, const gemm_lds *ring,
+                                 uint32_t unit) {
+    const uint32_t to = gemm_slot(s, unit) + gemm_wave() * GEMM_WAVE * GEMM_RING_ROW;
+    bsmm_isa_load_to_lds(c->buffer, (uint32_t)(uintptr_t)ring + to, c->row, unit * GEMM_UNIT_BLOCKS,
+                         GEMM_RING_ROW);
 }
 
 BSMM_DEVICE void gemm_load_step(gemm_carrier *c, gemm_shape s, gemm_lds *trays, uint32_t unit) {
-    c->tray = GEMM_ONE_STEP, c->unit = unit;
+    c->arrived = GEMM_ONE_STEP, c->unit = unit;
 #pragma unroll
     for (uint32_t b = 0; b < gemm_units(s) * GEMM_UNIT_BLOCKS; b++) {
         const uint32_t block = unit * GEMM_UNIT_BLOCKS + b;
@@ -138,106 +128,148 @@ BSMM_DEVICE void gemm_load_step(gemm_carrier *c, gemm_shape s, gemm_lds *trays, 
     }
 }
 
-/* Loads the scales that are due in step `step` of the main loop to the trays, i.e. to the threads'
- * buffers in LDS. If the scales of a row are contiguous in memory, no scales are due in most steps.
- * __builtin_expect tells the compiler to make this case fast. */
-BSMM_DEVICE void gemm_load_scales(gemm_carrier *c, gemm_shape s, gemm_lds *trays, uint32_t step) {
+/* Loads the scales that are due in step `step` of the main loop. If the scales of a row are
+ * contiguous in memory, no scales are due in most steps. __builtin_expect tells the compiler to
+ * make this case fast. */
+BSMM_DEVICE void gemm_load_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring, uint32_t step) {
     const uint32_t unit = step * gemm_units(s), next = unit + GEMM_AHEAD * gemm_units(s);
-    c->tray = GEMM_NOTHING;
+    c->arrived = GEMM_NOTHING;
     if (__builtin_expect(unit % GEMM_GROUP != 0 && next < c->wide, 1)) return;
-    if (next < c->wide) {
-        if (unit % GEMM_GROUP == 0 && unit + GEMM_GROUP < c->wide)
-            gemm_load_group(c, trays, unit + GEMM_GROUP);
-    } else if (next < c->units) {
-        gemm_load_step(c, s, trays, next);
+    if (next >= c->wide) {
+        if (next < c->units) gemm_load_step(c, s, gemm_trays(s, ring), next);
+    } else if (unit % GEMM_GROUP == 0 && unit + GEMM_GROUP < c->wide) {
+        c->arrived = GEMM_FOUR_UNITS, c->unit = unit + GEMM_GROUP;
+        gemm_load_group(c, s, ring, c->unit);
     }
 }
 
-BSMM_DEVICE void gemm_store_scale(gemm_carrier *c, gemm_lds *slot, uint32_t block, uint32_t code) {
-    slot[c->to + block * c->pitch] = (uint8_t)code;
-    c->low = code < c->low ? code : c->low;
-}
-
-/* Moves the scales of one step of the main loop from the trays (the threads' buffers in LDS) to the
- * ring buffer in LDS. Elements beyond K are 0. Their scales must not be NaN, because 0 times NaN is
- * NaN. */
-BSMM_DEVICE void gemm_store_step(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
-                                 const gemm_lds *trays) {
-    const BSMM_IN_LDS uint32_t *words = (const BSMM_IN_LDS uint32_t *)trays;
+/* Moves the scales of one step of the main loop from the tray to the ring buffer in LDS. Elements
+ * beyond K are 0. Their scales must not be NaN, because 0 times NaN is NaN. */
+BSMM_DEVICE void gemm_store_step(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
+    const BSMM_IN_LDS uint32_t *words =
+        (const BSMM_IN_LDS uint32_t *)gemm_trays(s, ring) + gemm_lane();
+    gemm_lds *row = ring + gemm_thread_of_tile() * GEMM_RING_ROW;
 #pragma unroll
-    for (uint32_t b = 0; b < gemm_units(s) * GEMM_UNIT_BLOCKS; b++) {
-        const bool inside = c->unit * GEMM_UNIT_BLOCKS + b < c->blocks;
-        gemm_store_scale(c, ring + gemm_slot(s, c->unit + b / GEMM_UNIT_BLOCKS),
-                         b % GEMM_UNIT_BLOCKS,
-                         inside ? words[b * GEMM_WAVE + gemm_lane()] : GEMM_SCALE_ONE);
+    for (uint32_t u = 0; u < gemm_units(s); u++) {
+        uint32_t four = 0;
+#pragma unroll
+        for (uint32_t b = 0; b < GEMM_UNIT_BLOCKS; b++) {
+            const bool inside = (c->unit + u) * GEMM_UNIT_BLOCKS + b < c->blocks;
+            const uint32_t code =
+                inside ? words[(u * GEMM_UNIT_BLOCKS + b) * GEMM_WAVE] : GEMM_SCALE_ONE;
+            c->low = code < c->low ? code : c->low;
+            four |= code << 8 * b;
+        }
+        *(BSMM_IN_LDS uint32_t *)(row + gemm_slot(s, c->unit + u)) = four;
     }
 }
 
-/* Moves the scales of four units (128 elements of K each) from the trays (the threads' buffers in
- * LDS) to the ring buffer in LDS. */
-BSMM_DEVICE void gemm_store_group(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
-                                  const gemm_lds *trays) {
-    const bsmm_i32x4 words = ((const BSMM_IN_LDS bsmm_i32x4 *)trays)[gemm_lane()];
+/* Lowers the least scale of the thread's row by the scales of four units, which a wide load has
+ * brought to the ring buffer. Minima of 16-bit numbers are decided by the upper byte. The upper
+ * bytes of `odd` are the least scales of odd blocks, and those of `even` of even blocks. */
+BSMM_DEVICE void gemm_lower_group(gemm_carrier *c, gemm_shape s, const gemm_lds *ring,
+                                  uint32_t unit) {
+    typedef uint16_t pair __attribute__((vector_size(4)));
+    const bsmm_i32x4 words =
+        *(const BSMM_IN_LDS bsmm_i32x4 *)(ring + gemm_slot(s, unit) +
+                                          gemm_thread_of_tile() * GEMM_RING_ROW);
+    pair odd = (pair)words[0], even = (pair)(words[0] << 8);
 #pragma unroll
-    for (uint32_t i = 0; i < GEMM_GROUP; i++)
-#pragma unroll
-        for (uint32_t b = 0; b < GEMM_UNIT_BLOCKS; b++)
-            gemm_store_scale(c, ring + gemm_slot(s, c->unit + i), b,
-                             (uint32_t)words[i] >> 8 * b & 0xff);
+    for (uint32_t i = 1; i < 4; i++) {
+        odd = __builtin_elementwise_min(odd, (pair)words[i]);
+        even = __builtin_elementwise_min(even, (pair)(words[i] << 8));
+    }
+    const pair both = __builtin_elementwise_min(odd, even);
+    const uint32_t least = (both[0] < both[1] ? both[0] : both[1]) >> 8;
+    c->low = least < c->low ? least : c->low;
 }
 
-/* Moves the scales that have arrived in the trays (the threads' buffers in LDS) to the ring buffer
- * in LDS. The loads of these scales must have finished. */
+/* Handles the scales that the step before has loaded. The loads must have finished. */
 BSMM_DEVICE void gemm_store_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
-    if (__builtin_expect(c->tray == GEMM_NOTHING, 1)) return;
-    if (c->tray == GEMM_ONE_STEP) gemm_store_step(c, s, ring, gemm_trays(s, ring));
-    if (c->tray == GEMM_FOUR_UNITS) gemm_store_group(c, s, ring, gemm_trays(s, ring));
+    if (__builtin_expect(c->arrived == GEMM_NOTHING, 1)) return;
+    if (c->arrived == GEMM_ONE_STEP) gemm_store_step(c, s, ring);
+    if (c->arrived == GEMM_FOUR_UNITS) gemm_lower_group(c, s, ring, c->unit);
 }
 
-/* Loads the scales of the first four units (128 elements of K each) to the trays, if a wide load
- * can load them. */
+/* Loads the scales of the first four units (128 elements of K each), if a wide load can load
+ * them. */
 BSMM_DEVICE void gemm_request_scales(const gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
-    gemm_carrier first = *c;
-    if (c->wide) gemm_load_group(&first, gemm_trays(s, ring), 0);
+    if (c->wide) gemm_load_group(c, s, ring, 0);
 }
 
 /* Moves the scales of the first steps to the ring buffer in LDS, before the main loop.
  * gemm_request_scales must have been called before. */
 BSMM_DEVICE void gemm_begin_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     const uint32_t last = (c->wide ? 1 : GEMM_AHEAD) * gemm_units(s);
-    c->tray = GEMM_FOUR_UNITS, c->unit = 0;
+    c->arrived = GEMM_FOUR_UNITS, c->unit = 0;
 #pragma clang loop unroll(disable)
     for (uint32_t unit = 0; unit < last && unit < c->units; unit += gemm_units(s)) {
         if (!c->wide) gemm_load_step(c, s, gemm_trays(s, ring), unit);
         bsmm_isa_wait_loads(0);
         gemm_store_scales(c, s, ring);
     }
-    c->tray = GEMM_NOTHING;
+    c->arrived = GEMM_NOTHING;
 }
 
-/* Holds a lane's e8m0 scales for one unit (128 elements of K). There is one byte for each of the
- * wave's 16 x 16 tiles, and the first tile has the lowest byte. */
+enum { GEMM_MOST_UNITS = 2, GEMM_MOST_SCALE_WORDS = GEMM_MOST_ROW_TILES * GEMM_MOST_UNITS / 4 };
+
+/* Holds a lane's e8m0 scales for one step. The scale of tile i for unit u is byte i * units + u,
+ * where `units` is the number of units of a step (gemm_scale_of). */
 typedef struct gemm_scales {
-    uint32_t rows[GEMM_MOST_ROW_TILES / 4], cols;
+    uint32_t sides[2][GEMM_MOST_SCALE_WORDS];
 } gemm_scales;
 
-/* Reads this lane's scales for one unit (128 elements of K) from the slot `slot` of the ring
- * buffer. `offsets` are the results of gemm_scale_place for the wave's first row of A and of B. */
-BSMM_DEVICE gemm_scales gemm_read_scales(gemm_shape s, const gemm_lds *slot,
-                                         const uint32_t offsets[2]) {
-    typedef uint32_t pair __attribute__((vector_size(8)));
-    const gemm_lds *rows = slot + offsets[0] + gemm_lane() * s.row_tiles;
-    const gemm_lds *cols = slot + offsets[1] + gemm_lane() * s.col_tiles;
-    gemm_scales scales = {{0}, 0};
-    if (s.row_tiles == 8) {
-        const pair both = *(const BSMM_IN_LDS pair *)rows;
-        scales.rows[0] = both[0], scales.rows[1] = both[1];
-    } else {
-        scales.rows[0] = *(const BSMM_IN_LDS uint16_t *)rows;
-    }
-    scales.cols = s.col_tiles == 4 ? *(const BSMM_IN_LDS uint32_t *)cols
-                                   : *(const BSMM_IN_LDS uint16_t *)cols;
-    return scales;
+/* Holds what a lane needs to read scales: the offsets in a slot of the word of its row in the
+ * wave's first tile of A and of B, and a selector for v_perm_b32. */
+typedef struct gemm_scale_reader {
+    uint32_t at[2], select;
+} gemm_scale_reader;
+
+/* In a step of two units, the lane's word has the scales of the four blocks of two groups of lanes.
+ * The group needs two of these scales, one for each unit (gemm_piece_of). In a step of one unit,
+ * the word has the scales of the unit's four blocks, and the group needs one of them. */
+BSMM_DEVICE gemm_scale_reader gemm_scale_reader_of(gemm_shape s, const uint32_t rows[2]) {
+    const uint32_t lane = gemm_thread_of_tile() % GEMM_WAVE, group = lane / BSMM_CDNA_EDGE;
+    const bool two = gemm_units(s) == 2;
+    const uint32_t word = lane % BSMM_CDNA_EDGE * GEMM_RING_ROW + (two ? group / 2 * 4 : 0);
+    const uint32_t select =
+        two ? 0x06040200u + group % 2 * 0x01010101u : 0x04000400u + group * 0x01010101u;
+    return (gemm_scale_reader){
+        {rows[0] * GEMM_RING_ROW + word, (gemm_rows(s, 0) + rows[1]) * GEMM_RING_ROW + word},
+        select};
+}
+
+/* Holds the words with a lane's scales for one step, one for each of the wave's tiles. */
+typedef struct gemm_scale_words {
+    uint32_t sides[2][GEMM_MOST_ROW_TILES];
+} gemm_scale_words;
+
+/* Reads this lane's words of operand `side` for step `step` from the ring buffer. */
+BSMM_DEVICE void gemm_read_scales(gemm_shape s, const gemm_lds *ring, gemm_scale_reader r,
+                                  uint32_t step, uint32_t side, gemm_scale_words *to) {
+    const gemm_lds *from = ring + gemm_slot(s, step * gemm_units(s)) + r.at[side];
+#pragma unroll
+    for (uint32_t i = 0; i < gemm_tiles(s, side); i++)
+        to->sides[side][i] =
+            *(const BSMM_IN_LDS uint32_t *)(from + i * BSMM_CDNA_EDGE * GEMM_RING_ROW);
+}
+
+/* Picks the bytes that the lane needs from the words of two tiles, or for steps of one unit from
+ * the words of up to four tiles. */
+BSMM_DEVICE void gemm_pick_scales(gemm_shape s, const gemm_scale_words *from, uint32_t select,
+                                  uint32_t side, gemm_scales *to) {
+    const uint32_t tiles = gemm_tiles(s, side), *words = from->sides[side];
+    uint32_t pairs[GEMM_MOST_ROW_TILES / 2];
+#pragma unroll
+    for (uint32_t i = 0; i < tiles / 2; i++)
+        pairs[i] = __builtin_amdgcn_perm(words[2 * i + 1], words[2 * i], select);
+#pragma unroll
+    for (uint32_t i = 0; i < tiles / 2; i++)
+        if (gemm_units(s) == 2)
+            to->sides[side][i] = pairs[i];
+        else if (i % 2 == 0)
+            to->sides[side][i / 2] =
+                i + 1 < tiles / 2 ? (pairs[i] & 0xffff) | (pairs[i + 1] & 0xffff0000u) : pairs[i];
 }
 
 BSMM_DEVICE uint32_t gemm_wave_least(uint32_t value) {
@@ -255,10 +287,9 @@ BSMM_DEVICE uint32_t gemm_wave_least(uint32_t value) {
  * therefore multiples of a power of two, namely 2^-32 times the least scale of A and the least
  * scale of B. If this power is GEMM_LEAST_SUM or more, no term loses bits to underflow. If it is
  * 2^-149 (the least positive fp32 number) or more, no term becomes 0. Each wave writes its least
- * scale to the last slot of the ring buffer in LDS, so no wave may need this slot any more. */
+ * scale to the second half of the ring buffer in LDS, so no wave may need this half any more. */
 BSMM_DEVICE gemm_trust gemm_trust_of(const gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
-    BSMM_IN_LDS uint32_t *lows =
-        (BSMM_IN_LDS uint32_t *)(ring + gemm_slot(s, BSMM_CDNA_SCALE_UNITS - 1));
+    BSMM_IN_LDS uint32_t *lows = (BSMM_IN_LDS uint32_t *)(ring + gemm_ring_half(s));
     /* The empty assembly hides the address from the compiler, which would otherwise keep the
      * address of each word in a scalar register throughout the main loop. */
     __asm__ volatile("" : "+v"(lows));

@@ -74,6 +74,7 @@ BSMM_DEVICE gemm_place gemm_place_of(const bsmm_cdna_gemm *p, gemm_shape s, uint
     const uint32_t whole =
         sources[0].whole < sources[1].whole ? sources[0].whole : sources[1].whole;
     sources[0].whole = sources[1].whole = whole;
+    sources[1].wave = sources[0].wave;
     return (gemm_place){
         .tile = {rows[0], rows[1]},
         .first = {rows[0] + down, rows[1] + across},
@@ -116,6 +117,22 @@ BSMM_DEVICE void gemm_load_part(const gemm_place *at, gemm_shape s, uint32_t ste
                     stage + (side ? gemm_side_bytes(s, 0) : 0));
 }
 
+#if defined(__gfx950__)
+/* Issues direct load number `number` of a stage like gemm_load_part. `lds` is the address in LDS of
+ * the wave's part of the first round of A's loads, and `offset` is that of the stage in a row. */
+BSMM_DEVICE void gemm_load_part_near(const gemm_place *at, gemm_shape s, const uint32_t lds[2],
+                                     const uint32_t offsets[2], uint32_t number) {
+    const uint32_t side = number >= gemm_rounds(s, 0);
+    const gemm_source *from = &at->sources[side];
+    const uint32_t round = number - (side ? gemm_rounds(s, 0) : 0);
+    const uint32_t type = s.types[side], all = gemm_threads(s) * gemm_load_bytes(type);
+    bsmm_isa_load_to_lds_near(from->buffer, lds[side],
+                              round * all + (side ? gemm_side_bytes(s, 0) : 0), from->lane_offset,
+                              offsets[side], round * (all / gemm_row_bytes(type)) * from->pitch,
+                              gemm_load_bytes(type));
+}
+#endif
+
 /* Returns true if the launch has a tile with number `group`, counted over all parts of K. */
 BSMM_DEVICE bool gemm_is_tile(const bsmm_cdna_gemm *p, uint32_t group) {
     return group < p->row_tiles * p->col_tiles * p->parts;
@@ -135,16 +152,21 @@ BSMM_DEVICE void gemm_scout_ahead(const gemm_place *at, gemm_shape s, uint32_t s
                    step % 2);
 }
 
+/* Prefetches this workgroup's part of the cache lines at `offset` in the rows to L2. The load of
+ * each wave writes 256 bytes to LDS at `unused`. Nothing reads these bytes. */
+BSMM_DEVICE void gemm_scout_to(const gemm_place *at, uint32_t offset, uint32_t unused) {
+    bsmm_isa_load_to_lds(at->scout.buffer, unused, at->scout.lane_offset, offset, 4);
+}
+
 /* Prefetches this workgroup's part of the cache lines of steps 1 to `steps` to L2. For each step,
  * the load of each wave writes 256 bytes to LDS, from `unused` on. Nothing reads these bytes. */
 BSMM_DEVICE void gemm_scout_first(const gemm_place *at, gemm_shape s, uint32_t steps,
                                   gemm_lds *unused) {
 #pragma unroll
     for (uint32_t step = 1; step <= steps; step++)
-        bsmm_isa_load_to_lds(at->scout.buffer,
-                             (uint32_t)(uintptr_t)unused + (step - 1) * gemm_threads(s) * 4 +
-                                 gemm_wave() * GEMM_WAVE * 4,
-                             at->scout.lane_offset, gemm_scout_offset(at, s, step), 4);
+        gemm_scout_to(at, gemm_scout_offset(at, s, step),
+                      (uint32_t)(uintptr_t)unused + (step - 1) * gemm_threads(s) * 4 +
+                          gemm_wave() * GEMM_WAVE * 4);
 }
 
 /* Stores the sums of a part of K, which gemm_parts.c adds to the sums of the other parts. A sum of

@@ -90,7 +90,7 @@ BSMM_DEVICE void small_m_multiply_scaled(small_m_shape s, const small_m_stored *
         for (uint32_t j = 0; j < s.a_tiles; j++)
             sums[i][j] = bsmm_isa_mfma_scale_16(
                 small_m_operand(s.b, b->words[i]), small_m_operand(s.a, a->words[j]), sums[i][j],
-                small_m_type(s.b), small_m_type(s.a), code, codes[j]);
+                small_m_type(s.b), small_m_type(s.a), code, 0, codes[j], 0);
     }
 }
 

@@ -53,6 +53,31 @@ BSMM_DEVICE void bsmm_isa_load_to_lds(bsmm_i32x4 buffer, uint32_t lds, uint32_t 
 #endif
 }
 
+#if defined(__gfx950__)
+/* Loads like bsmm_isa_load_to_lds, but adds the constant `more` to the LDS address and
+ * `more_offset` to the offset. Both additions are part of the inline assembly, so that the compiler
+ * does not move them ahead of other code. The second addition is the wait state that M0 needs. */
+BSMM_DEVICE void bsmm_isa_load_to_lds_near(bsmm_i32x4 buffer, uint32_t lds, uint32_t more,
+                                           uint32_t lane_offset, uint32_t offset,
+                                           uint32_t more_offset, uint32_t bytes) {
+    uint32_t sum;
+    if (bytes == 12)
+        __asm__ volatile("s_add_u32 m0, %1, %2\n\ts_add_u32 %0, %3, %4\n\t"
+                         "buffer_load_dwordx3 %5, %6, %0 offen lds"
+                         : "=&s"(sum)
+                         : "s"(lds), "i"(more), "s"(offset), "s"(more_offset), "v"(lane_offset),
+                           "s"(buffer)
+                         : "memory", "scc");
+    if (bytes == 16)
+        __asm__ volatile("s_add_u32 m0, %1, %2\n\ts_add_u32 %0, %3, %4\n\t"
+                         "buffer_load_dwordx4 %5, %6, %0 offen lds"
+                         : "=&s"(sum)
+                         : "s"(lds), "i"(more), "s"(offset), "s"(more_offset), "v"(lane_offset),
+                           "s"(buffer)
+                         : "memory", "scc");
+}
+#endif
+
 /* Prefetches cache lines to L2. Each lane loads one 32-bit word of its cache line, and nothing uses
  * the word. The load overwrites v254 or, if `odd`, v255 at any time until it has finished, and the
  * compiler does not know this. A kernel that calls this function must therefore need fewer than 254

@@ -11,21 +11,30 @@ typedef uint32_t bsmm_u32x4 __attribute__((vector_size(16)));
 
 #if defined(__gfx950__)
 /* Computes D = A B + C for 16 x 16 results and 128 elements of K. Types 0 to 4 are e4m3, e5m2,
- * e2m3, e3m2 and e2m1. The lowest byte of a_scale and of b_scale is the e8m0 scale that the lane
- * passes to the instruction: lane l passes the scale of row l % 16 and of the 32 elements of K from
- * 32 * (l / 16) on. The types must be compile-time constants, so that inlining leaves only one case
- * of the switch. */
+ * e2m3, e3m2 and e2m1. Byte a_byte of a_scale and byte b_byte of b_scale are the e8m0 scales that
+ * the lane passes to the instruction: lane l passes the scale of row l % 16 and of the 32 elements
+ * of K from 32 * (l / 16) on. The types and bytes must be compile-time constants, so that inlining
+ * leaves only one case of each switch. */
 BSMM_DEVICE bsmm_f32x4 bsmm_isa_mfma_scale_16(bsmm_i32x8 a, bsmm_i32x8 b, bsmm_f32x4 c,
                                               uint32_t a_type, uint32_t b_type, int32_t a_scale,
-                                              int32_t b_scale) {
+                                              uint32_t a_byte, int32_t b_scale, uint32_t b_byte) {
+#    define BYTES(x, y, p, q)                                                                      \
+    case 4 * (p) + (q):                                                                            \
+        return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(a, b, c, x, y, p, a_scale, q,      \
+                                                                b_scale);
+#    define BYTES_4(x, y, p) BYTES(x, y, p, 0) BYTES(x, y, p, 1) BYTES(x, y, p, 2) BYTES(x, y, p, 3)
 #    define CASE(x, y)                                                                             \
     case 5 * (x) + (y):                                                                            \
-        return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(a, b, c, x, y, 0, a_scale, 0,      \
-                                                                b_scale);
+        switch (4 * a_byte + b_byte) {                                                             \
+            BYTES_4(x, y, 0) BYTES_4(x, y, 1) BYTES_4(x, y, 2) BYTES_4(x, y, 3)                    \
+        }                                                                                          \
+        break;
 #    define CASES(x) CASE(x, 0) CASE(x, 1) CASE(x, 2) CASE(x, 3) CASE(x, 4)
     switch (5 * a_type + b_type) { CASES(0) CASES(1) CASES(2) CASES(3) CASES(4) }
 #    undef CASES
 #    undef CASE
+#    undef BYTES_4
+#    undef BYTES
     __builtin_unreachable();
 }
 #endif
