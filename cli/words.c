@@ -185,7 +185,7 @@ typedef struct vocabulary {
      * are allowed. */
     bool (*allows)(const char *word);
     /* `forms` returns the texts that an error message lists instead of `words`, such as
-     * "sim:MODEL". It is used only if `allows` is not NULL. */
+     * "KIND:N". It is used only if `allows` is not NULL. */
     cli_words *forms;
 } vocabulary;
 

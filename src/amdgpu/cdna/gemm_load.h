@@ -14,7 +14,8 @@
  * consecutive numbers on an XCD have the same part, because they then share rows of A and B in
  * L2. */
 BSMM_DEVICE uint32_t gemm_part_here(const bsmm_cdna_gemm *p) {
-#if defined(GEMM_SKIPS_PARTS) /* A source file defines this macro if a kernel spills without it. */
+#if defined(GEMM_SKIPS_PARTS)
+    /* A source file defines this macro if one of its kernels would otherwise spill registers. */
     if (p->parts == 1) return 0;
 #endif
     const uint32_t tiles = p->row_tiles * p->col_tiles;
