@@ -42,10 +42,11 @@ typedef enum bsmm_pack_route {
      *
      * The smallest possible scale of a group is the smallest one with which no packed element of
      * the group overflows. With this scale the largest packed magnitude is at least 240 (e4m3) or
-     * 2^15 (e5m2). Each row also has one common scale, which is larger. A group uses the common
-     * scale of its row if the common scale is at most 2^8 times the group's smallest possible
-     * scale, and at most 2^8 times each block scale of the group. If the operand contains Inf,
-     * packing sets the flag WIDE, i.e. "cannot be packed". */
+     * 2^15 (e5m2). Each row also has one common scale: 2^2 times the smallest possible scale of the
+     * row's first group (128 elements), so that other groups are likely to fit as well. A group
+     * uses the common scale if it is at least the group's smallest possible scale, at most 2^8
+     * times this scale, and at most 2^8 times each block scale of the group. If the operand
+     * contains Inf, packing sets the flag WIDE, i.e. "cannot be packed". */
     BSMM_PACK_FAST = 2,
     /* Packs each f16 element as two bf16 numbers (TWO) or each f32 element as three (THREE). The
      * sum of these bf16 parts is exactly the element. For each 64 elements of K, the first parts of

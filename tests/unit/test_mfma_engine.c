@@ -67,8 +67,8 @@ static const product_case part_cases[] = {
     {"fp8_block128_fnuz", "fp8_block128_fnuz", 4, 4, 3072, 0, 0, FILL_EXTREME, false},
 };
 
-/* These products have several tiles of 256 x 256 results. In some of them, direct loads cannot
- * transfer an operand to LDS, or not the last elements of K. */
+/* These products have several tiles of 256 x 256 results. In some of them, direct loads to LDS
+ * cannot load an operand at all. In others they can load all of it but the last elements of K. */
 static const product_case tile_cases[] = {
     {"mxfp8", "mxfp8", 520, 260, 640, 0, 0, FILL_ORDINARY, false},
     {"mxfp4", "mxfp4", 300, 770, 1536, 0, 0, FILL_ORDINARY, false},

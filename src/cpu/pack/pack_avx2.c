@@ -28,8 +28,8 @@ INLINE __m256i read_last(const uint8_t *from, uint32_t bits, int64_t n) {
 
 INLINE __m256i read_run(const bsmm_pack_codes *c, int lane, int64_t k, uint32_t bits) {
     int64_t n = c->count - k;
-    /* The last packed unit of a row may extend past the end of K. No code is left there, so the
-     * codes are 0. */
+    /* Packed rows are padded to a multiple of RUN codes. Past the end of K a row of the operand has
+     * no codes, so the padding consists of zeros. */
     if (n <= 0) return _mm256_setzero_si256();
     const uint8_t *from = c->row[lane] + k / 8 * bits;
     return n < RUN ? read_last(from, bits, n) : read_codes(from, bits);

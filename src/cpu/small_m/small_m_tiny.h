@@ -37,11 +37,12 @@ bool bsmm_small_m_tiny_is_plain(const bsmm_product *p);
 /* Applies the epilogue to a panel and stores it in D. */
 void bsmm_small_m_tiny_finish(const bsmm_product *p, const bsmm_tiny_panel *panel);
 
-/* These functions compute a tiny product of the engines int8dot and bf16dot. `context` points to
- * the tables of the engine (bsmm_small_m_engine.make_context). They return false without a change
- * of D if a scale is negative, or if a scale or an element is NaN, Inf, or so large or small that
- * fp32 sums might be wrong. The functions that end in `_takes` return true if the formats of a tiny
- * product are supported. */
+/* bsmm_small_m_tiny_int8dot and bsmm_small_m_tiny_bf16dot compute a tiny product
+ * (bsmm_small_m_is_tiny) with the instructions of the engine int8dot or bf16dot. `context` points
+ * to the tables of the engine (bsmm_small_m_engine.make_context). They return false without a
+ * change of D if a scale is negative, or if a scale or an element is NaN, Inf, or so large or small
+ * that fp32 sums might be wrong. The functions that end in `_takes` only return whether the formats
+ * of a tiny product are supported. */
 bool bsmm_small_m_tiny_int8dot(const bsmm_product *p, const void *context);
 bool bsmm_small_m_tiny_int8dot_takes(const bsmm_product *p);
 bool bsmm_small_m_tiny_bf16dot(const bsmm_product *p, const void *context);
