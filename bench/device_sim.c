@@ -58,7 +58,7 @@ static uint64_t cache_bytes(const void *state) {
  * GPUs add. */
 static const bench_family_level levels[] = {
     {"hip_bf16", .unit = 1, .exact_in_bf16 = true, .level = 1.15},
-    {"hip_gfx950_scaled", .unit = 1, .segment = 32, .level = 1.01},
+    {"hip_gfx950_scaled", .unit = 1, .segment = 32, .level = 1.04},
     {"hip_cdna_fp8", .device = "sim:gfx942", .unit = 1, .segment = 128, .level = 0.9},
     {"hip_cdna_fp8", .device = "sim:gfx950", .unit = 1, .segment = 128, .level = 0.6},
     {0},

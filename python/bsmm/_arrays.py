@@ -6,14 +6,36 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from contextvars import ContextVar
+from functools import lru_cache, wraps
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
 from . import _bsmm
 from ._tables import ARRAY_NAME, DLPACK_NAME, FORMAT_NAME
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+# `_call_stream` is the argument `stream` of the call that is running, or None.
+_call_stream: ContextVar[Any] = ContextVar("_call_stream", default=None)
+
+
+def names_stream(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Makes a function's keyword argument `stream` known to `view`, which does not wait for it: the
+    work of the call is queued in this stream after the work that is already there."""
+    @wraps(function)
+    def call(*args: _P.args, **options: _P.kwargs) -> _R:
+        token = _call_stream.set(options.get("stream"))
+        try:
+            return function(*args, **options)
+        finally:
+            _call_stream.reset(token)
+    return call
+
 
 _DLPACK_DEVICES = {1: "cpu", 2: "cuda", 3: "cpu", 10: "hip"}
 
@@ -173,7 +195,8 @@ def _view_cuda(array: Any) -> View:
     """Makes a View by Numba's CUDA Array Interface, version 3. The interface has no device
     number, so the function reads the number from the attribute `device` if the array has this
     attribute. If the interface names a stream, the array is complete only when the work in that stream
-    is done, so the function waits for it. Stream 1 is the default stream, in which calls are queued."""
+    is done, so the function waits for it. It does not wait for the stream in which the call itself is
+    queued: the stream that the call names, else the default stream, whose number is 1."""
     facts = array.__cuda_array_interface__
     dtype = np.dtype(facts["typestr"])
     name = getattr(getattr(array, "dtype", dtype), "name", dtype.name)
@@ -182,7 +205,7 @@ def _view_cuda(array: Any) -> View:
     if not isinstance(device, str):
         device = f"cuda:{getattr(device, 'id', device)}"
     _check_byte_order(dtype)
-    if facts.get("stream") not in (None, 1):
+    if facts.get("stream") not in (None, _call_stream.get() or 1):
         _bsmm.synchronize({"device": device, "stream": facts["stream"]})
     return View(facts["data"][0], shape, _items(facts.get("strides"), shape, dtype.itemsize),
                 FORMAT_NAME.get(name, name), device, array)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _bsmm
-from ._arrays import NumPySpace, Space, View, as_matrix, check_gaps, check_writable, space_of, view
+from ._arrays import NumPySpace, Space, View, as_matrix, check_gaps, check_writable, names_stream, space_of, view
 from ._tables import ARRAY_NAME, SCALE_NAME, Format, elem_row, format_of, layout_number, type_bits, type_name
 from ._threads import default_threads
 
@@ -115,6 +115,7 @@ class BlockScaled:
         return (f"BlockScaled({self.format.name}, shape {self.shape}, layout {self.layout}{level}, "
                 f"{self.device}, {self.nbytes} bytes)")
 
+    @names_stream
     def dequantize(self, dtype: Any = "f32", *, out: Any = None, threads: int = 0,
                    stream: int | None = None) -> Any:
         """Returns the values as an array of `self.shape` in f32, f16 or bf16. Each exact value is
@@ -129,6 +130,7 @@ class BlockScaled:
         self.space.finish(stream)
         return out
 
+    @names_stream
     def relayout(self, layout: str, *, threads: int = 0, stream: int | None = None) -> BlockScaled:
         """Returns the same matrix with its scales in another layout. The two matrices share the
         elements.
@@ -276,6 +278,7 @@ def global_kind_of(recipe: str | None, format: Format) -> str:
     return "multiplier"
 
 
+@names_stream
 def quantize(x: Any, format: str = "mxfp4", *, recipe: str | None = None, layout: str = "row_major",
              global_kind: str | None = None, amax: Any = None, pow2: bool = False,
              one_level: bool = False, threads: int = 0, stream: int | None = None) -> BlockScaled:

@@ -6,7 +6,7 @@ from typing import Any
 
 
 from . import _bsmm
-from ._arrays import space_of, view
+from ._arrays import names_stream, space_of, view
 from ._blockscaled import empty_scaled, plain_matrix
 from ._describe import Product
 from ._groups import Groups
@@ -72,6 +72,7 @@ def _kind_name(info: dict[str, Any]) -> str:
     return "divisor" if info["global_kind"] == _bsmm.GLOBAL_DIVISOR else "multiplier"
 
 
+@names_stream
 def pack(b: Any, form: str = "compact", *, a: Any = None, stream: int | None = None, threads: int = 0) -> Packed:
     """Packs weights of shape (N, K) or a stack (G, N, K): an array or a BlockScaled. The panels of
     the form "wide" also depend on the activations; `a` is an example of the activations; None means

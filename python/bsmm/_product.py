@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _bsmm
-from ._arrays import Space, View, check_writable, view
+from ._arrays import Space, View, check_writable, names_stream, view
 from ._blockscaled import BlockScaled, empty_scaled
 from ._describe import Product
 from ._device import copy_array
@@ -48,6 +48,7 @@ class Plan:
     def _name(x: Operand) -> str:
         return _bsmm.format_name(x.described["format"])
 
+    @names_stream
     def run(self, a: Any, b: Any, *, out: Any = None, out_global_scale: float = 1.0,
             groups: Groups | None = None, stream: int | None = None, rows: int = 0, **arrays: Any) -> Any:
         """Runs the product and returns its result, of `self.shape`. `out` receives the result if it is
@@ -170,6 +171,7 @@ def _plan_of(a: Operand, b: Operand, groups: Groups | None, arrays: dict[str, An
     return plan
 
 
+@names_stream
 def matmul(a: Any, b: Any, *, out: Any = None, out_global_scale: float = 1.0, stream: int | None = None,
            groups: Groups | None = None, bias: Any = None, c: Any = None, residual: Any = None,
            row_scale: Any = None, col_scale: Any = None, **options: Any) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 import bsmm
 import numpy as np
 import pytest
-from bsmm._arrays import view
+from bsmm._arrays import names_stream, view
 from bsmm._device import DeviceArray, DeviceSpace, copy_array
 
 TABLE = re.compile(r'static const field \w+\[\] = \{(.*?)\};\n(?:static )?const record \w+ = \{\s*"(\w+)"', re.S)
@@ -74,6 +74,26 @@ def test_streams_of_the_cuda_array_interface_are_awaited(monkeypatch):
         array.__cuda_array_interface__["stream"] = stream
         view(array)
     assert waited == [{"device": "cuda:0", "stream": 2}, {"device": "cuda:0", "stream": 5000}]
+
+
+def test_the_stream_of_the_call_is_not_awaited(monkeypatch):
+    """Tests that view does not wait for the stream that the call itself names. A wait would fail
+    while that stream records a CUDA graph."""
+    waited = []
+    monkeypatch.setattr(bsmm._bsmm, "synchronize", waited.append)
+    array = FakeGpuArray("<f4")
+
+    @names_stream
+    def call(*, stream=None):
+        view(array)
+
+    for named in (2, 5000):
+        array.__cuda_array_interface__["stream"] = named
+        call(stream=5000)
+    assert waited == [{"device": "cuda:0", "stream": 2}]
+    array.__cuda_array_interface__["stream"] = 1
+    call(stream=5000)
+    assert waited[1:] == [{"device": "cuda:0", "stream": 1}]
 
 
 def test_device_arrays_export_their_memory(rng):

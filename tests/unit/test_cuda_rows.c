@@ -141,12 +141,14 @@ static void test_4bit(void **state) {
     check_all(&decode_4bit, 672, FILL_SPECIAL, 72);
 }
 
-/* Returns a matrix with the values of `from` and its scales in another layout. *scales is their
- * memory, which the caller frees. */
-static bsmm_matrix with_layout(const bsmm_matrix *from, uint32_t layout, uint8_t **scales) {
+/* Returns a matrix with the values of `from` and its scales in another layout, with the distance
+ * scale_ld between rows of scales (0: the default). *scales is their memory, which the caller
+ * frees. */
+static bsmm_matrix with_layout(const bsmm_matrix *from, uint32_t layout, int64_t scale_ld,
+                               uint8_t **scales) {
     bsmm_matrix to = *from;
     to.scale_layout = layout;
-    to.scale_ld = 0;
+    to.scale_ld = scale_ld;
     to.scale_bytes = 0;
     assert_int_equal(bsmm_scale_bytes(&to, &to.scale_bytes), BSMM_OK);
     to.scales = *scales = malloc((size_t)to.scale_bytes);
@@ -154,27 +156,32 @@ static bsmm_matrix with_layout(const bsmm_matrix *from, uint32_t layout, uint8_t
     return to;
 }
 
-/* Multiplies `m` rows of a 4-bit A with row-major scales, for which the kernel has a fast path, and
- * with scales in another layout. The results must be the same. */
+/* Multiplies `m` rows of a 4-bit A with row-major scales, for which the kernel has a fast path,
+ * with scales in another layout, and with rows of B's scales that have an odd distance. The results
+ * must be the same. */
 static void check_4bit_layouts(const char *format, int64_t m, fill how, rng *r) {
     const char *kernel = decode_4bit.kernel;
     const int64_t k = 352;
     fixture f;
-    uint8_t *scales[2];
+    uint8_t *scales[3];
     test_matrix_make(&f.a, describe(format_named(format), m, k), how, r);
     test_matrix_make(&f.b, describe(format_named(format), N, k), how, r);
     test_matrix_make(&f.d, describe(format_named("f32"), m, N), FILL_ORDINARY, r);
     assert_int_equal(multiply(&f, kernel, BSMM_COMPUTE_EXACT, m), BSMM_OK);
     memcpy(f.whole, f.d.m.data, f.d.data_bytes);
     const bsmm_matrix a = f.a.m, b = f.b.m;
-    f.a.m = with_layout(&a, BSMM_LAYOUT_NV_128X4, &scales[0]);
-    f.b.m = with_layout(&b, BSMM_LAYOUT_NV_128X4, &scales[1]);
-    assert_int_equal(multiply(&f, kernel, BSMM_COMPUTE_EXACT, m), BSMM_OK);
-    if (memcmp(f.whole, f.d.m.data, f.d.data_bytes) != 0)
-        fail_msg("%s, %lld rows: results differ between layouts of scales", format, (long long)m);
+    f.a.m = with_layout(&a, BSMM_LAYOUT_NV_128X4, 0, &scales[0]);
+    f.b.m = with_layout(&b, BSMM_LAYOUT_NV_128X4, 0, &scales[1]);
+    const bsmm_matrix odd = with_layout(&b, BSMM_LAYOUT_ROW_MAJOR, k / 16 + 3, &scales[2]);
+    for (int i = 0; i < 2; i++, f.a.m = a, f.b.m = odd) {
+        assert_int_equal(multiply(&f, kernel, BSMM_COMPUTE_EXACT, m), BSMM_OK);
+        if (memcmp(f.whole, f.d.m.data, f.d.data_bytes) != 0)
+            fail_msg("%s, %lld rows: results differ between layouts of scales", format,
+                     (long long)m);
+    }
     f.a.m = a, f.b.m = b;
-    free(scales[0]);
-    free(scales[1]);
+    for (size_t i = 0; i < BSMM_COUNT(scales); i++)
+        free(scales[i]);
     test_matrix_free(&f.a);
     test_matrix_free(&f.b);
     test_matrix_free(&f.d);

@@ -81,7 +81,10 @@ static void test_long_rows(void **state) {
                                        .kernel = "cuda_sm90a_mixed"};
         bsmm_plan *plan;
         const bsmm_status status = bsmm_plan_create(&desc, &plan);
-        if (!longer && status != BSMM_OK) skip();
+        /* Without a simulator or without CUDA kernels, the test is skipped. */
+        if (status == BSMM_E_DEVICE || status == BSMM_E_NOT_FOUND ||
+            strstr(bsmm_error_message(), "built without"))
+            skip();
         assert_int_equal(status, longer ? BSMM_E_UNSUPPORTED : BSMM_OK);
         if (longer) assert_non_null(strstr(bsmm_error_message(), "K is 67107872"));
         bsmm_plan_destroy(plan);

@@ -1,6 +1,6 @@
 /* The kernel cuda_sm90a_mixed multiplies A by weights B as checkpoints store them (device code:
- * sm90a/mixed.cu). It takes more rows of A than cuda_sm90_small_m. With very many rows, a kernel
- * that first converts all of B to bf16 is faster.
+ * sm90a/mixed.cu). For few rows of A, cuda_sm90_small_m is faster, and for very many rows, a kernel
+ * that first converts all of B to bf16. This kernel refuses such products.
  *
  * An f16 A stays f16, and any other A is converted to bf16. Weights are decoded to the same type,
  * f16 or bf16. A column is one row of A. A thread block multiplies a tile of 96 or 128 columns by

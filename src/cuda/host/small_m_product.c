@@ -124,7 +124,10 @@ double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *spe
 }
 
 bool bsmm_small_m_has_row_codes(const bsmm_operand *b) {
-    return b->m.format.scale != BSMM_SCALE_F32 && b->m.scale_layout == BSMM_LAYOUT_ROW_MAJOR;
+    /* Kernels read two e4m3 codes at once, so the rows in shared memory need an even distance. */
+    const bool is_even = b->m.format.scale != BSMM_SCALE_E4M3 || b->map.tile_row_step % 2 == 0;
+    return is_even && b->m.format.scale != BSMM_SCALE_F32 &&
+           b->m.scale_layout == BSMM_LAYOUT_ROW_MAJOR;
 }
 
 uint32_t bsmm_small_m_scale_stride(const bsmm_product *p, uint32_t step_scales, uint32_t splits,

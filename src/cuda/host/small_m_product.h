@@ -92,7 +92,8 @@ double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *spe
 double bsmm_small_m_predict_a(const bsmm_product *p, const bsmm_small_m_speed *speed,
                               uint32_t splits);
 
-/* Returns true if B's scales are row-major codes of one byte. */
+/* Returns true if B's scales are row-major codes of one byte that kernels copy to shared memory 16
+ * bytes at a time. The function returns false if the rows of e4m3 codes have an odd stride. */
 bool bsmm_small_m_has_row_codes(const bsmm_operand *b);
 
 /* Returns the distance in bytes between the scales of two rows of B in shared memory. A row has

@@ -6,7 +6,7 @@
  * before these kernels run.
  *
  * All formats but mxfp8 have one tile size, because more kernels would make the library larger.
- * mxfp8 gains most from tiles of 96 instead of 128 columns, if A has 65 to 96 rows.
+ * mxfp8 gains most from tiles of 96 instead of 128 columns, if A has up to 96 rows.
  * docs/notes/hopper-large.md has times. */
 #include "cuda/sm90a/small_m_params.h"
 

@@ -149,7 +149,8 @@ typedef struct bsmm_small_m_params {
     /* `scale_step` is the number of bytes of B's scales per row and step (128 elements along K) in
      * shared memory. 0 means that one fp32 scale applies to all of K. */
     uint32_t scale_step;
-    /* `scale_vector` is nonzero if B's scales are row-major codes of one byte. They are then copied
+    /* `scale_vector` is nonzero if B's scales are row-major codes of one byte
+     * (bsmm_small_m_has_row_codes). They are then copied
      * to shared memory 16 bytes at a time, and 2^scale_lanes_log2 threads copy a row. */
     uint32_t scale_vector, scale_lanes_log2;
     /* These are offsets in bytes, from the beginning of shared memory, of B's scales, A's scales,
