@@ -346,7 +346,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 }
 
 double bsmm_small_m_predict_rows(const bsmm_product *p) {
-    made m;
+    made m = {0};
     char why[256];
     if (refuse(p, &m, why, sizeof why)) return INFINITY;
     return m.bands * bsmm_small_m_with_columns(m.c.time, m.c.columns, bsmm_small_m_bits(m.w));
