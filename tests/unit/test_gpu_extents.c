@@ -82,9 +82,8 @@ static void test_long_rows(void **state) {
         bsmm_plan *plan;
         const bsmm_status status = bsmm_plan_create(&desc, &plan);
         /* Without a simulator or without CUDA kernels, the test is skipped. */
-        if (status == BSMM_E_DEVICE || status == BSMM_E_NOT_FOUND ||
-            strstr(bsmm_error_message(), "built without"))
-            skip();
+        if (status != BSMM_OK && strstr(bsmm_error_message(), "built without")) skip();
+        if (status == BSMM_E_DEVICE || status == BSMM_E_NOT_FOUND) skip();
         assert_int_equal(status, longer ? BSMM_E_UNSUPPORTED : BSMM_OK);
         if (longer) assert_non_null(strstr(bsmm_error_message(), "K is 67107872"));
         bsmm_plan_destroy(plan);

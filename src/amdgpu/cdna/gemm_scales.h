@@ -214,7 +214,7 @@ BSMM_DEVICE void gemm_begin_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring
 enum { GEMM_MOST_UNITS = 2, GEMM_MOST_SCALE_WORDS = GEMM_MOST_ROW_TILES * GEMM_MOST_UNITS / 4 };
 
 /* Holds a lane's e8m0 scales for one step. The scale of tile i for unit u is byte i * units + u,
- * where `units` is the number of units of a step (gemm_scale_of). */
+ * where `units` is the number of units of a step (gemm_units). gemm_scaled_tile reads it. */
 typedef struct gemm_scales {
     uint32_t sides[2][GEMM_MOST_SCALE_WORDS];
 } gemm_scales;
