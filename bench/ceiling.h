@@ -1,9 +1,9 @@
 /* Declares the ceilings of a run of bench, and the repetition of disturbed measurements. A row of
- * the output is one product or conversion. A probe is a loop that measures the peak rate of an
- * arithmetic unit or of memory at the same time. The ceiling is the best rate of all probes of the
- * run, because a single probe may be slowed by other work. A row is disturbed if its own probes
- * were slower than the ceiling by more than a tolerance, or if the product was faster than the
- * ceiling. A disturbed row is measured again. */
+ * the output is one product or conversion. While bench measures a row, it also runs probes. A probe
+ * is a loop that measures the peak rate of an arithmetic unit or of memory. The ceiling is the best
+ * rate of all probes of the run, because a single probe may be slowed by other work. A row is
+ * disturbed if its own probes were slower than the ceiling by more than a tolerance, or if the
+ * product was faster than the ceiling. A disturbed row is measured again. */
 #ifndef BENCH_CEILING_H
 #define BENCH_CEILING_H
 

@@ -31,7 +31,8 @@ typedef struct bench_family_level {
     bool k_parts;
     /* If `spread` is true, the products of an instruction come from four runs of adjacent elements
      * of K, a quarter from each run. A run has 32 elements if B's elements have less than 8 bits,
-     * else 16. If it is false, an instruction adds `unit` adjacent products. */
+     * else 16. If `spread` is false, an instruction adds the products of `unit` adjacent elements
+     * of K. */
     bool spread;
     /* `total_in_double` is true if the kernel adds the sums of the segments in double. */
     bool total_in_double;

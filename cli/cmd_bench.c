@@ -27,7 +27,7 @@ static bool has_range(const int64_t range[2]) {
     return range[0] || range[1];
 }
 
-/* Fills in the sizes that the user left out, which are negative. */
+/* Fills in the sizes that the user left out. A negative size means that the user gave none. */
 static void complete_sizes(values *options) {
     options->all_shapes = options->challenge && options->m < 0 && options->n < 0 && options->k < 0;
     if (options->m < 0) options->m = 1024;

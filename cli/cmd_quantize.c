@@ -51,7 +51,8 @@ static bool is_spared(const char *name) {
     return false;
 }
 
-/* Tells whether the configuration of the input excludes the layer of a weight. */
+/* Tells whether the input's quantization configuration lists the layer of this weight among the
+ * layers that are not quantized. */
 static bool is_excluded(const quantize_values *options, const char *name) {
     char *layer = strcpy(cli_alloc(strlen(name) + 1, 1), name);
     layer[cli_module_length(name)] = '\0';

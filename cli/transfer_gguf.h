@@ -1,5 +1,5 @@
-/* Plans and copies the parts that only a GGUF file has if the input is another kind of file
- * (gguf_model.h). */
+/* Handles what the command must do in addition if it writes a GGUF file and the input is another
+ * kind of file (gguf_model.h): names and types of tensors, metadata, and the order of rows. */
 #ifndef CLI_TRANSFER_GGUF_H
 #define CLI_TRANSFER_GGUF_H
 

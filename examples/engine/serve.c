@@ -5,7 +5,8 @@
 #include <string.h>
 
 /* Makes the plan of a product for batches of up to `rows` rows. The second product of a layer adds
- * h to its result, so beta is 1, and C is the same memory as D. */
+ * its result to the hidden values h, which are stored in D. beta is therefore 1, and C is the same
+ * memory as D. */
 static bsmm_status make_plan(const engine *e, const engine_product *p, int64_t rows, uint32_t flags,
                              bsmm_plan **plan) {
     static const float one = 1;

@@ -57,7 +57,7 @@ static void read_option(const char *word, options *o) {
                  rows[i].name, value);
 }
 
-/* Prints the tokens of each text of standard input, which ends with NUL, as a line of numbers. */
+/* Prints a line of token numbers for each text of standard input. Each text ends with NUL. */
 static void tokenize(const llm_tokenizer *t) {
     char *text = NULL;
     size_t room = 0;

@@ -75,7 +75,8 @@ HIP hipError_t hipGraphAddMemcpyNode1D(hip_work **node, hip_graph *g, hip_work *
                &(hip_work){.run = hip_run_copy, .to = to, .from = from, .count = bytes});
 }
 
-/* Returns the address of a place in memory, and stores its pitches. */
+/* Returns the address of the element at p->at in a pitched buffer. Stores the distance in bytes
+ * between rows in pitch[0] and between slices in pitch[1]. */
 static char *address_of(const hip_place *p, size_t pitch[2]) {
     pitch[0] = p->pointer.pitch, pitch[1] = p->pointer.pitch * p->pointer.height;
     return p->pointer.memory + p->at[0] + p->at[1] * pitch[0] + p->at[2] * pitch[1];

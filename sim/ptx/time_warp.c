@@ -70,7 +70,8 @@ static void commit(ptx_groups *q) {
     q->done[q->count++] = q->open, q->open = 0;
 }
 
-/* Returns the cycle from which at most `pending` groups are incomplete. */
+/* Returns the first cycle in which at most `pending` groups of asynchronous operations are
+ * incomplete. */
 static double wait_for(const ptx_groups *q, uint32_t pending) {
     double last = 0;
     for (uint32_t k = 0; k + pending < q->count; k++)

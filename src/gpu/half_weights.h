@@ -46,8 +46,8 @@ BSMM_SHARED void bsmm_e3m2_halves(uint32_t first, uint32_t second, uint32_t pair
 typedef struct bsmm_half_range {
     int bias, lowest;
     uint32_t span;
-    /* `above` is the number of codes that the range has above the largest scale code that a kernel
-     * has found among a row's first blocks. */
+    /* `above` says how the kernel chooses the range of a row of B. The top of the range lies
+     * `above` codes above the largest scale code of the row's first blocks. */
     uint32_t above;
 } bsmm_half_range;
 
@@ -71,8 +71,10 @@ BSMM_SHARED uint32_t bsmm_half_factor(const bsmm_half_range *r, uint32_t n) {
     return n * 0x04000400u + (uint32_t)r->lowest * 0x04000400u;
 }
 
-/* Returns the reference code of a row of B. `most` is the largest scale code of the row's first
- * blocks. The code 255, which means NaN, lies outside the range of any reference code. */
+/* Chooses the reference code of a row of B. f16 holds the products of elements and scales exactly
+ * for the scale codes from the reference code to `span` codes above it. `most` is the largest scale
+ * code of the row's first blocks. The code 255, which means NaN, lies outside the range of any
+ * reference code. */
 BSMM_SHARED uint32_t bsmm_half_reference(const bsmm_half_range *r, uint32_t most) {
     const uint32_t top = most + r->above;
     if (top < r->span) return 0;

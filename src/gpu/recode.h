@@ -137,8 +137,8 @@ enum {
     /* BSMM_DEQUANTIZED_ROWS is the number of rows of one thread in the dequantizing kernels that
      * support every type of scale. */
     BSMM_DEQUANTIZED_ROWS = 4,
-    /* BSMM_DEQUANTIZED_ROWS_MADE is the number of rows of one thread in the dequantizing kernels
-     * that support one type of scale. */
+    /* BSMM_DEQUANTIZED_ROWS_MADE is the number of rows that one thread converts in the dequantizing
+     * kernels that support one type of scale. */
     BSMM_DEQUANTIZED_ROWS_MADE = 8,
 };
 

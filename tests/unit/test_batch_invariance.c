@@ -65,9 +65,9 @@ static const char *run_rows(fixture *f, int64_t m) {
     return NULL;
 }
 
-/* Compares the rows of D of products with few rows of A with the rows of D of a product with all
- * rows. If the library chooses another kernel for few rows, the function tries every M up to
- * WALKED, else a few values of M. */
+/* Compares D of products with few rows of A with the same rows of D of a product with all rows. If
+ * the library chooses another kernel for one row than for all rows, the function tries every M up
+ * to WALKED. Otherwise it tries M = 1 and M = WALKED. */
 static void check_pair(fixture *f, const char *a, const char *b) {
     const char *last = run_rows(f, MOST);
     memcpy(f->whole, f->d.m.data, f->d.data_bytes);

@@ -322,7 +322,8 @@ static void run_plan(product *p, const bsmm_plan *plan) {
 }
 
 /* Tests numbers of rows of A that need several tiles, and the largest number for which the library
- * chooses each kernel. With compact weights, it chooses the AVX-512 kernels for more rows. */
+ * chooses each kernel. With compact weights, this largest number is higher for the AVX-512 kernels.
+ */
 static void test_many_tiles(void **state) {
     (void)state;
     static const struct {

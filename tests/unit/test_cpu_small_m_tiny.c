@@ -173,9 +173,9 @@ static void test_pitches(void **state) {
     bsmm_cpu_mask_features(~0u);
 }
 
-/* Tests epilogues and a D of bf16 or f16. C and D are the same memory. A function that stores a
- * part of D and then gives up would therefore change the result. `how` makes some products
- * unusual. */
+/* Tests epilogues and a D of bf16 or f16. C and D are the same memory, so a function that
+ * overwrites a part of D and then refuses the product would change the result. Half of the products
+ * have extreme values. */
 static void test_epilogues(void **state) {
     (void)state;
     static const char *const ds[] = {"f32", "bf16", "f16"};

@@ -130,8 +130,9 @@ static void check_path(const char *b_format, scales from, const char *same, rng 
     static const char *const others[] = {bf16_kernel, generic_kernel};
     for (size_t i = 0; i < BSMM_COUNT(others); i++) {
         if (same == generic_kernel && others[i] != same)
-            /* With these scales the bf16 kernel, too, lets the generic kernel compute the product.
-             * Its bits are then those of the generic kernel, so there is nothing to compare. */
+            /* If the half kernel must use its fallback, the generic kernel, then the bf16 kernel
+             * uses the same fallback for these scales. Its result is not compared, because it would
+             * equal that of the generic kernel. */
             continue;
         float *other = product(&o, others[i]);
         const bool equal = memcmp(half, other, o.d.data_bytes) == 0;

@@ -218,7 +218,7 @@ static void set_scales(test_matrix *b, rng *r) {
     }
 }
 
-/* Tests e8m0 scales of which f16 cannot hold all, and scales of blocks of zeros. */
+/* Tests e8m0 scales with values that f16 cannot hold, and scales of blocks of zeros. */
 static void test_scales(void **state) {
     static const char *const formats[] = {"mxfp4", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp8"};
     (void)state;

@@ -158,8 +158,8 @@ typedef struct gemm_chores {
     uint32_t step, loading;
     /* `whole` is the number of steps whose elements can be loaded directly to LDS. */
     uint32_t whole;
-    /* In the first `plain` steps, the elements are loaded directly to LDS, and the scales by wide
-     * loads if at all. */
+    /* In the first `plain` steps, the elements are loaded directly to LDS. If such a step also
+     * loads scales, it uses wide loads. */
     uint32_t plain;
     /* In a plain step, `lds` holds the addresses in LDS of the wave's first direct loads of A and
      * B, and `offsets` those of the loaded stage in a row of A and B. */

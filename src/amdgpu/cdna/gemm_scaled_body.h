@@ -55,7 +55,8 @@ typedef struct gemm_turns {
     gemm_lds *now, *next;
 } gemm_turns;
 
-/* Prepares a plain step (gemm_chores): computes the addresses of the direct loads. */
+/* Computes the LDS addresses and the offsets of the loads from memory to LDS that a step of the
+ * main loop issues. The function is for steps whose loads need no bounds checks. */
 BSMM_DEVICE void gemm_scaled_aim(gemm_chores *c, const gemm_place *at, gemm_shape s) {
 #pragma unroll
     for (uint32_t side = 0; side < 2; side++) {

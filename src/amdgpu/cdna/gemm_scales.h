@@ -47,9 +47,9 @@ typedef struct gemm_carrier {
      * of four. `units` is the number of all units. Both are 0 if this wave has no rows, because the
      * tile has fewer rows than the workgroup has threads. */
     uint32_t wide, units;
-    /* `arrived` says which scales the step before has loaded: none, those of one step to the tray,
-     * or those of four units to the ring buffer. `unit` is the first unit to which these scales
-     * belong. */
+    /* `arrived` says which scales the previous step has loaded: none, those of one step to the
+     * thread's tray (a buffer in LDS), or those of four units to the ring buffer. `unit` is the
+     * first unit to which these scales belong. */
     enum { GEMM_NOTHING, GEMM_ONE_STEP, GEMM_FOUR_UNITS } arrived;
     uint32_t unit;
 } gemm_carrier;
@@ -184,7 +184,8 @@ BSMM_DEVICE void gemm_lower_group(gemm_carrier *c, gemm_shape s, const gemm_lds 
     c->low = least < c->low ? least : c->low;
 }
 
-/* Handles the scales that the step before has loaded. The loads must have finished. */
+/* Moves the scales that the previous step has loaded from registers to LDS. The loads must have
+ * finished. */
 BSMM_DEVICE void gemm_store_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     if (__builtin_expect(c->arrived == GEMM_NOTHING, 1)) return;
     if (c->arrived == GEMM_ONE_STEP) gemm_store_step(c, s, ring);

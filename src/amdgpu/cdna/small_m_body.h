@@ -210,8 +210,8 @@ typedef struct small_m_sources {
     uint32_t end;
 } small_m_sources;
 
-/* Starts the loads of later steps and computes a step, if it is before `last`. `i` is the number of
- * the step modulo RING. */
+/* Computes step `step` of the main loop if it is before `last`. First starts the loads of A and B
+ * for later steps. `i` is the number of the step modulo RING. */
 BSMM_DEVICE void run_step(small_m_shape s, small_m_sources *from, uint32_t step, uint32_t last,
                           uint32_t i, const small_m_places *at, small_m_ring *a,
                           small_m_stored b[RING], small_m_sums totals) {

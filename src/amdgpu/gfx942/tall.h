@@ -28,7 +28,7 @@
 
 #include "amdgpu/gfx942/tall_relay.h"
 
-/* TALL_TILES is the number of rows, and of columns, of 16 x 16 tiles that a wave computes. */
+/* A wave computes TALL_TILES x TALL_TILES tiles of 16 x 16 results. */
 enum { TALL_TILES = 4 };
 
 BSMM_DEVICE gemm_shape tall_shape(uint32_t ocp, uint32_t columns) {
@@ -117,8 +117,8 @@ BSMM_DEVICE void tall_take_scales(tall_scales *g, uint32_t first, float factor) 
 /* The functions from here on compute one step of the main loop, i.e. 128 elements of K. */
 
 typedef struct tall_wave {
-    /* `readers` holds the lane's offsets in a half in LDS: one for its rows of A, one for its rows
-     * of B. */
+    /* `readers` holds two offsets in the LDS buffer of one half of a step. From the first offset
+     * the lane reads its rows of A, and from the second its rows of B. */
     uint32_t readers[2];
     /* `rows` and `cols` are the fragments of A and B for one half of a step, i.e. for 64 elements
      * of K. */
@@ -173,8 +173,9 @@ BSMM_DEVICE void tall_promote(tall_wave *w, const tall_scales *g, uint32_t half,
             tall_promote_tile(w, g, n - 4, j);
 }
 
-/* Does the work other than multiplication that belongs to group `n` (0 to 7) of a half's matrix
- * instructions. */
+/* Does the work other than multiplication that the wave interleaves with the matrix instructions of
+ * one half of a step. These instructions form groups, and `n` (0 to 7) is the number of the group.
+ */
 BSMM_DEVICE void tall_chore(tall_relay *r, tall_scales *g, gemm_shape s, uint32_t step,
                             uint32_t half, uint32_t n, float factor) {
     if (half == 0 && n < TALL_PARTS) tall_store(r, s, 1, n);

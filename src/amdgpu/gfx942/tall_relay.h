@@ -62,8 +62,8 @@ BSMM_DEVICE void tall_recode(tall_relay *r, uint32_t half, uint32_t n, uint32_t 
         r->pieces[half][n][w] = (int32_t)tall_fnuz_of_ocp((uint32_t)r->pieces[half][n][w], &r->nan);
 }
 
-/* The functions from here on handle row-major operands. Pieces 0 and 1 of a thread belong to A, and
- * piece 2 belongs to B. */
+/* The functions from here on handle row-major operands. In each half of a step, a thread loads
+ * three pieces of 16 bytes: pieces 0 and 1 are from A, and piece 2 is from B. */
 
 BSMM_DEVICE __amdgpu_buffer_rsrc_t tall_buffer(const gemm_place *at, bool side) {
     const bsmm_i32x4 a = at->sources[0].buffer, b = at->sources[1].buffer;
@@ -195,7 +195,7 @@ BSMM_DEVICE void tall_store(tall_relay *r, gemm_shape s, uint32_t half, uint32_t
     if (part % 2) tall_rows_store(r, half, n);
 }
 
-/* Loads a part of both halves of a step. */
+/* Issues the loads of part `part` of a step, for both halves of the step's elements of K. */
 BSMM_DEVICE void tall_load(tall_relay *r, gemm_shape s, uint32_t step, uint32_t part) {
 #pragma unroll
     for (uint32_t half = 0; half < 2; half++) {

@@ -106,7 +106,8 @@ static bool is_for(const char *module, const bsmm_hip_device *device) {
 }
 
 /* Returns the first pair of formats that fits a product and the device. Kernels for fp32 scales
- * along K need 16 rows of B in a block. If B's scales cover whole rows, a later pair may fit. */
+ * that change along K need scale blocks of a multiple of 16 rows of B. If B's scales cover whole
+ * rows, a later pair may fit. */
 static const pair *find_pair(const bsmm_product *p) {
     const bool uneven = p->b.m.format.block_rows % BSMM_CDNA_SMALL_M_EDGE != 0;
     const bool skip = uneven && has_row_scales(&p->b);

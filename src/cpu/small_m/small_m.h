@@ -46,8 +46,8 @@ typedef struct bsmm_small_m_span {
     bool compact;
     int64_t panel_pitch; /* `panel_pitch` is the distance in bytes between two panels of b. */
     /* `pitch` is the distance in bytes between two rows of b. If `compact` is true, 16 rows are
-     * stored together, and it is the number of bytes that one row has in 4 steps of 32 elements of
-     * K. */
+     * stored together, and `pitch` is the number of bytes that one row has in 4 steps of 32
+     * elements of K. */
     int64_t pitch;
     /* `next` points to the rows that will be read after b. They are prefetched. */
     const uint8_t *next;

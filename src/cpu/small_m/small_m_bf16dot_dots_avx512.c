@@ -81,8 +81,8 @@ INLINE void set_up(const bsmm_decode_tables *from, bsmm_weights kind, decoder *d
     d->largest = _mm512_setzero_si512();
 }
 
-/* `scaling` holds the part of the scales of 16 rows of B that multiplies the elements of a block.
- * Each 32-bit lane is one row, and has the same number in both 16-bit halves. */
+/* `scaling` holds the factors by which the elements of a block of 16 rows of B are multiplied. Each
+ * 32-bit lane belongs to one row, and both of its 16-bit halves have the same number. */
 typedef struct scaling {
     /* If the elements are multiplied by powers of two, `shift` is the number that is subtracted
      * from both 16-bit elements of a pair. */
@@ -208,8 +208,8 @@ INLINE void transpose_group(const bsmm_small_m_span *s, int panels, bsmm_weights
 }
 
 /* This struct holds the sums of all panels of B and rows of A. If scales multiply the sums, each
- * sum is kept divided by the power of two of the scale of the current block of its row of B, so
- * that elements are added without it. */
+ * sum is stored divided by the power of two of the current scale of its row of B. Products of
+ * elements can then be added to the sum without scaling. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
     /* The sums of a row of B are divided by one of the row's scales. For each row, `unit` holds the
@@ -220,8 +220,9 @@ typedef struct sums {
 
 /* Converts a panel's sums from the scale of one block to that of the next. The multiplication by a
  * power of two is exact. All packed values are multiples of 2^-60 (pack_bf16dot.c), so sums are
- * multiples of 2^-120 with any scale, and far below the largest fp32 value. That also holds for the
- * code BSMM_PRODUCT_ZERO, whose power of two is 2^-23: its block adds only zeros. */
+ * multiples of 2^-120 with any scale, and far below the largest fp32 value. A block with the code
+ * BSMM_PRODUCT_ZERO, whose power of two is 2^-23, adds only zeros, so the multiplication is exact
+ * there too. */
 INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
     const __m512i one = _mm512_set1_epi32(127 << 23);
     __m512i bits = _mm512_add_epi32(_mm512_sub_epi32(one, to->unit[panel]), unit);
@@ -240,7 +241,9 @@ INLINE void restore_unit(const bsmm_small_m_span *s, int width, int panels, bsmm
         change_unit(to, p, width, _mm512_setzero_si512());
 }
 
-/* Takes the scales of the next block of a panel. Returns those that multiply the elements. */
+/* Takes the scales of the next block of a panel. Returns the factors by which the caller must
+ * multiply the elements of the block. If the scales multiply the sums instead, the function passes
+ * them to `to`. */
 INLINE scaling take_scales(const bsmm_small_m_span *s, const decoder *d, const uint8_t *codes,
                            int panel, int width, bsmm_weights kind, sums *to) {
     if (s->scales) return no_scaling();

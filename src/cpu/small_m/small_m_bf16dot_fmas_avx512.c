@@ -219,8 +219,8 @@ typedef struct batch {
     const uint8_t *ahead; /* `ahead` points to a later batch of B, which is prefetched. */
     const float *a;
     const uint8_t *codes;
-    /* `rows` holds the copied rows of this batch, and `next` is the buffer for the copy of the next
-     * batch. Each has an entry for each panel. */
+    /* `rows` holds copies of the rows of B in this batch, and `next` is the buffer for the rows of
+     * the next batch. Both arrays have one entry for each panel of B. */
     panel_rows *rows, *next;
 } batch;
 

@@ -127,8 +127,9 @@ INLINE void add_chunk(const batch *x, int64_t first, int rows, int groups,
     }
 }
 
-/* Multiplies `count` vectors, each of which holds 8 columns of D, by one element of each row of A.
- * `first` is the number of the first vector. */
+/* Multiplies `count` vectors of B by one element of each row of A, and adds the products to `sum`.
+ * A vector has one element of each of 8 rows of B, which make 8 columns of D. `first` is the index
+ * of the first vector. */
 INLINE void add_columns(const uint8_t *b, const float *a, const float *scales, int rows, int groups,
                         int first, int count, int run, bsmm_small_m_f32_scaling scaling,
                         __m256 *sum) {

@@ -63,8 +63,8 @@ INLINE __m512i scale_row(__m512i bf16, uint8_t code) {
     return _mm512_mask_add_epi16(bf16, there, bf16, _mm512_set1_epi16((short)((code - 127) * 128)));
 }
 
-/* This struct points to an item, i.e. to the 32 elements of a step in a row of A, and to the place
- * of its pairs. */
+/* This struct points to an item, i.e. to the codes of the 32 elements of a step in a row of A. It
+ * also points to the memory for the pairs of bf16 numbers into which the codes are decoded. */
 typedef struct item {
     const uint8_t *codes;
     int32_t *pairs;

@@ -311,8 +311,8 @@ static void measure(const bsmm_product *p, made *m) {
 }
 
 /* Halves the bands of more than 32 columns if the predicted time of all halves is less. A band with
- * more columns needs more shared memory. It may then fit only if a cluster has more thread blocks,
- * of which fewer clusters may run at once. */
+ * more columns needs more shared memory, and K may have to be split among more thread blocks until
+ * a thread block's data fits. The GPU then runs fewer clusters at once. */
 static void halve_bands(const bsmm_product *p, made *m) {
     if (m->c.columns <= BSMM_SMALL_M_COLUMNS || !has_bands(p)) return;
     made half = *m;

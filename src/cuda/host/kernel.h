@@ -14,8 +14,8 @@
 const char *bsmm_cuda_refuse(const bsmm_product *product, const bsmm_cuda_function *function,
                              char *why, size_t size);
 
-/* BSMM_CUDA_FP8_RULE is the reason with which a kernel refuses operands that are not FP8 with
- * groups of 128 columns (bsmm_cuda_has_groups). */
+/* BSMM_CUDA_FP8_RULE is the error text of a kernel that takes only FP8 operands with fp32 scales,
+ * each of which covers a multiple of 128 columns. */
 #define BSMM_CUDA_FP8_RULE                                                                         \
     "the kernel takes e4m3 and e5m2 with f32 scales of multiples of 128 columns"
 

@@ -126,8 +126,9 @@ static const bsmm_cuda_function narrow_kernels[][2][2] = {
 };
 static const bsmm_cuda_function nvfp4_kernel = NARROW("pack_rows_4_bf16_e4m3");
 static const bsmm_cuda_function fp8_kernel = NARROW("pack_rows_8_bf16_f32");
-/* These kernels pack row-major elements of 4, 6 and 8 bits to f16. The index is [half of the
- * element's bits][type of the scales]. Combinations without a name have no kernel. */
+/* These kernels pack row-major elements of 4, 6 and 8 bits to f16. The first index is half of the
+ * number of bits of an element, and the second is the type of the scales. Combinations without a
+ * name have no kernel. */
 static const bsmm_cuda_function f16_kernels[][4] = {
     [2] = {[BSMM_SCALE_E8M0] = F16("pack_rows_4_f16_e8m0"),
            [BSMM_SCALE_E4M3] = F16("pack_rows_4_f16_e4m3")},

@@ -82,8 +82,8 @@ static const double
     COPY_CYCLES_OF_ROW = 1.8, COPY_CYCLES_PAST_END = 5.3,
     /* ALL_CUT is the fraction by which computing takes longer if all tiles are split along K. */
     ALL_CUT = 0.22,
-    /* FLAG_CYCLES is the number of cycles to pass on the accumulators of one part of a split
-     * tile. */
+    /* FLAG_CYCLES is the number of additional cycles of a GEMM that is split along K. Thread blocks
+     * spend them to wait for the accumulators of other parts. */
     FLAG_CYCLES = 2100,
     /* CYCLES_OF_RESULT is the number of cycles for each accumulator that a part of a split tile
      * passes on. */

@@ -135,7 +135,8 @@ typedef struct bsmm_wgmma_input {
      * kernel packs A and B to this memory if bf16 holds their values but 8-bit floats do not. If
      * bf16 does not hold the values either, the kernel computes the GEMM from the operands as the
      * caller stores them. f16 kernels with the gate BSMM_WHEN_HALF use plain[1] for B packed to
-     * bf16 if f16 does not hold the values of B. If it is NULL, B is bf16 already in this case. */
+     * bf16 if f16 does not hold the values of B. If plain[1] is NULL, B is stored as bf16 and needs
+     * no packing. */
     void *plain[2];
     /* `parts` is the memory for two bf16 parts of A, and `parts_pitch` is the distance of its rows
      * in bytes. Only f16 kernels with the gate BSMM_WHEN_HALF use them. If f16 cannot hold the

@@ -238,7 +238,8 @@ typedef struct shared {
 } shared;
 
 /* Returns the factor if it is a power of two from 2^-32 to 1, else 0. In fp32 the product of a
- * number and such a power is exact unless it is subnormal, so the epilogue needs no double. */
+ * number and such a power is exact unless the product is subnormal, so the epilogue needs no
+ * double. */
 static __device__ __forceinline__ float power_of(double factor) {
     const float power = (float)factor;
     const bool exact = (double)power == factor && !(__float_as_uint(power) & 0x7fffff);
@@ -296,9 +297,10 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.empty = empty_to_tell(&r, c.lane);
     c.staging = staging_of(staging, (uint32_t)c.warpgroup);
     /* Bit i of `chunks` is the parity of the current phase of staging buffer i's mbarrier. A
-     * warpgroup waits for the phase before it, so with parity 0 it begins at once. With GEMM_TURNS
-     * two warpgroups use one staging buffer alternately. The second one begins with parity 1, so
-     * that it waits until the first one has used the buffer. */
+     * warpgroup waits until the phase before the current one has completed, so with parity 0 it
+     * begins at once. With GEMM_TURNS two warpgroups use one staging buffer alternately. The second
+     * warpgroup begins with parity 1, so that it waits until the first warpgroup has used the
+     * buffer. */
     c.chunks = GEMM_TURNS && c.warpgroup ? ~0u : 0;
     wait_for(ptx_shared_address(&told->ready), 0);
     c.even = EVENS && __shfl_sync(0xffffffff, told->even, 0);

@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const uint32_t row = blockIdx.x * BSMM_MIXED_PREPARE_ROWS + lane / 4;
     const uint32_t step = blockIdx.y * BSMM_MIXED_PREPARE_STEPS + warp;
-    /* A prefetch reads no value, so it may come before the wait. */
+    /* A prefetch reads no value, so it may come before the wait for earlier kernels. */
     if (row < p.m) mixed_prefetch_fragment(&p, row, step * 4 + lane % 4);
     /* Wait for the kernel that writes A, and for the last kernel that reads the image of A, because
      * this kernel overwrites the image. */

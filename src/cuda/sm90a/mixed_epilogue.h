@@ -181,7 +181,8 @@ typedef struct mixed_runs {
     uint32_t rank, last_rank;
 } mixed_runs;
 
-/* MIXED_AT_ONCE is the number of runs whose accumulators the fast path loads at once. */
+/* MIXED_AT_ONCE is the number of runs (groups of adjacent results in a row of D) whose accumulators
+ * the fast path loads at once. */
 enum { MIXED_AT_ONCE = 4 };
 
 /* Loads one accumulator, number `term`, of each result in `count` runs, i.e. in the tile's rows

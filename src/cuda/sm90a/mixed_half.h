@@ -26,9 +26,9 @@ enum { MIXED_LOOKS = 3, MIXED_STEP_BLOCKS = BSMM_SMALL_M_K / 32 };
  * zeros in the row's first steps. It means 2^-8. */
 enum { MIXED_USUAL = 119 };
 
-/* MIXED_HALF_LOG2 is the log2 of the factor by which sums with e8m0 scales are smaller than
- * results. The bf16 kernels have the same factor for mxfp4, so that the epilogue can trust the same
- * range of results. */
+/* With e8m0 scales, the f16 kernels compute sums that are smaller than the results by a power of
+ * two. MIXED_HALF_LOG2 is the log2 of this factor. The bf16 kernels have the same factor for mxfp4,
+ * so the epilogue can use the same test for underflow and overflow for both. */
 enum { MIXED_HALF_LOG2 = 27 };
 
 /* Names the thread's two rows of B, `row` and `row` + 8, and its steps [begin, end) of K. */

@@ -173,7 +173,7 @@ typedef struct mixed_stream {
     /* `step` is the step that mixed_next loads next. The thread multiplies steps below `end`. */
     uint32_t step, end;
     /* If weights are decoded to f16, `reference` holds the reference codes of the thread's two rows
-     * of B. */
+     * of B. A row's reference code is the lowest scale code for which f16 holds its weights. */
     uint32_t reference[2];
 } mixed_stream;
 

@@ -118,10 +118,10 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     if (!own) ptx_grid_wait();
     /* `ring` is the ring buffer in shared memory that holds a few steps of A. One warp refills a
      * slot after all warps have read it. If all warps read a slot at the same time, as the four
-     * warps of one warpgroup do with wgmma, it refills the slot at once (lag 0). Otherwise some
-     * warps are slower. It then first multiplies the next slot, and by then the slower warps have
-     * usually read the slot (lag 1). With wgmma, lag 1 needs a third slot, because a warp releases
-     * a slot one iteration late. */
+     * warps of one warpgroup do with wgmma, the warp refills the slot at once (lag 0). Otherwise
+     * some warps are slower. The warp then first multiplies the next slot, and by then the slower
+     * warps have usually read the slot (lag 1). With wgmma, lag 1 needs a third slot, because a
+     * warp releases a slot one iteration late. */
     const bool refills_at_once = SMALL_M_WGMMA && (row_warps == 4 || p.a_slots < 3);
     small_m_ring ring = small_m_find_ring(&p, k_warp, SPAN, WALKERS, refills_at_once ? 0 : 1);
     const bool fills = row_warp == 0 && lane_id == 0;

@@ -117,9 +117,9 @@ typedef struct bsmm_small_m_params {
      * is 0, the epilogue recomputes every accumulator of 0 in double. */
     uint32_t zero_block;
     float zero_least;
-    /* zero_a_scales and zero_b_scales are the numbers of scales in a row of A and in a row of B,
-     * for the test of accumulators of 0. They are 0 if the operand has no scales, or if the scales
-     * of a row are not adjacent bytes. */
+    /* zero_a_scales and zero_b_scales are the numbers of scales in a row of A and in a row of B.
+     * The epilogue uses them to test whether an accumulator of 0 has lost products to underflow.
+     * They are 0 if the operand has no scales, or if the scales of a row are not adjacent bytes. */
     uint32_t zero_a_scales, zero_b_scales;
     /* `parts` is the number of bf16 numbers whose sum is a value of A: 2 for f16, 3 for f32, and 1
      * for all other types. In the mixed-input kernels it is always 1. */
