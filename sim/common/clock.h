@@ -1,6 +1,6 @@
-/* Declares what the time models of both simulators share. One part is the simulated clock, which
- * launches, copies and fills advance and which events record. The other part is the times of the
- * last launches. */
+/* Declares what the time models of both simulators share. One part is the simulated clock.
+ * Launches, copies and fills advance it, and events record its time. The other part is the times of
+ * the last launches. */
 #ifndef SIM_COMMON_CLOCK_H
 #define SIM_COMMON_CLOCK_H
 #include <stddef.h>

@@ -194,7 +194,7 @@ static void run_program(reader *r, gfx9_lines *l, const program *p) {
     }
 }
 
-/* Reads the header of a unit's table and runs its program. */
+/* Reads the header of the line table of one DWARF compilation unit and runs its line program. */
 static void read_unit(reader *r, const gfx9_debug *d, gfx9_lines *l) {
     const uint64_t version = fixed(r, 2);
     if (version != 4 && version != 5) return;
@@ -203,7 +203,7 @@ static void read_unit(reader *r, const gfx9_debug *d, gfx9_lines *l) {
     reader head = *r;
     skip(r, size);
     program p = {.step = (uint8_t)fixed(&head, 1), .files = l->file_count};
-    /* Skips the maximum number of operations of an instruction, and default_is_stmt. */
+    /* Skips two fields of the header, maximum_operations_per_instruction and default_is_stmt. */
     skip(&head, 2);
     p.base = (int8_t)fixed(&head, 1);
     p.range = (uint8_t)fixed(&head, 1), p.first = (uint8_t)fixed(&head, 1);

@@ -320,8 +320,8 @@ static bool read_scales(gfx9_wave *w, const gfx9_inst *i, const shape *s, int wh
     }
     for (uint32_t lane = 0; lane < LANES; lane++)
         to[lane] = (uint8_t)(w->v[o->reg][lane] >> 8 * byte);
-    /* Lane M * block + row holds the scale of this row and block, so the array needs no reordering.
-     */
+    /* Lane M * block + row holds the scale of row `row` and block `block`, so the array needs no
+     * reordering. */
     (void)s;
     return true;
 }

@@ -86,7 +86,8 @@ bsmm_status bsmm_packed_fill(const bsmm_packed *packed, const bsmm_kernel *kerne
 
 /* Compares the header of the packed weights that a run got with the header that the plan expects.
  * In device memory nothing is compared, because the host cannot read the header. If a field
- * differs, it fails with INVALID; the message names the field, its value and the expected value. */
+ * differs, the function fails with INVALID; the message names the field, its value and the expected
+ * value. */
 bsmm_status bsmm_packed_check(const bsmm_packed *packed, const bsmm_product *product,
                               const void *given);
 

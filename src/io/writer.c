@@ -1,4 +1,5 @@
-/* Implements the writer of files: add tensors, begin, fill, commit. */
+/* Implements the writer of files. A caller adds tensors, begins the file, fills in the data and
+ * commits the file. */
 #include "io/writer.h"
 
 #include <errno.h>

@@ -144,10 +144,10 @@ int64_t bsmm_rows_per_task(const bsmm_operand *a, const bsmm_operand *b);
 /* Computes max |x| as fp32 bits. A result above 0x7f800000 means that there is a NaN. */
 bsmm_status bsmm_amax_bits(const bsmm_operand *src, const bsmm_place *place, uint32_t *bits);
 
-/* Computes the error report of `quantized` against the values `src`. The caller has checked the
- * memory of src and quantized. `lines` has one entry for each row of src, which holds the sums of
- * that row. The entries are added in order at the end, so that the report does not depend on the
- * number of threads. */
+/* bsmm_report_make computes the error report of `quantized` against the values `src`. The caller
+ * has checked the memory of src and quantized. `lines` has one entry for each row of src, which
+ * holds the sums of that row. The entries are added in order at the end, so that the report does
+ * not depend on the number of threads. */
 typedef struct bsmm_report_line {
     double signal, noise, max_error;
     int64_t clipped, underflowed;

@@ -86,7 +86,7 @@ static void test_times_and_shares(void **state) {
     end();
 }
 
-/* Tests that the bar is erased, even if the command ends within a second. */
+/* Tests that the progress bar is erased, even if the command ends within a second. */
 static void test_short(void **state) {
     (void)state;
     cli_progress progress = begin(0, 2);

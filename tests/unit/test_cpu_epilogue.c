@@ -65,7 +65,8 @@ static void test_neighbours(void **state) {
             fill_neighbours(elems[e], first, values);
             check_row(elems[e], values);
         }
-    /* These are values near the upper half of the subnormals of bf16. */
+    /* These values are the codes from 65 on, i.e. the upper half of the subnormals of bf16, the
+     * midpoints between them, and numbers beside both. */
     fill_neighbours(BSMM_ELEM_BF16, 65, values);
     check_row(BSMM_ELEM_BF16, values);
 }

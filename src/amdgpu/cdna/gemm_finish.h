@@ -16,10 +16,10 @@ typedef bsmm_f32x4 gemm_sums[GEMM_MOST_ROW_TILES][GEMM_MOST_COL_TILES];
 #define GEMM_LEAST_SUM 0x1p-118f
 #define GEMM_MOST_SUM  0x1p127f
 
-/* Tells which sums of a wave are accurate if their magnitude is at most GEMM_MOST_SUM. With
- * GEMM_TRUST_ALL all sums are accurate. With GEMM_TRUST_ZERO those of magnitude GEMM_LEAST_SUM or
- * more and those of 0 are. With GEMM_TRUST_LARGE only those of magnitude GEMM_LEAST_SUM or more
- * are. */
+/* Tells which sums of a wave are accurate. Sums of a magnitude above GEMM_MOST_SUM never count as
+ * accurate. GEMM_TRUST_ALL: all other sums are accurate. GEMM_TRUST_ZERO: sums of magnitude
+ * GEMM_LEAST_SUM or more are accurate, and so are sums of 0. GEMM_TRUST_LARGE: only sums of
+ * magnitude GEMM_LEAST_SUM or more are accurate. */
 typedef enum gemm_trust { GEMM_TRUST_ALL, GEMM_TRUST_ZERO, GEMM_TRUST_LARGE } gemm_trust;
 
 /* Returns the number of floats from one row of a strip (a wave's LDS buffer of 16 rows of sums) to

@@ -15,7 +15,7 @@
  * L2. */
 BSMM_DEVICE uint32_t gemm_part_here(const bsmm_cdna_gemm *p) {
 #if defined(GEMM_SKIPS_PARTS)
-    /* A source file defines this macro if one of its kernels would otherwise spill registers. */
+    /* A source file defines GEMM_SKIPS_PARTS if one of its kernels would otherwise spill registers. */
     if (p->parts == 1) return 0;
 #endif
     const uint32_t tiles = p->row_tiles * p->col_tiles;

@@ -78,8 +78,8 @@ typedef struct bsmm_cdna_gemm {
     /* `groups` is the number of workgroups of the launch. If it is smaller than the number of tiles
      * times `parts`, workgroups compute several tiles, one after another. */
     uint32_t groups;
-    /* `only_rounds` is 1 if two conditions hold: the epilogue only rounds sums to D, provided that
-     * all global scales are 1, and lanes can store 16 bytes of a row of D at once. */
+    /* `only_rounds` is 1 if the epilogue only rounds sums to D's format (provided that all global
+     * scales are 1), and lanes can store 16 bytes of a row of D at once. Otherwise it is 0. */
     uint32_t only_rounds;
     /* The kernel multiplies every sum by `factor`. It is 4 if the GPU reads e4m3 elements as
      * e4m3fnuz, because the same bits then mean half the value, in A and in B. Otherwise it is

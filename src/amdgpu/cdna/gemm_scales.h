@@ -220,8 +220,9 @@ typedef struct gemm_scales {
     uint32_t sides[2][GEMM_MOST_SCALE_WORDS];
 } gemm_scales;
 
-/* Holds what a lane needs to read scales: the offsets in a slot of the word of its row in the
- * wave's first tile of A and of B, and a selector for v_perm_b32. */
+/* Holds what a lane needs to read scales from the ring buffer. at[0] and at[1] are offsets of a
+ * 32-bit word in a unit of the ring buffer, for the lane's row in the wave's first tile of A and of
+ * B. `select` is a selector for v_perm_b32. */
 typedef struct gemm_scale_reader {
     uint32_t at[2], select;
 } gemm_scale_reader;
@@ -301,7 +302,8 @@ BSMM_DEVICE gemm_trust gemm_trust_of(const gemm_carrier *c, gemm_shape s, gemm_l
         const uint32_t side = w * GEMM_WAVE >= gemm_rows(s, 0);
         least[side] = lows[w] < least[side] ? lows[w] : least[side];
     }
-    /* The power of two is 2^(least[0] + least[1] - 254 - 32), i.e. 2^(both - 286). */
+    /* All terms of a sum are multiples of 2^(least[0] + least[1] - 254 - 32), i.e. of 2^(both -
+     * 286). */
     const uint32_t both = least[0] + least[1];
     return both >= 286 - 118   ? GEMM_TRUST_ALL
            : both >= 286 - 149 ? GEMM_TRUST_ZERO

@@ -152,8 +152,9 @@ BSMM_DEVICE void gemm_scout_ahead(const gemm_place *at, gemm_shape s, uint32_t s
                    step % 2);
 }
 
-/* Prefetches this workgroup's part of the cache lines at `offset` in the rows to L2. The load of
- * each wave writes 256 bytes to LDS at `unused`. Nothing reads these bytes. */
+/* Prefetches to L2 this workgroup's part of the cache lines that lie at `offset` in the rows of the
+ * operands. The load of each wave writes 256 bytes to LDS at `unused`. Nothing reads these bytes.
+ */
 BSMM_DEVICE void gemm_scout_to(const gemm_place *at, uint32_t offset, uint32_t unused) {
     bsmm_isa_load_to_lds(at->scout.buffer, unused, at->scout.lane_offset, offset, 4);
 }

@@ -236,9 +236,9 @@ static bsmm_status add(const bsmm_product *p, const bsmm_mfma_state *s) {
                            });
 }
 
-/* Returns 1 if two conditions hold, else 0. The epilogue only rounds sums to D's format, provided
- * that all global scales are 1. The rows of D consist of adjacent elements and begin at multiples
- * of 16 bytes. */
+/* Returns 1 if the epilogue only rounds sums to D's format (provided that all global scales are 1),
+ * and the rows of D consist of adjacent elements and begin at multiples of 16 bytes. Otherwise
+ * returns 0. */
 static uint32_t only_rounds(const bsmm_gpu_epilogue *e) {
     const uint32_t bytes = e->d_elem == BSMM_ELEM_F32 ? 4 : 2;
     const bool known = bytes == 4 || e->d_elem == BSMM_ELEM_F16 || e->d_elem == BSMM_ELEM_BF16;

@@ -100,8 +100,8 @@ bool bsmm_cpu_epilogue_is_direct(const bsmm_product *p) {
 }
 
 /* Adds an input to the list of a tile. The direct loop, which applies the whole epilogue in one
- * pass, adds the inputs of this list. `from` is C or the bias, `index` the number of its first
- * element, and `pitch` the distance of its rows in elements, which is 0 for the bias. */
+ * pass, adds the inputs of this list. `from` is C or the bias, and `index` is the number of its
+ * first element. `pitch` is the distance of its rows in elements, which is 0 for the bias. */
 static void add_to_tile(bsmm_cpu_epilogue_tile *tile, uint32_t elem, const void *from,
                         uint64_t index, int64_t pitch, double factor) {
     int64_t bytes = (int64_t)wide_bytes(elem);

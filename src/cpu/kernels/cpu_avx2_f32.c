@@ -1,7 +1,8 @@
 /* The kernel cpu_avx2_f32 multiplies operands of almost any formats by fp32 FMA in vectors of 8
- * lanes. pack_f32fma.h describes the packed operands, engine_f32fma_body.h the multiplication.
+ * lanes. pack_f32fma.h describes the packed operands, and engine_f32fma_body.h describes the
+ * multiplication.
  *
- * A register tile has 6 rows of A and 16 rows of B; its accumulators take 12 of the 16 vector
+ * A register tile has 6 rows of A and 16 rows of B. Its accumulators take 12 of the 16 vector
  * registers. docs/NUMERICS.md states the error bound. */
 #include "base/cpu.h"
 #include "cpu/engine/engine_gemm_kernel.h"

@@ -173,9 +173,9 @@ static void include_columns(const bsmm_f32fma_source *s, int64_t r, int64_t k, i
     }
 }
 
-/* Extends the range of a row's values by all its scales, for elements of any value. If a scale is
- * Inf, scaling a sum gives Inf, whereas the sum of scaled terms of both signs is NaN. The row is
- * therefore marked as infinite, so that its results are summed term by term in double. */
+/* Extends the range of a row's values by all scales of the row. If a scale is Inf, scaling a sum
+ * gives Inf, whereas the sum of scaled terms of both signs is NaN. The row is therefore marked as
+ * infinite, so that its results are summed term by term in double. */
 static void include_scales(bsmm_f32fma_source *s, uint64_t row, reach *all) {
     float scales[STEPS];
     for (int64_t k = 0; k < s->o->m.cols; k += SPAN) {

@@ -255,8 +255,8 @@ void bsmm_small_m_f32_make(const bsmm_product *p, void *context) {
     memcpy(context, &l, sizeof l);
 }
 
-/* Returns the scales of 16 elements of K (a part) of a group of 8 rows of B in fp32. e4m3 codes are
- * read as f16, which gives 2^-8 of their values. e8m0 codes become exponents. */
+/* Returns the scales of 8 rows of B (a group) for 16 elements of K (a part), in fp32. e4m3 codes
+ * are read as f16, which gives 2^-8 of their values. e8m0 codes become exponents. */
 INLINE __m256 scales_of(const uint8_t *codes, bool e4m3) {
     __m128i v = _mm_loadl_epi64((const __m128i *)(const void *)codes);
     if (e4m3) return _mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepu8_epi16(v), 7));

@@ -73,8 +73,8 @@ INLINE void gather_few(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_t co
 }
 
 /* Gathers the codes of the last 1 to 3 scale units (ranges of K with one scale per row). `count` is
- * their number. It is used only if padding follows that repeats the last unit. Returns the number
- * of units that were stored. */
+ * their number. The function does so only if the padding after them repeats the last unit. Returns
+ * the number of units that were stored. */
 INLINE int64_t gather_last(const uint8_t *const row[BSMM_SMALL_M_LANES], const uint64_t *columns,
                            int64_t count, uint8_t *to) {
     if (columns[3] != columns[count - 1]) return 0;

@@ -114,8 +114,9 @@ static const bsmm_cuda_function part_kernels[][2] = {
     [BSMM_ELEM_F32] = {WIDE("pack_rows_f32_parts"), WIDE("pack_columns_f32_parts")},
     [BSMM_ELEM_F16] = {WIDE("pack_rows_f16_parts"), WIDE("pack_columns_f16_parts")},
 };
-/* These kernels pack elements of 4, 6 and 8 bits to bf16. The index is [half of the element's
- * bits][1 if specialized for e8m0 scales][0 for row-major operands, 1 for column-major ones]. */
+/* These kernels pack elements of 4, 6 and 8 bits to bf16. The first index is half of the number of
+ * bits of an element. The second index is 1 if the kernel is specialized for e8m0 scales, else 0.
+ * The third index is 0 for row-major operands and 1 for column-major ones. */
 static const bsmm_cuda_function narrow_kernels[][2][2] = {
     [2] = {{NARROW("pack_rows_4_bf16"), NARROW("pack_columns_4_bf16")},
            {NARROW("pack_rows_4_bf16_e8m0"), NARROW("pack_columns_4_bf16_e8m0")}},

@@ -45,9 +45,10 @@ static bool find_step(const bsmm_axis_map *map, uint32_t number, uint64_t *step)
     return true;
 }
 
-/* Fills `bits` with descriptions of the bits of a byte's number in a region of 2^rows_log2 x
- * 2^cols_log2 scales. Returns false if the distance by which a bit moves a byte in memory depends
- * on other bits. */
+/* In a region of 2^rows_log2 x 2^cols_log2 scales, the number of a byte consists of the bits of its
+ * scale's row, of its scale's column, and of its position in the scale. The function fills `bits`
+ * with a description of each of these bits. Returns false if setting a bit moves a byte in memory
+ * by a distance that depends on other bits. */
 static bool list_bits(const side sides[2], uint32_t size, uint32_t rows_log2, uint32_t cols_log2,
                       bit *bits) {
     const uint32_t counts[] = {[ROW] = rows_log2, [COL] = cols_log2, [BYTE] = size == 4 ? 2 : 0};
@@ -64,8 +65,8 @@ static bool list_bits(const side sides[2], uint32_t size, uint32_t rows_log2, ui
     return true;
 }
 
-/* Sorts the bits by their steps in the source (`way` is 0) or in the destination (`way` is 1),
- * smallest first. */
+/* Sorts the descriptions of bits by the distance by which the bit moves a byte in the source (`way`
+ * is 0) or in the destination (`way` is 1), smallest first. */
 static void sort_bits(const bit *bits, int way, const bit **sorted) {
     for (int i = 0; i < BSMM_REGION_BITS; i++) {
         int at = i;

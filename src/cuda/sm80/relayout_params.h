@@ -33,7 +33,8 @@ typedef struct bsmm_region_walk {
     uint32_t log2; /* `log2` is 0, 2 or 4. */
     /* of_bits[i] tells how far a thread's bytes move if bit i of the thread's number is set. */
     bsmm_region_spot of_bits[BSMM_REGION_THREAD_BITS];
-    /* of_steps[i] tells how far a thread's bytes move from step 0 to step i. */
+    /* of_steps[i] is the distance from the bytes that a thread copies in step 0 to those that it
+     * copies in step i. */
     bsmm_region_spot of_steps[BSMM_REGION_MOST_STEPS];
 } bsmm_region_walk;
 

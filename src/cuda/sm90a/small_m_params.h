@@ -14,9 +14,9 @@ enum {
     BSMM_SMALL_M_WARPS = 16,
     BSMM_SMALL_M_THREADS = 32 * BSMM_SMALL_M_WARPS,
     BSMM_SMALL_M_PREPARE_THREADS = 256,
-    /* The host chooses how to split K as if A had BSMM_SMALL_M_COLUMNS columns, whatever its number
-     * of columns is. The results then do not depend on the number of rows of A. Shared memory
-     * always has room for this number of columns. */
+    /* A column is one row of A, or one of the bf16 numbers into which a row is split. The host
+     * chooses how to split K as if A had BSMM_SMALL_M_COLUMNS columns, so the results do not depend
+     * on the number of rows of A. Shared memory always has room for this number of columns. */
     BSMM_SMALL_M_COLUMNS = 32,
     /* A kernel computes the transpose of D: the rows of A are the columns of its tile. An A that
      * bf16 does not hold takes several columns for each row, one for each bf16 number into
@@ -90,7 +90,8 @@ typedef struct bsmm_small_m_params {
      * part is nonzero. The kernel mixed_prepare stores the smallest magnitude of the part's nonzero
      * numbers, rounded down to bf16, as its bf16 code minus 1. It stores ~0 if all are zeros. */
     uint32_t *a_image_any;
-    /* A row of A has this number of parts (a_image_any). */
+    /* `blocks_per_row` is the number of parts of a row of A, each of which has an element in
+     * a_image_any. */
     uint32_t blocks_per_row;
     /* `a_image_scales` holds the fp32 scales of A in the workspace, as [step of 128 elements along
      * K][scale_columns]. For the mixed-input kernels it instead holds one scale for each row of A,
