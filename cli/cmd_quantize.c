@@ -100,7 +100,8 @@ static bool describe_input(const quantize_values *options, const char *weight, c
     return false;
 }
 
-/* Returns the family that the user named, else the one that the command prefers, or NULL. */
+/* Returns the checkpoint family that the user named. If the user named none, returns the family
+ * that the command prefers, or NULL. */
 static const char *family_of(const quantize_values *options, const quantize_choice *to) {
     if (options->family) return options->family;
     return cli_is_whole(to->format) ? "compressed-tensors" : to->recipe;

@@ -7,7 +7,8 @@
 
 /* Names what an instruction does to a register, as bits of a mask. */
 enum { BY_VALU = 1, BY_TRANS = 2, BY_HALF = 4, BY_SALU = 8, BY_STORE = 16, BY_CMPX = 32 };
-/* Names the registers of the later instruction that a row of the hazard table concerns. */
+/* A row of the hazard table forbids a later instruction to follow an earlier one too closely. The
+ * enum `regs` names the registers of the later instruction for which the row holds. */
 enum regs { ALL, SOURCES, SOURCES_S, FIRST, LANE, RESULT, ONE };
 /* Names the later instructions that a row of the hazard table concerns, as bits of a mask. */
 enum {

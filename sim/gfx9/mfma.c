@@ -184,8 +184,8 @@ static void add_row(order o, uint32_t m, float *row, const float *c) {
         row[j] += c[j];
 }
 
-/* Adds a(i, k) * b(k, j) for all k, in the order k ^ flip, to each sum[j]. The loop uses vector
- * types, because compilers would vectorize it over k instead of j. */
+/* For each j, adds a(i, k) * b(k, j) to sum[j] for k = 0 ^ flip, 1 ^ flip and so on. The loop uses
+ * vector types, because compilers would vectorize it over k instead of j. */
 typedef float floats __attribute__((vector_size(64)));
 
 #if defined(__x86_64__)

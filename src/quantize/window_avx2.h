@@ -19,11 +19,11 @@
 
 #define WINDOW_TARGET TARGET
 
-/* The window of a block is 1 more than the bits (shifted left by one) of half the bf16 value that
- * the block's factor turns into 0.25, the first rounding bound of e2m1. WINDOW_BASE is the window
- * of a factor whose exponent field is 0. find_windows subtracts 256 times the exponent field of the
- * factor from WINDOW_BASE. A quarter of a power of two is 64 in these bits, so 4 of them are a
- * factor of 2. */
+/* Let v be the bf16 value that a block's factor turns into 0.25, the first rounding bound of e2m1.
+ * The window of the block is 1 plus the bits of v / 2, shifted left by one, so that the exponent
+ * field is the upper byte. WINDOW_BASE is the window of a factor whose exponent field is 0. In this
+ * case the exponent field of v is 252, and subtracting 4 << 6 halves v. find_windows subtracts 256
+ * times the exponent field of the factor from WINDOW_BASE. */
 enum { WINDOW_BASE = (252 << 8) - (4 << 6) + 1 };
 
 /* Computes the places of 16 bf16 values, i.e. how far they lie above the window of their block, in

@@ -19,7 +19,7 @@ typedef struct test_steps {
     uint64_t count;
 } test_steps;
 
-/* Returns true if this build can count instructions and if its counts mean something: it is
+/* Returns true if this build can count instructions and if its counts mean something, i.e. if it is
  * optimized code for x86-64 on Linux without sanitizers. */
 bool test_steps_can_count(void);
 

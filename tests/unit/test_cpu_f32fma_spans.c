@@ -94,8 +94,9 @@ static void test_elements(void **state) {
 }
 
 /* Tests a dot product of two small terms that almost cancel. The large values of A and B are
- * multiplied by zeros. Kernels must refuse larger spans, because the result would become subnormal
- * in fp32, and its error would exceed the bound. */
+ * multiplied by zeros. The span of a row is the number of binades from its smallest to its largest
+ * value. Kernels must refuse larger spans, because the result would become subnormal in fp32, and
+ * its error would exceed the bound. */
 static void check_cancelled(int a_span, int b_span) {
     float a[] = {0x1p-50f, 0, -0x1p-50f, 0x1p-50f}, b[] = {0, 0x1p-50f, 0x1p-50f, 0x1p-50f}, d;
     a[0] = ldexpf(a[0], a_span);
@@ -119,8 +120,9 @@ static void test_cancelled_products(void **state) {
             check_cancelled(a_span, span - a_span);
 }
 
-/* Tests two terms that almost cancel, like check_cancelled. Here the span of a row is that of its
- * fp32 block scales, and its elements are similar. The scales of B begin at 2^b_base. */
+/* Tests two terms that almost cancel, like check_cancelled. Here the fp32 block scales of a row
+ * span `a_span` or `b_span` binades, and the elements of a row are similar. The scales of B begin
+ * at 2^b_base. */
 static void check_scale_spans(int a_span, int b_base, int b_span, rng *r) {
     enum { BLOCKS = 3, LENGTH = 128 * BLOCKS };
     uint8_t a[LENGTH], b[LENGTH];

@@ -212,7 +212,7 @@ static void set_scales(test_matrix *b, rng *r) {
         }
         /* One nonzero block has a much smaller or larger scale than its row. */
         if (pattern == 5) codes[odd] = (uint8_t)(row % 16 < 8 ? 60 : 160);
-        /* A scale is NaN, in a block of zeros too. */
+        /* A block has only zeros, and its scale is NaN. The results of the row must be NaN too. */
         if (pattern == 6) codes[odd] = 255;
         if (pattern == 6) clear_block(b, row, odd);
     }

@@ -203,7 +203,8 @@ static void even_rows_are_told(void **state) {
         /* All elements are zero. The row's common scale is above 1 here, and 128 zeros use it only
          * if it is at most 1. */
         assert_true(flags_of(f, BSMM_PACK_FAST, near, 15) & uneven);
-        /* The row's common scale would be 2^129, which is too large for fp32. */
+        /* If all groups of the row had the same packed scale, it would be 2^129, which is too large
+         * for fp32. */
         assert_true(flags_of(f, BSMM_PACK_FAST, top, 0) & uneven);
         assert_false(is_uneven(f, 0, 0));
         assert_false(is_uneven(f, 2, 2));

@@ -23,8 +23,8 @@ static void pack_or_skip(packed_b *f) {
 }
 
 /* Tests the form "wide", which consists of the panels that a kernel reads. If two plans with
- * different formats of A use panels of the same name, their packed bytes must be equal, and each
- * plan must accept those of the other one. */
+ * different formats of A use panels of the same name, they must pack B to the same bytes, and each
+ * plan must accept the packed bytes of the other plan. */
 static void test_wide_depends_on_panels(void **state) {
     (void)state;
     static const char *const activations[] = {"bf16",  "mxfp8",        "mxfp4",

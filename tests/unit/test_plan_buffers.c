@@ -131,8 +131,8 @@ static void test_surplus_beside_parts(void **state) {
     fixture_free(&f);
 }
 
-/* Tests bsmm_matmul, which takes the arrays from the description. It must refuse arrays that the
- * product does not use, too. */
+/* Tests bsmm_matmul, which takes the arrays from the description. It must also refuse arrays that
+ * the product does not use. */
 static void test_surplus_of_description(void **state) {
     fixture f;
     (void)state;

@@ -15,7 +15,8 @@
  * L2. */
 BSMM_DEVICE uint32_t gemm_part_here(const bsmm_cdna_gemm *p) {
 #if defined(GEMM_SKIPS_PARTS)
-    /* A source file defines GEMM_SKIPS_PARTS if one of its kernels would otherwise spill registers. */
+    /* If one of the kernels of a source file would otherwise spill registers, the file defines
+     * GEMM_SKIPS_PARTS. */
     if (p->parts == 1) return 0;
 #endif
     const uint32_t tiles = p->row_tiles * p->col_tiles;

@@ -55,8 +55,8 @@ static bsmm_status start(void *handle, bsmm_hip_driver *to) {
 static bsmm_status open_driver(void *library) {
     static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
     void *handle = NULL;
-    /* The library is never closed. The driver starts threads of its own, which would crash without
-     * their code. */
+    /* The library is never closed, because the driver starts threads of its own, which would crash
+     * without the library's code. */
     for (size_t i = 0; i < BSMM_COUNT(names) && !handle; i++)
         handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (handle) return start(handle, library);

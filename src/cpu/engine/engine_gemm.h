@@ -71,8 +71,8 @@ struct bsmm_engine {
      * that a cache block multiplies at a time (bsmm_gemm_chunk). It is a multiple of
      * BSMM_CHUNK_STEP. */
     int64_t longest_chunk;
-    /* `mc` is the number of rows of A in a cache block, and `nc` is that of B. They are multiples
-     * of mr and nr. */
+    /* `mc` is the number of rows of A in a cache block, and `nc` is the number of rows of B. mc is
+     * a multiple of mr, and nc is a multiple of nr. */
     int64_t mc, nc;
     /* `wide_limit` is compared with the sum of the numbers `wide` of a row of A and a row of B,
      * which measure the dynamic ranges of the two rows. If the sum is larger, the result of the two

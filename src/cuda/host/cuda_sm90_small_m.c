@@ -213,8 +213,8 @@ static uint32_t most_columns(const bsmm_product *p, const bsmm_small_m_weights *
     return 8u << i;
 }
 
-/* Returns true if the rows of an operand can be divided anywhere, because no scale belongs to
- * several rows, and no tile of its scale layout has several rows. */
+/* Returns true if an operand can be divided between any two rows. This requires that no scale
+ * belongs to several rows, and that no tile of the scale layout has several rows. */
 static bool has_single_rows(const bsmm_operand *o) {
     if (o->m.format.scale == BSMM_SCALE_NONE) return true;
     return o->m.format.block_rows == 1 && o->map.digit_count == 0 && o->map.tile_rows == 1;

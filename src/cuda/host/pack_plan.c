@@ -101,8 +101,8 @@ const char *bsmm_pack_refuse(const bsmm_operand *o, char name, bsmm_pack_route r
     { .module = "sm80/pack_f16", .name = kernel }
 #define TO_FP8(kernel)                                                                             \
     { .module = "sm90a/pack_fp8", .name = kernel }
-/* These kernels pack f32, f16 and bf16 elements to one bf16 number each. The index is [element][0
- * for row-major operands, 1 for column-major ones]. */
+/* These kernels pack f32, f16 and bf16 elements to one bf16 number each. The first index is the
+ * element format. The second index is 0 for row-major operands and 1 for column-major ones. */
 static const bsmm_cuda_function wide_kernels[][2] = {
     [BSMM_ELEM_F32] = {WIDE("pack_rows_f32"), WIDE("pack_columns_f32")},
     [BSMM_ELEM_F16] = {WIDE("pack_rows_f16"), WIDE("pack_columns_f16")},

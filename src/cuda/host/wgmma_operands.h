@@ -73,8 +73,8 @@ bsmm_status bsmm_wgmma_packer_make(const bsmm_product *p, const bsmm_operand *o,
 /* Holds the options for packing an operand. All members may be 0. */
 typedef struct bsmm_wgmma_packing {
     /* `header` is the header of the packed operand, which holds for example the range of its
-     * values. The caller has cleared it. If it is NULL, the header lies at the beginning of the
-     * packed operand. */
+     * values. The caller has cleared the header. NULL means that the header lies at the beginning
+     * of the packed operand. */
     bsmm_pack_header *header;
     /* `overlaps` is true if the caller has queued only packing kernels since it cleared the header.
      * The next packing kernel may then overlap with them. */

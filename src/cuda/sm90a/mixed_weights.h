@@ -165,8 +165,9 @@ static __device__ __forceinline__ void mixed_factors(const int format, const mix
 /* Holds the state of a thread's copies of weights. */
 typedef struct mixed_stream {
     small_m_lane lane;
-    /* `codes` holds the codes of the scales of step `step`. They are loaded when the multiplication
-     * of the step before begins, so that the loads have arrived when it ends. */
+    /* `codes` holds the codes of the scales of step `step`. Their loads start when the
+     * multiplication of the previous step begins, so that the codes have arrived when this
+     * multiplication ends. */
     mixed_codes codes;
     /* `slot` is the offset in the ring buffer of the weights that mixed_next has loaded last. */
     uint32_t slot;
