@@ -12,8 +12,8 @@ enum {
     /* BENCH_COUNTED_LAUNCHES is the number of launches of one product of which bench keeps the
      * counters. */
     BENCH_COUNTED_LAUNCHES = 8,
-    /* BENCH_COUNTED_LINES is the number of source lines of a launch of which bench keeps the waits.
-     * BENCH_WAITS is the number of causes of waits. */
+    /* BENCH_COUNTED_LINES is the largest number of source lines of a launch for which bench keeps
+     * the waits. BENCH_WAITS is the number of causes of waits. */
     BENCH_COUNTED_LINES = 10,
     BENCH_WAITS = BENCH_COUNTER_wait_issue - BENCH_COUNTER_wait_memory + 1
 };

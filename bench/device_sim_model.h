@@ -10,7 +10,8 @@
 typedef struct bench_sim_model {
     /* `set_mode` switches the time model of all devices of the process. */
     void (*set_mode)(int mode);
-    /* `get_times` returns the times of a launch that `back` later timed launches have followed. */
+    /* `get_times` returns the times of a timed launch. `back` is the number of timed launches after
+     * this one. */
     int (*get_times)(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
     /* `get_stalls` gives the source line number `number` at which waves of a launch wait. `back`
      * later timed launches have followed the launch. The pointer is NULL if the simulator does not

@@ -47,9 +47,9 @@ bsmm_status bench_recode_matrices(const bench_recode_job *job, bsmm_matrix *from
 void bench_recode_bytes(const bench_recode_job *job, const bsmm_matrix *from, const bsmm_matrix *to,
                         double *read, double *written);
 
-/* Fills all fields of the result except `bytes`. `probed` gets the rate of the memory probe only,
- * and not the rate of the conversion. A small conversion may run in the caches and be faster than
- * memory, and bench would then regard the measurement as disturbed. */
+/* Fills all fields of the result except `bytes`. `probed` gets the rate of the loop that measures
+ * memory bandwidth, and not the rate of the conversion. A small conversion may run in the caches
+ * and be faster than memory, and bench would then regard the measurement as disturbed. */
 void bench_recode_summarize(bench_samples *seconds, bench_samples *rates,
                             bench_recode_result *result);
 

@@ -78,7 +78,7 @@ static bool find_weights(void *found, const char *path, const char *unused) {
     return true;
 }
 
-/* Tells whether a folder is the unfinished output of a run, such as this one. */
+/* Tells whether a folder is the unfinished output of this or another run of the command. */
 static bool is_unfinished(const char *folder) {
     char *plan = cli_path_join(folder, CLI_PLAN_NAME);
     const bool found = !access(plan, F_OK);

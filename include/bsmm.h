@@ -301,7 +301,8 @@ typedef struct bsmm_epilogue {
     /* The residual, a matrix of D's shape in f32, f16 or bf16. NULL = none. It may be the matrix d
      * itself if the two descriptions are equal. */
     const bsmm_matrix *residual;
-    /* One fp32 factor per row of D; bsmm_matmul reads it, plans take it from bsmm_buffers */
+    /* One fp32 factor per row of D. bsmm_matmul reads the factors here; a run of a plan reads them
+     * from bsmm_buffers. */
     const float *row_scale;
     /* One fp32 factor per column of D; bsmm_matmul reads it, plans take it from bsmm_buffers */
     const float *col_scale;
@@ -337,9 +338,9 @@ typedef enum bsmm_group_kind {
     BSMM_GROUP_K = 4
 } bsmm_group_kind;
 
-/* These flags are properties of groups, and they may be added. An EACH flag says that each group
- * has a value of its own, which the caller gives in an array of G values. Without the flag all
- * groups share one value. */
+/* These flags are properties of groups. Several flags are combined by addition. An EACH flag says
+ * that each group has a value of its own, which the caller gives in an array of G values. Without
+ * the flag all groups share one value. */
 typedef enum bsmm_group_flags {
     BSMM_GROUP_EACH_ALPHA = 1,    /* alpha of group g is the description's alpha * group_alpha[g] */
     BSMM_GROUP_EACH_BIAS = 2,     /* bias has the shape (G, N) */
@@ -749,7 +750,7 @@ BSMM_API bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
  * ---------------------------------------------------------------------------------------- */
 
 /* These flags are options of a quantization recipe, i.e. of the named rule that chooses scales
- * (docs/RECIPES.md). Flags may be added. */
+ * (docs/RECIPES.md). Several flags are combined by addition. */
 typedef enum bsmm_quantize_flags {
     /* Round f32 scales to powers of two, the values of e8m0. docs/RECIPES.md says for each recipe
      * whether it rounds up or to nearest. */

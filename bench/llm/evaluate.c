@@ -124,7 +124,7 @@ static void measure_speed(llm_state *s, const int32_t *tokens, model_score *scor
     score->decode = decoded / (seconds_now() - start);
 }
 
-/* Returns the bits of memory for each weight of the layers, including scales. */
+/* Returns the average number of bits of memory per weight of the layers, scales included. */
 static double model_bits(const llm_model *m) {
     double bits = 0, weights = 0;
     for (size_t i = 0; i < LLM_PRODUCTS; i++) {

@@ -59,7 +59,7 @@ typedef struct surface {
     struct {
         int64_t m, n, k;
         surface_times times;
-        /* `last` holds the times of the compared library's last bf16 GEMM. Later cells of the same
+        /* `last` holds the times of the compared library's last bf16 GEMM. Later GEMMs of the same
          * shape reuse them. */
     } last;
 } surface;

@@ -18,8 +18,8 @@ typedef struct device_kernel {
 device_kernel device_open(const char *ptx, const char *name, uint32_t shared_bytes);
 
 /* Describes the last launch by the time model of the simulator of PTX (docs/SIMULATOR.md). `busy`
- * is the share of the cycles, from the first to the last matrix product, in which the tensor pipe
- * works. */
+ * is the fraction of the cycles, from the first to the last matrix product, in which the tensor
+ * pipe works. */
 typedef struct device_model {
     double seconds, busy;
 } device_model;

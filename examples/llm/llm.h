@@ -86,8 +86,8 @@ typedef struct llm_formats {
     const char *device; /* `device` is the device that computes the products. */
 } llm_formats;
 
-/* Sets the formats by their names. A format whose name is NULL is f32 for f32 weights, else bf16.
- * So is the input of the last product, unless `embedding` is given. It then is `activations`. */
+/* Sets the formats by their names. NULL means f32 if the weights are f32, else bf16. The format of
+ * the last product's input is `activations` if `embedding` is given, else that of NULL. */
 void llm_formats_set(llm_formats *formats, const char *weights, const char *activations,
                      const char *embedding);
 

@@ -144,9 +144,9 @@ static bool gather(const gfx9_kernel *k, void **params, uint8_t *to, size_t room
     return true;
 }
 
-/* Reads the parameter `extra` of a launch, which replaces `params`. It is a list of a number
- * followed by a value. Number 1 (POINTER) precedes the buffer with all arguments, 2 (SIZE)
- * precedes a pointer to the buffer's size, and 3 ends the list. */
+/* Reads the parameter `extra` of a launch, which replaces `params`. It is a list of numbers, most
+ * of which are followed by a value. After 1 (POINTER) comes the address of the buffer with all
+ * arguments. After 2 (SIZE) comes a pointer to the buffer's size. The number 3 ends the list. */
 static bool gather_extra(void **extra, const void **buffer, size_t *size) {
     *buffer = NULL, *size = 0;
     for (; (uintptr_t)*extra != 3; extra += 2) {

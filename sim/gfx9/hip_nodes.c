@@ -20,8 +20,8 @@ typedef struct {
     uint32_t value;
     size_t width;
 } hipMemsetParams;
-/* Describes a place in memory. Its position has the coordinates x, y and z. If `array` is NULL, x
- * is in bytes. */
+/* Describes a position in memory by the coordinates x, y and z. If `array` is NULL, the memory is a
+ * pitched buffer, and x is in bytes. */
 typedef struct {
     void *array;
     size_t at[3];

@@ -196,8 +196,8 @@ static void put_attribute(int attribute, void *to, uint64_t at, uint64_t begin, 
 CU CUresult cuPointerGetAttributes(unsigned count, int *attributes, void **values, CUdeviceptr at) {
     uint64_t begin, size;
     if (!sim_memory_find(at, &begin, &size))
-        /* For memory that the driver did not allocate, it leaves the output values unchanged and
-         * reports success. */
+        /* For memory that the driver did not allocate, the function leaves the output values
+         * unchanged and reports success. */
         return CUDA_SUCCESS;
     for (unsigned k = 0; k < count; k++)
         put_attribute(attributes[k], values[k], at, begin, size);

@@ -17,8 +17,8 @@ static CUresult check_context(CUcontext c) {
     return sim_fail(CUDA_ERROR_INVALID_CONTEXT, "this is no context of a device");
 }
 
-/* Flags of a context say how the program waits for the GPU. The simulator does not store them,
- * because a program never waits for it. */
+/* The flags of a context say how the program waits for the GPU. The simulator does not store them.
+ * Its calls do all work before they return, so a program never waits. */
 CU CUresult cuCtxGetFlags(unsigned *flags) {
     if (!flags) return sim_fail(CUDA_ERROR_INVALID_VALUE, "flags is NULL");
     *flags = 0;

@@ -138,8 +138,8 @@ ptx_timing *ptx_timing_begin(const ptx_launch *launch);
 bool ptx_timing_takes(const ptx_timing *t, uint32_t cluster);
 /* Attaches a timeline to a cluster before its warps run, in which they record what they do. */
 void ptx_timing_attach(ptx_timing *t, ptx_cluster *c, uint32_t cluster);
-/* Computes the time of a launch from its records, writes launch->times, and frees all memory. Only
- * frees the memory if the launch has failed, i.e. if `error` is not empty. If the records are
- * inconsistent, writes the reason to `error`, which has ERROR_BYTES bytes. */
+/* Computes the time of a launch from its records, writes launch->times, and frees all memory. If
+ * the launch has failed, i.e. if `error` is not empty, the function only frees the memory. If the
+ * records are inconsistent, it writes the reason to `error`, which has ERROR_BYTES bytes. */
 void ptx_timing_end(ptx_timing *t, ptx_launch *launch, char *error);
 #endif

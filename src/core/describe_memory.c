@@ -300,8 +300,8 @@ static inline bool are_addends_simple(const bsmm_product *p) {
 }
 
 /* Returns true if A, B, C and the bias do not overlap `range`, which is the data or the scales of
- * D. A C that is D itself is allowed. If the function returns false, an input may overlap the range
- * or not. */
+ * D. A C that is D itself is allowed. If the function returns false, an input may or may not
+ * overlap the range. */
 static inline bool are_inputs_clear_of(const bsmm_product *p, const void *range, uint64_t bytes) {
     return is_clear_of(&p->a, range, bytes) && is_clear_of(&p->b, range, bytes) &&
            (!p->has_c || same_place(&p->c, &p->d) || is_clear_of(&p->c, range, bytes)) &&

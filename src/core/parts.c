@@ -145,7 +145,7 @@ static bsmm_status run_groups(const bsmm_parts *parts, const bsmm_packed *packed
 }
 
 /* Returns the number of rows of the current run. If the number is read from device memory, it was
- * not checked before, so it is clamped to 0 to the number of D's rows. */
+ * not checked before, so it is clamped to the range from 0 to the number of D's rows. */
 static int64_t rows_of_run(const bsmm_product *p) {
     if (!p->device_rows) return p->rows;
     int64_t rows = *p->device_rows;

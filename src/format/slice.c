@@ -40,8 +40,8 @@ void bsmm_operand_keep_cols(bsmm_operand *o, int64_t col, int64_t cols) {
 
 uint64_t bsmm_operand_own_scales(bsmm_operand *o, const bsmm_operand *whole, uint64_t offset) {
     if (o->m.format.scale == BSMM_SCALE_NONE) return 0;
-    /* This call cannot fail. It fails only if a size overflows, and the sizes of the whole matrix,
-     * which are larger, did not overflow. */
+    /* This call cannot fail here. It could fail only if a size overflowed, but the sizes of the
+     * whole matrix are larger and did not overflow. */
     if (bsmm_scale_map_make(&o->m, "part", &o->map) != BSMM_OK) return 0;
     o->m.scales = whole->m.scales;
     o->scale_bytes = whole->scale_bytes;

@@ -16,8 +16,8 @@ static bool has_floats(const bsmm_operand *o) {
 }
 
 /* Returns true if a kernel can multiply sums by the operand's fp32 scales, instead of multiplying
- * each element by its scale. This requires that each step of K (BSMM_BF16_K elements) lies in one
- * scale block. */
+ * each element by its scale. This requires that no scale changes within a step of K (BSMM_BF16_K
+ * elements of a row). */
 static bool may_stay_outside(const bsmm_operand *o) {
     uint32_t cols = o->m.format.block_cols;
     return has_floats(o) && (cols % BSMM_BF16_K == 0 || cols >= o->m.cols);

@@ -143,8 +143,8 @@ BSMM_SHARED bool bsmm_pack_is_half(const bsmm_pack_header *h, uint32_t shift) {
  * uint32. Shifts move a code from the top of its half to the exponent and mantissa of the 16-bit
  * float. One exact multiplication then corrects the exponent bias. */
 typedef struct bsmm_pair_codec {
-    /* `down` is the right shift of the magnitudes and `mask` is their mask, for both halves of a
-     * register at once. */
+    /* Magnitudes are shifted right by `down` bits, and `mask` selects the bits that are kept. Both
+     * apply to the two halves of a register at once. */
     uint32_t down, mask;
     /* Only packing to bf16 or f16 uses the factor `up`. Multiplying by it moves a code from the top
      * of a byte to exponent and mantissa of the 16-bit float. The multiplication replaces a left

@@ -171,8 +171,9 @@ void bsmm_config_free(bsmm_config *config);
  * layer, such as "quark fp4" or "quark mx fp6_e2m3". The text is "" if quantization_config does not
  * describe the layer. */
 void bsmm_config_evidence(const bsmm_config *config, const char *layer, char *text, size_t size);
-/* Makes the text of a quantization_config from which bsmm_config_evidence yields evidence[i] for
- * layers[i]. Returns NULL if there is no memory. The caller frees the text. */
+/* Makes the text of a quantization_config that describes the layers. evidence[i] is the text that
+ * bsmm_config_evidence must return for layers[i] of this quantization_config. Returns NULL if there
+ * is no memory. The caller frees the text. */
 char *bsmm_config_write(const char *const *layers, const char *const *evidence, size_t count);
 
 /* The functions from here on are in unpack.c. They read stored blocks in which scales and elements

@@ -155,8 +155,8 @@ static bool is_doubtful(const recognising *r, const bsmm_storage *row, uint64_t 
     return t->shape[t->ndim - 1] % row->pack_bytes == 0;
 }
 
-/* Tells whether the tensors of a record fit its storage table entry (families.c). Shapes are not
- * compared. */
+/* Tells whether the data and scale tensors of a weight have the types that its storage table entry
+ * requires (families.c). Shapes are not compared. */
 static bool match_tensors(recognising *r, uint64_t index, bsmm_record *record) {
     const bsmm_storage *row = record->row;
     if (row->scale && !has_dtype(r->file, record->scale, row->scale_dtype)) return false;

@@ -290,8 +290,8 @@ static void store_fp8_row(const bsmm_operand *src, const bsmm_operand *dst, int6
 
 typedef struct fp8_run {
     const bsmm_operand *src, *dst;
-    /* `tables` has one table for each of the SHIFTS values of the exponent that remains for a
-     * block. */
+    /* `tables` has one table for each of the SHIFTS possible exponents of a block's scale divided
+     * by the outer scale of its region. */
     const shifted *tables;
 } fp8_run;
 

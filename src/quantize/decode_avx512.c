@@ -250,7 +250,8 @@ INLINE __mmask32 halfway(__m512 y) {
 }
 
 /* Computes 32 bf16 products. Returns false if a rounded fp32 product lies halfway between two bf16
- * values, because it does not tell which of these two values is nearer to the exact product. */
+ * values, because such a product does not tell which of these two values is nearer to the exact
+ * product. */
 INLINE bool decode_pairs(const shape s, bool scale_is_exact, bool whole, const vector_values *v,
                          __m256i bytes, __m512 scale, __m512i *to) {
     const __m512i lower = _mm512_set1_epi32(0xffff);

@@ -20,7 +20,7 @@ static float round_to_odd(double value) {
     double rest = fabs(value) - fabs((double)nearest);
     if (!isfinite(value) || rest == 0) return nearest;
     /* If `nearest` is larger in magnitude than `value`, bits - 1 is the next fp32 value towards
-     * zero. Below Inf that is the largest float. */
+     * zero. If `nearest` is Inf, this is the largest finite number. */
     if (rest < 0) bits--;
     return bsmm_bits_float(bits | 1);
 }

@@ -16,8 +16,8 @@ static double element_bytes(const bsmm_operand *o, double rows) {
     return share * lines * (double)padded * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns the bytes of the scales of one matrix with `rows` rows: those of its scale layout, but
- * without the gaps that scale_ld leaves. */
+/* Returns the number of bytes of the scales of one matrix with `rows` rows. The padding of the
+ * scale layout counts, but gaps that scale_ld leaves do not. */
 static double scale_bytes(const bsmm_operand *o, double rows) {
     if (o->m.format.scale == BSMM_SCALE_NONE || !o->m.rows) return 0;
     double whole = (double)o->map.rows * (double)o->map.cols;

@@ -126,14 +126,15 @@ static uint32_t type_bits(const char *choice, const char *type) {
     return 0;
 }
 
-/* Returns the position of an element of A or B. `outer` is its row of A (or column of B), and k its
- * index along K. An instruction multiplies one or more independent blocks, i.e. pairs of matrices.
- * Each lane holds consecutive elements along k of one row of one block. Consecutive lanes hold the
- * rows of a block, then the rows of the next block, and after the last block the next elements
- * along k.
+/* Returns the position of an element of A or B. `outer` is the row of A (or column of B), and `k`
+ * is the index along K. An instruction multiplies one or more independent blocks, i.e. pairs of
+ * matrices. Each lane holds consecutive elements along k of one row of one block. Consecutive lanes
+ * hold the rows of a block, then the rows of the next block, and after the last block the next
+ * elements along k.
  *
  * The 8-bit operands of the f8f6f4 instructions differ. K is divided into chunks of 16 elements.
- * The lanes that hold the same row take these chunks in turn, the first lane the first chunk. */
+ * The lanes that hold the same row take these chunks in turn, and the first lane takes the first
+ * chunk. */
 static bsmm_mfma_place input_place(const row *r, uint32_t bits, uint32_t block, uint32_t outer,
                                    uint32_t k) {
     uint32_t held = r->k * r->m * r->blocks / LANES, group = k / held, item = k % held;

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* Makes the library see `bytes` bytes as the largest size of a portion's fp32 results. 0 makes it
- * see the real size again. */
+/* Makes the library see `bytes` bytes as the largest size of the fp32 results of a portion (a range
+ * of D's rows that is computed at a time). 0 makes it see the real size again. */
 void bsmm_portion_pretend_most_bytes(uint64_t bytes);
 
 #endif

@@ -137,7 +137,8 @@ static const scaled_case wide_cases[] = {
     {"bf16", "nvfp4", "f32", 33, 70, 96, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"f32", "bf16", "f32", 33, 70, 90, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"f32", "f16", "f32", 20, 70, 150, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    /* On 6 SMs, pairs of thread blocks compute these products. Each pair has one or two tiles. */
+    /* On a simulated device with 6 SMs, pairs of thread blocks compute these products. Each pair
+     * has one or two tiles. */
     {"bf16", "bf16", "f32", 140, 1150, 140, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"bf16", "mxfp4", "bf16", 256, 768, 576, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
 };

@@ -71,8 +71,9 @@ static void test_quiet(void **state) {
     }
 }
 
-/* Tests a row of the output for which the machine was busy only while the probe ran. Without a
- * second measurement, bench would report a rate above the ceiling. */
+/* Tests a row of the output for which the machine was busy only while the probe (the loop that
+ * measures the peak rate) ran. Without a second measurement, bench would report a rate above the
+ * ceiling. */
 static void test_share_above_one(void **state) {
     (void)state;
     static const moment moments[] = {{0, 100, 80}, {1, 32, 79.4}, {1, 99, 78}};
@@ -97,9 +98,9 @@ static void test_one_row(void **state) {
     assert_true(m.kept[0] == 97 && ceilings.best[BENCH_UNIT] == 100 && attempts[0] == 2);
 }
 
-/* Tests a machine that stays busy. bench measures the row three times, keeps the measurement with
- * the fastest probe, and marks the row as disturbed. Another measurement may have had a faster
- * product. */
+/* Tests a machine that stays busy. bench measures the row three times. It keeps the measurement in
+ * which the probe (the loop that measures the peak rate) was fastest, and marks the row as
+ * disturbed. Another measurement may have had a faster product. */
 static void test_stays_busy(void **state) {
     (void)state;
     static const moment moments[] = {{0, 100, 80}, {1, 50, 70}, {1, 80, 60}, {1, 70, 90}};

@@ -213,7 +213,7 @@ static void test_every_layout(void **state) {
             }
 }
 
-/* Tests that a second-level scale is written exactly if the caller requests one. */
+/* Tests that a second-level scale is written if the caller requests one, and not otherwise. */
 static void test_global_scales(void **state) {
     (void)state;
     float global = 3;

@@ -1,6 +1,7 @@
-/* Tests that no GPU kernel accepts a product with more than 2^31 - 1 rows, columns or elements of
- * K, because kernels count them in 32-bit integers, nor one for which a grid would be too large.
- * The test asks the kernels of simulated GPUs, and runs none of them. */
+/* Tests which sizes the GPU kernels refuse. Kernels count rows, columns and elements of K in 32-bit
+ * integers, so no kernel may accept a product with more than 2^31 - 1 of them. No kernel may accept
+ * a product for which its grid would be too large either. The test asks the kernels of simulated
+ * GPUs, and runs none of them. */
 #include "operand.h"
 
 #include <setjmp.h>

@@ -155,8 +155,8 @@ static void expect_wrong(const fixture *f, size_t at, const void *pointer, const
     expect_invalid(f, &bad, message);
 }
 
-/* Tests a product that reads only A and B. In turn, each buffer is missing, misaligned, or overlaps
- * D in its last 4 bytes. */
+/* Tests a product that reads only A and B. One buffer after another is missing, is misaligned, or
+ * overlaps D in its last 4 bytes. */
 static void test_operands(void **state) {
     fixture f;
     (void)state;

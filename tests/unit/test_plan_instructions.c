@@ -1,8 +1,8 @@
 /* Tests how many machine instructions bsmm_plan_run executes on the host outside its kernel. The
- * plan must have done all other work when it was made. On the CPU, instructions outside the
- * kernel's function `run` count. On a GPU, instructions outside the driver count, and so do the
- * calls of the driver other than launches. A fake driver (tests/fake_cuda) has three GPUs, so every
- * CUDA kernel runs. The test prints the counts as a table. */
+ * plan must have done all other work when it was made. On the CPU, the test counts the instructions
+ * outside the kernel's function `run`. On a GPU, it counts the instructions outside the driver, and
+ * the calls of the driver other than launches. A fake driver (tests/fake_cuda) has three GPUs, so
+ * every CUDA kernel runs. The test prints the counts as a table. */
 #include "core/describe.h"
 #include "fake.h"
 #include "fake_gpus.h"

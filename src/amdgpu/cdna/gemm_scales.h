@@ -228,9 +228,9 @@ typedef struct gemm_scale_reader {
     uint32_t at[2], select;
 } gemm_scale_reader;
 
-/* In a step of two units, the lane's word has the scales of the four blocks of two groups of lanes.
- * The group needs two of these scales, one for each unit (gemm_piece_of). In a step of one unit,
- * the word has the scales of the unit's four blocks, and the group needs one of them. */
+/* A wave's lanes form four groups. In a step of two units, two groups read the same word, which has
+ * four scales. Each group needs two of them, one for each unit (gemm_piece_of). In a step of one
+ * unit, all four groups read the same word, and each group needs one of its four scales. */
 BSMM_DEVICE gemm_scale_reader gemm_scale_reader_of(gemm_shape s, const uint32_t rows[2]) {
     const uint32_t lane = gemm_thread_of_tile() % GEMM_WAVE, group = lane / BSMM_CDNA_EDGE;
     const bool two = gemm_units(s) == 2;

@@ -261,8 +261,8 @@ bsmm_status bsmm_gemm_pack_b(const gemm *made, const bsmm_product *p, void *pack
     return bsmm_loop_run(&loop, &p->pool);
 }
 
-/* Computes one thread's share of D's rows. The thread packs the panels of A that it needs, so it
- * waits for no other thread. */
+/* Computes the rows of D that belong to one thread. The thread packs the panels of A that it needs,
+ * so it waits for no other thread. */
 static void run_rows(const gemm *g, int thread, int threads) {
     int64_t mr = g->engine->mr;
     int64_t end = bsmm_min_i64(g->a.rows, g->a.panels * (thread + 1) / threads * mr);
@@ -344,8 +344,8 @@ static void turn_to_slab(gemm *g, int64_t rows, int64_t first, uint8_t *to) {
     place_side(&g->b, to);
 }
 
-/* Packs a slab, i.e. the panels of B for one cache block, and multiplies all rows of A by it. The
- * slab is in the calling thread's share of the memory for panels. */
+/* Packs a slab, i.e. the panels of B for one cache block, and multiplies all rows of A by it. Each
+ * thread has memory of its own for a slab. */
 static void run_own_slab(const gemm *g, int thread, int64_t first) {
     gemm own = *g;
     uint64_t share = g->b_bytes / (uint64_t)g->threads / 64 * 64;

@@ -216,8 +216,8 @@ typedef struct bsmm_gemm_row {
      * in double. */
     int wide, wide_limit;
     /* These arrays have one entry for each column of this part, i.e. for each row of B.
-     * `column_factors` holds the factor that packing has divided out of the row, and `column_wide`
-     * its number `wide`, which measures its dynamic range. */
+     * `column_factors` holds the factor that packing has divided out of the row. `column_wide`
+     * holds the number `wide` of the row, which measures its dynamic range. */
     const double *column_factors;
     const uint8_t *column_wide;
     /* `gates` is NULL unless the columns are the ups of a gated activation, f(gate) * up, whose

@@ -105,8 +105,9 @@ static uint64_t block_bytes(const gemm *g) {
 }
 
 /* Chooses the size of cache blocks. It halves the engine's mc and nc until a block fits L2 and
- * there are about four blocks for every thread, but never below one panel. With a block-scaled D it
- * keeps the engine's size, because a cache block must contain whole scale blocks of D. */
+ * there are about four blocks for every thread. A block always has at least one panel. With a
+ * block-scaled D the function keeps the engine's size, because a cache block must contain whole
+ * scale blocks of D. */
 static void choose_blocks(gemm *g, const bsmm_product *p) {
     const bsmm_engine *e = g->engine;
     uint64_t cache = bsmm_cpu_l2_bytes();

@@ -24,8 +24,8 @@ enum {
     /* BSMM_SMALL_M_GROUP is the number of steps (32 elements of K each) that are multiplied
      * together. */
     BSMM_SMALL_M_GROUP = 4,
-    /* BSMM_SMALL_M_COLUMNS is the number of columns of D in a work unit, and floats in a row of
-     * accumulators. */
+    /* BSMM_SMALL_M_COLUMNS is the number of columns of D in a work unit. It is also the number of
+     * floats in a row of accumulators. */
     BSMM_SMALL_M_COLUMNS = 128,
     BSMM_SMALL_M_WIDTH = 16, /* BSMM_SMALL_M_WIDTH is the largest number of rows in a tile of A. */
     /* BSMM_SMALL_M_PANELS is the largest number of panels of B that are multiplied side by side. */

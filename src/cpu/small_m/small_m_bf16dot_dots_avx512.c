@@ -119,7 +119,8 @@ INLINE scaling load_product_codes(const decoder *d, const uint8_t *codes) {
 /* Returns a pair of products of e2m1 elements and the mantissas of their scales in bf16. `codes`
  * has the magnitude of each element in bits 3 to 5 and its sign in the top bit. */
 INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s, bool scales_sums) {
-    /* 0xca selects the bits of `codes` where the first operand has ones, else those of s->codes. */
+    /* The constant 0xca makes the instruction take the bits of `codes` where the first operand has
+     * ones, and the bits of s->codes elsewhere. */
     __m512i index = _mm512_ternarylogic_epi32(_mm512_set1_epi16(0x38), codes, s->codes, 0xca);
     __m512i product = _mm512_maskz_permutex2var_epi16(s->used, d->table[0], index, d->table[1]);
     if (!scales_sums) product = _mm512_subs_epu16(product, s->shift);

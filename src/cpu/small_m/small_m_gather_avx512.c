@@ -44,8 +44,8 @@ INLINE void gather_sixteen(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_
         store_four(word[i], to + i * 4 * BSMM_SMALL_M_LANES);
 }
 
-/* Loads the scale codes of a row for `count` (1 to 4) consecutive ranges of K, and repeats the last
- * code up to four codes. */
+/* Loads the scale codes of a row for `count` (1 to 4) consecutive ranges of K. The result has four
+ * codes: if `count` is less than 4, the last code is repeated. */
 INLINE int32_t load_codes(const uint8_t *at, int count) {
     uint32_t v = 0;
     memcpy(&v, at, count == 3 ? 2 : (size_t)count);

@@ -25,8 +25,8 @@ bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cu
 bsmm_bf16_job bsmm_cuda_generic_job(const bsmm_product *p);
 
 /* Queues the generic GEMM in p->stream. The device's context must be current. `gate` is the
- * condition under which the kernel computes the product, which the kernel reads from device memory
- * when it runs. If `gate` is NULL, the kernel always computes the product. */
+ * condition under which the kernel computes the product. The kernel reads the condition from device
+ * memory when it runs. If `gate` is NULL, the kernel always computes the product. */
 bsmm_status bsmm_cuda_generic_run(const bsmm_product *p, const bsmm_cuda_generic *made,
                                   const bsmm_cuda_gate *gate);
 

@@ -119,8 +119,9 @@ static uint32_t place_of(uint32_t number) {
     return number ^ ((number >> 7 ^ number >> 10) & 7) << 4;
 }
 
-/* Describes what setting bit `b` of a byte's number changes: the byte's offset in the source (`way`
- * is 0) or the destination (`way` is 1), its place in shared memory, and its row and column. */
+/* Describes how a byte moves if bit `b` of its number is set: by how many bytes in the source
+ * (`way` is 0) or the destination (`way` is 1), to which address in shared memory, and by how many
+ * rows and columns of scales. */
 static bsmm_region_spot spot_of(const bit *b, int way, const bit *const *by_store) {
     uint32_t number = 0;
     while (by_store[number] != b)

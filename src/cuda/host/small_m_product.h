@@ -16,8 +16,8 @@
 const char *bsmm_small_m_refuse_units(const bsmm_operand *o, char name, uint32_t unit,
                                       uint32_t bytes, char *why, size_t size);
 
-/* Returns true if the operand has fp32 scales and each step of K (BSMM_SMALL_M_K elements of a row)
- * lies in one scale block. */
+/* Returns true if the operand has fp32 scales that do not change within a step of K (BSMM_SMALL_M_K
+ * elements of a row). */
 bool bsmm_small_m_has_steady_floats(const bsmm_operand *o);
 
 /* Returns true if the operand has fp32 scales and each tile of 16 rows by BSMM_SMALL_M_K elements

@@ -143,7 +143,8 @@ bsmm_status bsmm_wide_make(const bsmm_product *p, uint32_t a_rows, uint32_t b_ro
 
 /* The functions from here on queue the kernels of a product each time it is computed. */
 
-/* Queues the kernels that pack one operand to `room`, and sets the operand's kernel parameters. */
+/* Queues the kernels that pack one operand to the memory `room`, and sets the operand's kernel
+ * parameters. */
 static bsmm_status bind_side(const bsmm_product *p, const bsmm_wide_operands *s, int side, head *h,
                              uint8_t *room, bsmm_scaled_params *params) {
     const bsmm_operand *o = bsmm_cuda_side(p, side);

@@ -49,9 +49,9 @@ static __device__ __noinline__ uint32_t code_any(const bsmm_scaled_params *p,
 }
 
 /* Returns the offset in bytes of 16-byte unit `unit` of row `row` in a staging buffer. The buffer
- * has the swizzle that TMA expects. If rows have 128 bytes (fp32), unit u of row r lies in place
- * u ^ (r % 8) of the row. If rows have 64 bytes (bf16, f16), it lies in place u ^ (r / 2 % 4). If
- * rows have 32 bytes (8-bit elements), it lies in place u ^ (r / 4 % 2). */
+ * has the swizzle that TMA expects. If rows have 128 bytes (fp32), unit u of row r is stored at
+ * index u ^ (r % 8) of the row. If rows have 64 bytes (bf16, f16), the index is u ^ (r / 2 % 4). If
+ * rows have 32 bytes (8-bit elements), the index is u ^ (r / 4 % 2). */
 static __device__ __forceinline__ uint32_t unit_at(uint32_t store, uint32_t row, uint32_t unit) {
     const uint32_t bytes = bytes_of(store);
     return bytes == 4   ? row * 128 + (unit ^ (row % 8)) * 16

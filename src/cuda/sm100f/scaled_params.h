@@ -138,9 +138,9 @@ typedef struct bsmm_scaled_params {
      * each tile among them. They are one cluster. */
     uint32_t parts;
     /* Only kernels without block scales use these parameters. An element of A is the sum of a_parts
-     * bf16 numbers, and an element of B is the sum of b_parts. The headers belong to packed
-     * operands (NULL if the operand is not packed). The kernel sets the flag if the headers say
-     * that packing was not exact. */
+     * bf16 numbers, and an element of B is the sum of b_parts. headers[0] and headers[1] point to
+     * the headers of packed A and B (NULL if the operand is not packed). The kernel sets *refused
+     * if the headers say that packing was not exact. */
     uint32_t a_parts, b_parts;
     const bsmm_pack_header *headers[2];
     uint32_t *refused;

@@ -22,7 +22,7 @@
  * block is enough: a stage is written again only after the barrier that follows its last read.
  *
  * In shared memory, a stage has 128 rows of A and 128 rows of B of 128 bytes each. The 16-byte unit
- * u of row r lies in place u ^ (r % 8) of the row, so that ldmatrix has no bank conflicts. The
+ * u of row r is at index u ^ (r % 8) of the row, so that ldmatrix has no bank conflicts. The
  * words of scales follow as [row][scale tile]. At the end, the accumulators overwrite the stages.
  */
 #include "cuda/ptx/address.h"

@@ -141,7 +141,7 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_skips(const bsmm_cuda_gate
 }
 
 /* Returns true if each row of packed A and of packed B has one scale for all of K. The gate must be
- * open. */
+ * open, i.e. this kernel must be the one that computes the product. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_even(const bsmm_cuda_gate *gate) {
     return gate->a && gate->b && !((gate->a->flags | gate->b->flags) & BSMM_PACK_UNEVEN);
 }

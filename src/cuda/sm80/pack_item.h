@@ -44,7 +44,8 @@ static __device__ __forceinline__ uint32_t biased_pair(const bsmm_pack_job *job,
 
 /* Returns elements 2 i and 2 i + 1 of a thread's item, each at the top of a 16-bit half. */
 static __device__ __forceinline__ uint32_t top_pair(int bits, const uint32_t *codes, int i) {
-    /* Byte j of `even` begins with element 2 j, and byte j of `odd` begins with element 2 j + 1. */
+    /* Byte j of `even` has element 2 j in its upper bits. Byte j of `odd` has element 2 j + 1
+     * there. */
     if (bits == 4) {
         uint32_t even = codes[i / 4] << 4, odd = codes[i / 4];
         int j = i % 4;
@@ -121,8 +122,9 @@ static __device__ __forceinline__ bsmm_lane_group reach_told(const bsmm_pack_job
     return all;
 }
 
-/* Packs a thread's item of one row by the slow path in gpu/pack_lane.h. `row_top` is the largest
- * exponent of a block scale for which a group can use the common scale of its row. */
+/* Packs the elements that a thread packs of one row (its item) by the slow path in gpu/pack_lane.h.
+ * `row_top` is the largest exponent of a block scale for which a group can use the common scale of
+ * its row. */
 static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_job *job, int bits,
                                                               int out, uint32_t code, int row_top,
                                                               const uint32_t *codes, uint32_t *to) {

@@ -18,8 +18,8 @@ typedef struct mixed_groups {
     float current[2], next[2];
 } mixed_groups;
 
-/* Finds the scales of rows `row` and `row` + 8 of B from step `step` on, and loads the first ones.
- */
+/* Finds the addresses of the scales of rows `row` and `row` + 8 of B from step `step` on, and loads
+ * the scales of step `step`. */
 static __device__ __forceinline__ mixed_groups mixed_find_groups(const bsmm_small_m_params *p,
                                                                  uint32_t row, uint32_t step) {
     mixed_groups s;

@@ -129,8 +129,8 @@ typedef struct bsmm_small_m_params {
      * column is one row of A, or one bf16 part of a row. */
     uint32_t columns;
     /* `chunk_bytes` is the size in bytes of a chunk of A in shared memory. A chunk is 32 elements
-     * along K of all columns: 8 elements for each of the 4 threads that share a row of an mma
-     * fragment. */
+     * along K of all columns (a column is a row of A or one bf16 part of it). Each of the 4 threads
+     * that share a row of an mma fragment reads 8 of the 32 elements. */
     uint32_t chunk_bytes;
     /* `column_tiles` is the number of tiles into which the mixed-input kernels divide the columns,
      * which are the rows of A (BSMM_SMALL_M_MOST_COLUMNS). */
