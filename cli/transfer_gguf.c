@@ -61,7 +61,7 @@ bool cli_transfer_finish_gguf(cli_job *job) {
     return false;
 }
 
-/* Describes a tensor of floats as a matrix. Its rows are the indices of the tensor's first
+/* Describes a tensor of floats as a matrix with one row for each index of the tensor's first
  * dimension. */
 static bsmm_matrix matrix_of(const bsmm_tensor *tensor) {
     bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);

@@ -6,7 +6,8 @@
 #include "command.h"
 
 bool cli_same_format(bsmm_format a, bsmm_format b);
-/* Returns the name of format number `index`, or NULL after the last one. */
+/* Returns name number `index` of the formats with one scale for a whole row or a whole weight.
+ * Returns NULL after the last name. */
 const char *cli_whole_at(uint32_t index);
 /* Reads the name of a preset, of an element format, or of a format with one scale for a row or a
  * weight. A block size that depends on the weight is set to 0. On failure the function returns

@@ -183,7 +183,7 @@ typedef enum bsmm_layout {
     BSMM_LAYOUT_ROW_MAJOR = 0, /* The offset is r * ld + c. ld 0 means C. */
     BSMM_LAYOUT_COL_MAJOR = 1, /* The offset is c * ld + r. ld 0 means R. */
     /* The scales are stored in tiles of scale_tile_rows x scale_tile_cols scales. The scales of a
-     * tile are in row-major order, and so are the tiles. */
+     * tile are in row-major order, and the tiles are in row-major order too. */
     BSMM_LAYOUT_TILE_CONTIGUOUS = 2,
     /* Tiles of 128 x 4 scales, as in cuBLAS, tcgen05 and torchao's to_blocked */
     BSMM_LAYOUT_NV_128X4 = 3,
@@ -191,7 +191,8 @@ typedef enum bsmm_layout {
     /* The layout of hipBLASLt's BLK32_UE8M0_32_8_EXT and of aiter's shuffle_scale */
     BSMM_LAYOUT_CDNA4_MFMA16 = 5,
     BSMM_LAYOUT_CDNA4_MFMA32 = 6, /* The layout of Triton's block-scaled tutorial for 32x32 MFMA */
-    /* cuBLASLt's layout of the fp32 scales of 1x128 blocks. The offset is c * roundup(R, 4) + r. */
+    /* cuBLASLt's layout of the fp32 scales of 1x128 blocks. With R rows of scales, the offset of
+     * scale (r, c) is c * roundup(R, 4) + r. */
     BSMM_LAYOUT_CUBLAS_VEC128 = 7,
     /* cuBLASLt's layout of the fp32 scales of 128x128 blocks. The offset is r * roundup(C, 4) +
      * c. */
@@ -917,7 +918,7 @@ typedef struct bsmm_layout_info {
     const char *name, *padding, *offset, *used_by; /* Name, and the properties as text */
     uint32_t tile_rows, tile_cols;                 /* Size of a tile in scales; 0: no fixed tile */
     uint32_t digit_count; /* Number of digits; 0: rows or columns at a constant stride */
-    /* The digits; those of an axis are ordered from the least significant up */
+    /* The digits. The digits of one axis are in order, the least significant digit first. */
     bsmm_digit digits[6];
 } bsmm_layout_info;
 /* Gives the properties of scale layout number `index`, counted from 0. Returns NOT_FOUND past the

@@ -49,7 +49,8 @@ typedef struct {
 } group;
 
 typedef struct {
-    /* `unit` holds the cycle in which each unit of a SIMD becomes free, by cost class. */
+    /* unit[s][c] is the cycle in which the unit for instructions of cost class c becomes free on
+     * SIMD s. */
     double unit[SIMDS][COST_BRANCH + 1];
     double lds, l1;
     uint32_t waves;
@@ -66,8 +67,8 @@ typedef struct {
     sim_turns turns; /* `turns` holds the waves that can continue. */
     gfx9_levels memory;
     gfx9_times *r;
-    /* `stalls` holds, for each instruction of the code object, the cycles of its stalls, by
-     * cause. */
+    /* stalls[k][c] is the number of cycles that waves stall at instruction k of the code object for
+     * cause c. */
     double (*stalls)[STALLS];
     double end;
 } replay;

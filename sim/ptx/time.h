@@ -51,7 +51,7 @@ struct ptx_trace {
     LIST(ptx_span) spans;
     /* A warp that polls an mbarrier repeats a loop, of which only one pass is recorded. `mark` is
      * the number of events at the first failed poll of this loop, and `mark_length` is the field
-     * `a` of the last of them. `poll` is the index of the polling instruction plus 1. */
+     * `a` of the last of these events. `poll` is the index of the polling instruction plus 1. */
     uint32_t poll, mark, mark_length;
 };
 

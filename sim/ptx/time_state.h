@@ -51,8 +51,8 @@ typedef struct {
     sim_turns turns; /* `turns` holds the warps that can continue. */
     uint32_t warp_count, predicates;
     ptx_times *r;
-    /* `stalls` holds for each instruction of the module the cycles in which warps wait at it, by
-     * cause. */
+    /* stalls[k][c] is the number of cycles that warps wait at instruction k of the module for cause
+     * c. */
     double (*stalls)[STALLS];
     double end;
 } ptx_replay_state;

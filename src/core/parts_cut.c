@@ -95,9 +95,9 @@ static int64_t next_share(const bsmm_groups *g, int64_t index, int64_t extent,
     return start;
 }
 
-/* Points the scales of a group's matrix `part` to those of the group if groups store their scales
- * separately. `offset` counts the scales of the groups before; the function adds the number of this
- * group's scales to the offset. */
+/* If groups store their scales separately, points the scales of `part`, the matrix of one group, to
+ * the scales of this group. `offset` counts the scales of the groups before; the function adds the
+ * number of this group's scales to the offset. */
 static void take_apart(const bsmm_operand *whole, bsmm_operand *part, uint64_t *offset) {
     *offset += bsmm_operand_own_scales(part, whole, *offset);
 }

@@ -43,7 +43,7 @@ BSMM_DEVICE bf16_codes bf16_load_together(const bsmm_gpu_operand *o, uint32_t ro
             to.c[i] = w[0] >> 4 * i & 0xf;
     } else if (o->bits == 6) {
         /* The 8 elements of 6 bits have 48 bits. w[0] has the first 32 of these bits, and w[1] has
-         * the last four elements. */
+         * the last 24 bits, i.e. the last four elements. */
         w[0] = bf16_load16(from) | bf16_load16(from + 2) << 16;
         w[1] = bf16_load16(from + 2) >> 8 | bf16_load16(from + 4) << 8;
         BSMM_UNROLL

@@ -154,7 +154,7 @@ typedef struct bsmm_pair_codec {
      * register. */
     uint32_t unbias;
     /* `special` is a number that is added to each magnitude, one per byte. Bit 7 of the sum is set
-     * exactly if the magnitude is Inf or NaN. */
+     * if the magnitude is Inf or NaN, and clear otherwise. */
     uint32_t special;
 } bsmm_pair_codec;
 

@@ -109,8 +109,8 @@ static bsmm_status check_spread(const bsmm_operand *src, region g, int largest,
     return BSMM_OK;
 }
 
-/* Chooses the exponent m of the scale 2^m that all blocks of a region share. Fails if the exponent
- * k - m that remains for a block with the scale 2^k is outside the range of the rule. */
+/* Chooses the exponent m of the scale 2^m that all blocks of a region share. A block with the scale
+ * 2^k keeps the exponent k - m. Fails if k - m is outside the range that `rule` allows. */
 static bsmm_status choose_outer(const bsmm_operand *src, region g, const split_rule *rule,
                                 int *outer) {
     int largest;
@@ -122,7 +122,7 @@ static bsmm_status choose_outer(const bsmm_operand *src, region g, const split_r
 
 /* Returns the exponent k - m that is left for one block, whose scale is 2^k, after the outer scale
  * 2^m is taken out. For a block of zeros, which fits any scale, the exponent is clamped to the
- * range of the rule. */
+ * range that `rule` allows. */
 static int inner_exponent(const bsmm_operand *src, int64_t r, int64_t block, int outer,
                           const split_rule *rule) {
     int inner = (int)scale_code(src, r, block) - BIAS - outer;

@@ -1,7 +1,7 @@
 #include "shaped.h"
 
-/* Clears the sign bit of each element. Elements of 6 bits share bytes, so only some of them become
- * positive. */
+/* Clears the sign bit of each element. If elements have 6 bits, which share bytes, only the top bit
+ * of each byte is cleared, so only some elements become positive. */
 static void clear_signs(test_matrix *t) {
     const uint32_t bits = bsmm_elem_row(t->m.format.elem)->bits, bytes = bits <= 8 ? 1 : bits / 8;
     uint8_t *data = t->m.data;

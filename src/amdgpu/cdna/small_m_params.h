@@ -46,7 +46,7 @@ enum {
  * number of rows. All distances are in bytes. `pitch` is the distance from row to row. scale_step
  * is the distance from the scales of a step (128 elements of K) to the scales of the next step.
  * scale_pitch is the distance from the scales of 2^scale_shift rows to the scales of the next
- * rows. */
+ * 2^scale_shift rows. */
 typedef struct bsmm_cdna_small_m_side {
     const uint8_t *data, *scales;
     uint32_t bytes, scale_bytes, rows, pitch, scale_step, scale_pitch, scale_shift;

@@ -182,8 +182,9 @@ void bsmm_mfma_begin(const bsmm_product *p, const bsmm_mfma_tile *tile, float fa
         state->job.sides[i] = side_of(operands[i]);
 }
 
-/* `add_parts` is the function that adds the sums of the parts of K. Each wave has a buffer in LDS
- * for its sums, with four floats of padding in each of 16 rows. */
+/* ADDING_BYTES is the number of bytes of LDS that a workgroup of the kernel add_parts needs. The
+ * kernel adds the sums of the parts of K. Each wave has a buffer for its sums, with four floats of
+ * padding in each of 16 rows. */
 #define ADDING_BYTES                                                                               \
     (BSMM_CDNA_PART_WAVES * BSMM_CDNA_EDGE * (BSMM_CDNA_PART_COLS + 4) * (uint32_t)sizeof(float))
 static const bsmm_hip_function add_parts = {"cdna/gemm_parts", "add_parts", ADDING_BYTES};

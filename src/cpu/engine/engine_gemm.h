@@ -289,8 +289,9 @@ void bsmm_cpu_epilogue_add(const bsmm_product *p, int64_t row, int64_t col, int6
 void bsmm_cpu_epilogue_gate(const bsmm_product *p, const double *gates, const double *ups,
                             int64_t step, int64_t cols, double *values);
 
-/* Applies in place an activation without gates, then the residual and the row and column factors,
- * to the values of row `row`, columns [col, col + cols) of D. */
+/* Applies the last steps of the epilogue in place to the values of row `row`, columns [col, col +
+ * cols) of D. The steps are an activation without gates, the residual, and then the row and column
+ * factors. */
 void bsmm_cpu_epilogue_finish(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
                               double *values);
 

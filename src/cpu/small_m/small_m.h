@@ -114,8 +114,8 @@ static inline void bsmm_small_m_ask(bsmm_small_m_later *x, int lines) {
 /* `bsmm_small_m_scales` holds the scales of one panel (16 rows of B), gathered into arrays. */
 typedef struct bsmm_small_m_scales {
     const bsmm_product *p;
-    /* `row` is the first row of B and `rows` is the number of rows. Lanes past the last row repeat
-     * it. */
+    /* `row` is the first row of B and `rows` is the number of rows. If there are fewer rows than
+     * lanes, the remaining lanes repeat the last row. */
     int64_t row, rows;
     /* `units` is the number of scale units (ranges of K with one gathered scale), padded to a
      * multiple of 128 elements of K. */

@@ -252,7 +252,7 @@ INLINE scaling take_scales(const bsmm_small_m_span *s, const decoder *d, const u
     if (kind == BSMM_PRODUCTS4) {
         scaling scale = load_product_codes(d, codes);
         if (!SCALES_SUMS(kind, width)) return scale;
-        /* The exponent is moved from bits 3 to 7 to the exponent of fp32. */
+        /* The scale's exponent is moved from bits 3 to 7 to the exponent bits of fp32. */
         change_unit(to, panel, width,
                     _mm512_and_si512(_mm512_slli_epi32(scale.codes, 20),
                                      _mm512_set1_epi32((int)0xff800000)));
@@ -270,7 +270,7 @@ INLINE void add_group(const bsmm_small_m_span *s, const group *g, const int32_t 
     /* `scaled` is the number of 32-bit words of a row of B that share a scale. */
     const int scaled = kind == BSMM_PRODUCTS4 ? words / 2 : words;
     const uint8_t *codes = s->codes + g->step * BSMM_STEP_CODES(kind);
-    /* `count` is the number of scales of a row of B. */
+    /* `count` is the number of scales of a row of B in this group of steps. */
     const int64_t count = g->steps * words / scaled;
     for (int64_t i = 0; i < count; i++, codes += LANES) {
         scaling scale[PANELS];
