@@ -17,8 +17,8 @@ typedef struct grid {
      * too. */
     bsmm_matrix matrix;
     bsmm_layout_info info;
-    /* `tile_rows` is the number of rows of a tile. `step` is the number of consecutive rows after
-     * which the offsets jump. */
+    /* `tile_rows` is the number of rows of a tile. The offsets of scales in consecutive rows jump
+     * after each `step` rows. */
     int64_t tile_rows, step;
     /* `rows` and `cols` are the size of the scale matrix that the user requested. */
     int64_t rows, cols;

@@ -99,7 +99,7 @@ int main(int argc, char **argv) {
     llm_state_create(&s, &m, WINDOW);
     const long rounds = strtol(argv[7], NULL, 10);
     if (rounds == 0) printf("perplexity %.4f\n", perplexity_of(&s, &text));
-    /* The first round warms up the caches and the clock. */
+    /* The first round warms up the caches and raises the clock frequency. */
     for (long i = -1; rounds && i < rounds; i++) {
         double read = time_tokens(&s, text.at, WINDOW, WINDOW);
         double written = time_tokens(&s, text.at, WRITTEN, 1);

@@ -124,8 +124,8 @@ static void fill(gfx9_wave *w, const gfx9_operand *o, int type, gfx9_vector *roo
             room->u[0][l] = (uint32_t)s;
 }
 
-/* Returns the operand whose register number s_set_gpr_idx changes. If the number changes, the
- * result is a copy in *moved. */
+/* Adds the index of s_set_gpr_idx to the register number of an operand. If the number changes, the
+ * function returns a changed copy in *moved, otherwise `o` itself. */
 static const gfx9_operand *indexed(const gfx9_wave *w, const gfx9_inst *i, const gfx9_operand *o,
                                    gfx9_operand *moved) {
     const bool own = o >= i->op && o < i->op + 8;

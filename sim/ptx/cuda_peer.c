@@ -16,7 +16,7 @@ static CUresult check_pair(CUdevice a, CUdevice b) {
     return sim_fail(CUDA_ERROR_INVALID_DEVICE, "device is %d; there is no such device", wrong);
 }
 
-/* The result is false for a device and itself, as in NVIDIA's driver. */
+/* A device and itself are no peers: *can is then false, as in NVIDIA's driver. */
 CU CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
     if (!can) return sim_fail(CUDA_ERROR_INVALID_VALUE, "can is NULL");
     const CUresult status = check_pair(device, peer);

@@ -225,8 +225,8 @@ static void add_row(ptx_async *j, const product *p, uint32_t m) {
 }
 
 /* Writes 1 to all elements of D instead of the product, unless the instruction adds to D. The
- * simulator calls it if only the time of a launch is of interest. The value is not 0, because some
- * kernels do additional work if D is 0. */
+ * simulator calls the function if only the time of a launch is of interest. The value is not 0,
+ * because some kernels do additional work if D is 0. */
 static void skip_product(ptx_async *j, const product *p) {
     const uint32_t one = (uint32_t)ptx_result_bits(j->inst, p->d, 1);
     for (uint32_t m = 0; m < p->rows && !j->at[ADDS]; m++)

@@ -165,7 +165,8 @@ bool ptx_together(ptx_warp *w, const ptx_inst *i, uint32_t members) {
 void ptx_retire(ptx_warp *w, uint32_t lanes) {
     w->live &= ~lanes;
     w->active &= ~lanes;
-    /* Some lanes have ended, so lanes that waited for them try again. */
+    /* Some lanes have ended. Lanes that waited for them at an instruction with a member mask now
+     * try again to execute it. */
     w->parked = 0;
     ptx_schedule(w, false);
 }

@@ -137,9 +137,9 @@ static void write_sums(ptx_warp *w, const product *p, const tile *t) {
     }
 }
 
-/* Writes 1 to D instead of the product, unless D is an accumulator that is not 0. The simulator
- * calls it if only the time of a launch is of interest. The value is not 0, because some kernels do
- * additional work if D is 0. */
+/* Writes 1 to D instead of the product, or leaves D unchanged if the instruction adds to
+ * accumulators that are not 0. The simulator calls the function if only the time of a launch is of
+ * interest. The value is not 0, because some kernels do additional work if D is 0. */
 static void skip(ptx_warp *w, const product *p, tile *t) {
     if (p->adds && ptx_lane(w, &p->inst->op[0].elements[0], 0) != 0) return;
     for (uint32_t m = 0; m < 16; m++)

@@ -50,8 +50,8 @@ static bsmm_status resolve_pitch(const layout_row *row, const bsmm_matrix *matri
     map->tile_row_step = by_rows ? pitch : 1;
     map->tile_col_step = by_rows ? 1 : pitch;
     if (lines == 0 || contiguous == 0) return BSMM_OK;
-    /* If the caller chose the pitch, the buffer may end with the last scale. If the layout pads by
-     * itself, the padding after the last row or column belongs to the buffer. */
+    /* If the caller chose the pitch, the buffer may end with the last scale. If the layout itself
+     * prescribes padding, the padding after the last row or column belongs to the buffer. */
     uint64_t last = (uint64_t)(matrix->scale_ld ? contiguous : padded);
     if (!bsmm_mul_u64((uint64_t)lines - 1, pitch, &map->count) ||
         !bsmm_add_u64(map->count, last, &map->count))

@@ -1,4 +1,5 @@
-/* Converts PTX text between the ordinary form and the form that packs store (src/gpu/images.h).
+/* Converts PTX text between the ordinary form and the form in which the library stores it
+ * (src/gpu/images.h).
  *
  * Compilers number the registers and labels of PTX in sequence, so copies of the same code differ
  * only in these numbers. The stored text has distances instead: the distance of a register's number

@@ -174,8 +174,8 @@ typedef struct bsmm_codes_job {
  * row, or a column if the matrix is column-major. */
 typedef struct bsmm_amax_job {
     const uint8_t *src;
-    /* `line_bytes`, `lines` and `count` are the stride of lines in bytes, the number of lines, and
-     * the number of elements per line. */
+    /* `line_bytes` is the stride of lines in bytes, `lines` is their number, and `count` is the
+     * number of elements per line (row or column). */
     uint64_t line_bytes, lines, count;
     uint32_t src_elem, aligned;
     /* `result` gets the fp32 bits of the largest magnitude. Thread blocks update it by an atomic

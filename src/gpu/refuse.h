@@ -24,7 +24,8 @@ const char *bsmm_gpu_refuse_format(const bsmm_operand *o, char name, const char 
 const char *bsmm_gpu_refuse_formats(const bsmm_product *p, const char *rule, char *why,
                                     size_t size);
 
-/* Returns NULL if the operand is row-major. Otherwise writes the reason to `why` and returns it. */
+/* Returns NULL if the operand is row-major. Otherwise writes to `why` the reason why the kernel
+ * refuses the operand, and returns `why`. */
 const char *bsmm_gpu_refuse_order(const bsmm_operand *o, char name, char *why, size_t size);
 
 /* Returns NULL if A and B are row-major. Otherwise writes the reason to `why` and returns it. */

@@ -26,8 +26,8 @@ static double scale_bytes(const bsmm_operand *o, double rows) {
 }
 
 /* Returns the bytes of a matrix, or of the matrices of all groups, that a product reads or writes.
- * It needs `rows` rows of each matrix. `step` is the distance between the matrices of two groups.
- * Matrices that all groups share count once. */
+ * The product uses `rows` rows of each matrix. `step` is the distance between the matrices of two
+ * groups. Matrices that all groups share count once. */
 static double matrix_bytes(const bsmm_product *p, const bsmm_operand *o, double rows,
                            bsmm_group_step step) {
     double count = p->groups ? (double)p->groups->count : 1;

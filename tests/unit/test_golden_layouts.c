@@ -121,8 +121,9 @@ static uint8_t *fill_scales(const map *from, size_t width, bsmm_matrix *m) {
     return scales;
 }
 
-/* Sets the expected bytes of the gaps between lines to STALE. If the caller chose the distance
- * between lines, the gaps may hold other data, so moving scales must not change them. */
+/* Sets the expected bytes of the gaps between rows (or columns) of scales to STALE. If the caller
+ * chose the leading dimension of the scales, the gaps may hold other data, so moving scales must
+ * not change them. */
 static void keep_gaps(const map *to, uint8_t *expected, uint32_t bytes) {
     for (size_t i = 0; i < to->count; i++) {
         if (to->at[i] == 0) {

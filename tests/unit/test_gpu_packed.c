@@ -145,8 +145,8 @@ static void expect_array(const uint8_t **at, const void *wanted, uint64_t bytes)
     *at += end;
 }
 
-/* Expects after the header of packed weights: the rows of B, its row-major scales and its
- * second-level scale. */
+/* Checks that the header of packed weights is followed by the rows of B, its row-major scales and
+ * its second-level scale, in this order. */
 static void expect_rows(const fixture *f, const uint8_t *packed, uint64_t bytes) {
     const test_matrix *b = &f->b.ways[0];
     const float value = f->global != 0 ? f->global : 1;

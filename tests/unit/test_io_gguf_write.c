@@ -85,8 +85,8 @@ static void test_scales_are_refused(void **state) {
     bsmm_writer_abort(writer);
 }
 
-/* Tests that a matrix with a scale that ggml cannot represent changes no byte of the file, even if
- * the scale is that of the last block. */
+/* Tests that the writer refuses a matrix with a scale that ggml cannot represent, and then changes
+ * no byte of the file, even if only the last block has such a scale. */
 static void test_refused_matrices_write_nothing(void **state) {
     (void)state;
     uint8_t codes[64], scales[2] = {130, 255}, signs[8] = {1, 1, 1, 1, 1, 1, 1, 0x80};

@@ -66,7 +66,8 @@ BSMM_DEVICE void gemm_scaled_aim(gemm_chores *c, const gemm_place *at, gemm_shap
     }
 }
 
-/* Runs step `step` of the main loop. `plain` is a constant in each call. */
+/* Runs step `step` of the main loop. `plain` is true if the step loads elements directly to LDS and
+ * needs no bounds checks. It is a constant in each call. */
 BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_place *at, gemm_chores *chores,
                                   gemm_shape s, gemm_turns *turns, uint32_t step, bool plain,
                                   gemm_sums sums) {

@@ -69,7 +69,8 @@ enum { FEWEST_BLOCKS_TO_CUT = 8, FEWEST_BLOCKS_OF_PART = 4 };
 
 /* All tile shapes share these constants of the time model. They were fitted to measured times of an
  * H200 (docs/notes/hopper-large.md, "The time model"). An SM issues copies of operand tiles row by
- * row. Rows past the end of A are not read, but issuing their copies takes longer. */
+ * row. Rows past the end of A are not read, but issuing the copies of such rows takes longer than
+ * issuing the copies of other rows. */
 static const double
     /* MEMORY_BYTES_OF_CYCLE is the number of bytes that device memory moves in a cycle of the
      * SMs. */

@@ -248,9 +248,9 @@ static __device__ __forceinline__ void finish_chunk(finish *f, const uint32_t *b
  * the two accumulators share columns, these chunks are the shared columns. */
 enum { HELD = SHARED_COLUMNS ? SHARED_COLUMNS / CHUNK : 1 };
 
-/* Returns the first column of chunk number `chunk` of an accumulator, in the order in which warps
- * read chunks. The columns that two accumulators share come first. They are the last columns of the
- * first accumulator (`which` is 0) and the first columns of the second one. */
+/* Warps read an accumulator in chunks of columns. Returns the first column of chunk number `chunk`
+ * in the order of these reads. The columns that two accumulators share come first. They are the
+ * last columns of the first accumulator (`which` is 0) and the first columns of the second one. */
 static __device__ __forceinline__ uint32_t column_of(const bsmm_scaled_params *p, uint32_t which,
                                                      uint32_t chunk) {
     const uint32_t first = which || SECOND_AT >= p->tile_n ? 0 : SECOND_AT,

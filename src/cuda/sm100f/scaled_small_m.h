@@ -33,7 +33,8 @@ typedef struct finish {
     double factor;
 } finish;
 
-/* Begins a tile of D. The warp's factors of the epilogue must be in told->factors. */
+/* Returns the state with which a thread finishes a tile of D. The warp's factors of the epilogue
+ * must be in told->factors. */
 static __device__ __forceinline__ finish finish_begin(const bsmm_scaled_params *p, shared *told,
                                                       uint32_t tile, bool untrusted) {
     const bsmm_gpu_epilogue_factors *factors = &told->factors[threadIdx.x / 32];

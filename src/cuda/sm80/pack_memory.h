@@ -138,7 +138,8 @@ static __device__ __forceinline__ uint32_t max_over_lanes(uint32_t halves, int l
 static __device__ __forceinline__ void pad_group_scales(const bsmm_pack_job *job, uint32_t row0,
                                                         uint32_t rows_apart, uint32_t items,
                                                         uint32_t k) {
-    /* The difference wraps around to a large number if row0 is past the last row. */
+    /* If row0 is past the last row, the difference wraps around to a large number, and the function
+     * returns. */
     uint32_t behind = job->rows - 1 - row0;
     if ((behind & (rows_apart - 1)) || behind >= items * rows_apart) return;
     float *to = job->group_scales + k / BSMM_PACK_GROUP * job->group_pitch;

@@ -79,9 +79,10 @@ static __device__ __forceinline__ bool mixed_any(const int format, uint4 v) {
     return any != 0;
 }
 
-/* Computes the reference codes of the thread's two rows of B from the weights of the first steps,
- * whose copies mixed_begin has started. The function waits for these copies. Four threads share a
- * row, and each of them looks at its own weights. */
+/* Computes the reference codes of the thread's two rows of B, i.e. the lowest e8m0 scale codes that
+ * the kernel multiplies exactly. The function reads the weights of the first steps, and first waits
+ * for their copies, which mixed_begin has started. Four threads share a row, and each of them looks
+ * at its own weights. */
 static __device__ __forceinline__ void mixed_find_references(const int format,
                                                              const bsmm_small_m_params *p,
                                                              const mixed_scales *scales,
