@@ -1,5 +1,5 @@
-/* Declares the measured typical error of a family of kernels. `bsmm matmul --check` compares a
- * kernel's errors with it (cli/level.h). */
+/* Declares the measured typical error of a family of kernels, i.e. of kernels that add products in
+ * the same order. `bsmm matmul --check` compares a kernel's errors with it (cli/level.h). */
 #ifndef BENCH_FAMILY_LEVEL_H
 #define BENCH_FAMILY_LEVEL_H
 

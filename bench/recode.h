@@ -8,7 +8,7 @@
 
 typedef struct bench_recode_job {
     /* `from` and `to` are the formats to convert between. At least one of them is f32, f16 or bf16
-     * without scales, unless the job only copies scales. */
+     * without scales, unless bench only copies scales (`relayout`). */
     bsmm_format from, to;
     int64_t rows, cols;
     /* `recipe` is the recipe of a quantization. NULL means the format's default recipe. */
@@ -18,7 +18,7 @@ typedef struct bench_recode_job {
      * bench computes it before the time starts. */
     bool amax;
     const char *device; /* `device` is the name of the device that bench_recode_queued uses. */
-    /* If `relayout` is true, the job only copies scales to another layout. `from` and `to` are then
+    /* If `relayout` is true, bench only copies scales to another layout. `from` and `to` are then
      * the same format. */
     bool relayout;
     /* `layout` is the layout to which the scales are copied from the row-major layout. */

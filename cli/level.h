@@ -16,8 +16,8 @@
 const bench_family_level *cli_level_of(const char *device, const char *kernel,
                                        const bsmm_format formats[2]);
 
-/* Holds a sum of products a_k * b_k. `exact` is the sum in double. `rounded` is the sum in fp32 in
- * the order of the kernel's family. */
+/* Holds a sum of products a_k * b_k. `exact` is the sum in double. `rounded` is the sum in fp32, in
+ * the order in which the kernel and its family add. */
 typedef struct cli_sums {
     double exact, rounded, magnitude; /* `magnitude` is the sum of |a_k b_k|. */
 } cli_sums;

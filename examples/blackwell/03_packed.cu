@@ -19,7 +19,7 @@ static __device__ void load_rows(const ladder_params *p, int side, uint32_t row,
 }
 
 /* Stores scales of 128 rows to tensor memory. `step` is the distance in columns of two scale tiles
- * along K. */
+ * (of 4 scales) along K. */
 static __device__ void store_rows_of_scales(const ladder_params *p, const uint4 *words, uint32_t to,
                                             uint32_t step) {
 #    pragma unroll

@@ -134,8 +134,8 @@ static __device__ __forceinline__ void load_block(const ladder_params *p, uint32
     load_scales(p, stage, row, col, block, ptx_shared_address(full));
 }
 
-/* Copies the scales of a stage from shared memory to tensor memory. For each scale tile along K,
- * A's scales take 4 columns and B's scales take 8 columns. */
+/* Copies the scales of a stage from shared memory to tensor memory. For each scale tile (4 scales
+ * along K), A's scales take 4 columns and B's scales take 8 columns. */
 static __device__ __forceinline__ void copy_scales(const ladder_params *p, uint32_t to,
                                                    uint32_t stage) {
     for (uint32_t t = 0; t < p->scale_tiles; t++)

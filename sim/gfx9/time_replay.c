@@ -1,6 +1,7 @@
 /* Replays the traces of workgroups on the compute units of one XCD, one instruction at a time. The
- * wave that can issue earliest goes next. An instruction waits for its unit, occupies the unit,
- * and sets the time at which the wave can issue again. docs/SIMULATOR.md names the sources. */
+ * wave that can issue earliest goes next. An instruction waits until its execution unit is free,
+ * occupies it, and sets the time at which the wave can issue again. docs/SIMULATOR.md names the
+ * sources. */
 #include "time_replay.h"
 #include "common/turns.h"
 #include "lines.h"

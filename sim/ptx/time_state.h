@@ -1,5 +1,5 @@
 /* Declares the state of the time model, which three files share. time_replay.c decides which warp
- * continues and makes warps wait for phases, time_warp.c runs instructions, and time_state.c
+ * continues and makes warps wait at barriers, time_warp.c runs instructions, and time_state.c
  * allocates the state. */
 #ifndef SIM_PTX_TIME_STATE_H
 #define SIM_PTX_TIME_STATE_H

@@ -11,8 +11,8 @@
  * different groups from this copy. */
 bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_groups *to);
 
-/* Validates a matrix in which each group owns a range of the rows or columns. The scales of each
- * group may be stored separately. */
+/* Validates a matrix of a grouped product in which each group owns a range of the rows or columns.
+ * The scales of each group may be stored separately. */
 bsmm_status bsmm_groups_take_operand(const bsmm_groups *groups, const bsmm_matrix *from,
                                      const char *what, bsmm_operand *to);
 

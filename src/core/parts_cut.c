@@ -84,9 +84,9 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most) {
     return value < least ? least : bsmm_min_i64(value, most);
 }
 
-/* Returns the first row or column of group number `index`, and stores the number of its rows or
- * columns in *count. The groups divide `extent` rows or columns. A group's end comes from g->sizes,
- * an array that was not checked before, so it is clamped. */
+/* Returns the first row or column of group number `index` of a grouped product, and stores the
+ * number of the group's rows or columns in *count. The groups divide `extent` rows or columns. A
+ * group's end comes from g->sizes, an array that was not checked before, so it is clamped. */
 static int64_t next_share(const bsmm_groups *g, int64_t index, int64_t extent,
                           bsmm_part_cursor *cursor, int64_t *count) {
     int64_t start = bsmm_min_i64(bsmm_round_up(cursor->end, g->align), extent);

@@ -30,8 +30,8 @@ typedef struct bsmm_gpu_image {
     size_t text_bytes;
 } bsmm_gpu_image;
 
-/* Lists the embedded images. The last entry has the name NULL. The table is empty in a build that
- * has no compiler for GPUs. */
+/* Lists the embedded images, i.e. compiled kernels. The last entry has the name NULL. The table is
+ * empty in a build that has no compiler for GPUs. */
 extern const bsmm_gpu_image bsmm_gpu_images[];
 
 /* Rates how well a device runs a kind of machine code. 0 means that the device cannot run it.

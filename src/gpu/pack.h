@@ -63,8 +63,8 @@ typedef enum bsmm_pack_route {
  * second parts, then the third parts. */
 enum { BSMM_PACK_PART_COLS = 64 };
 
-/* Returns the number of bf16 parts into which a route splits an element. It is 1 for the routes
- * BF16, FP8 and FAST. */
+/* Returns the number of bf16 parts into which packing by the route `route` splits an element. It is
+ * 1 for the routes BF16, FP8 and FAST. */
 BSMM_SHARED uint32_t bsmm_pack_parts(uint32_t route) {
     return route == BSMM_PACK_TWO_BF16 ? 2 : route == BSMM_PACK_THREE_BF16 ? 3 : 1;
 }
@@ -96,8 +96,9 @@ typedef enum bsmm_pack_flags {
     /* BSMM_PACK_WIDE: at least one group (128 elements of a row) cannot be packed, because its
      * packed elements times its scale would not be its values. */
     BSMM_PACK_WIDE = 2,
-    /* BSMM_PACK_UNEVEN: the groups of at least one row may have different scales. Only the routes
-     * FP8 and FAST set this flag, when they pack elements with e8m0 scales. */
+    /* BSMM_PACK_UNEVEN: the groups (128 elements) of at least one row may have different scales.
+     * Only packing to 8-bit floats (the routes FP8 and FAST) sets this flag, when it packs elements
+     * with e8m0 scales. */
     BSMM_PACK_UNEVEN = 4
 } bsmm_pack_flags;
 

@@ -99,8 +99,8 @@ typedef struct bsmm_lane_group {
      * is the unbiased exponent of that scale if the operand's block scales are e8m0. */
     int exponent;
     float scale;
-    /* The packed operand's header (bsmm_pack_header) has fields with the same names. For each
-     * group, the kernel raises these fields to at least the group's values. */
+    /* The packed operand's header (bsmm_pack_header) has fields with the same names. The kernel
+     * raises the fields of the header to at least the values of each group. */
     uint32_t flags, high, low, inner;
 } bsmm_lane_group;
 

@@ -71,7 +71,8 @@ static void give(walk *w, uint32_t number, uint32_t from) {
     put_number(w, number < from ? from - number : number - from);
 }
 
-/* Returns true if a number, in the form that the input has, begins at the current position. */
+/* Returns true if a number begins at the current position. In ordinary PTX text it begins with a
+ * digit, in stored text with a sign. */
 static bool at_number(const walk *w) {
     if (w->at == w->end) return false;
     if (w->to == BSMM_PTX_TEXT_STORED) return is_digit(*w->at);

@@ -18,8 +18,8 @@ typedef enum bsmm_ptx_text_form {
                               `$L__BB0_4`. */
 } bsmm_ptx_text_form;
 
-/* Converts text to the form `to` from the opposite form. Writes at most `room` bytes to `out`.
- * Returns the number of bytes of the whole result, which is more than `room` if the result was cut.
+/* Converts text to the form `to` from the other form. Writes at most `room` bytes to `out`. Returns
+ * the number of bytes of the whole result. It is more than `room` if the result did not fit.
  * Thread-safe. */
 size_t bsmm_ptx_text_convert(bsmm_ptx_text_form to, const char *text, size_t bytes, char *out,
                              size_t room);

@@ -20,8 +20,8 @@ typedef struct bsmm_item {
 
 typedef struct bsmm_written {
     const bsmm_storage *row;
-    /* `base` is the name of the weight's data tensor without the suffix of its family, such as
-     * ".weight". */
+    /* `base` is the name of the weight's data tensor without its suffix. The checkpoint family
+     * determines the suffix, e.g. ".weight". */
     const char *base;
     bsmm_operand operand;
     int64_t batch;

@@ -81,9 +81,9 @@ static size_t d_bytes(const product *p) {
     return (size_t)(p->d.rows * p->d.cols) * (p->d.format.elem == BSMM_ELEM_F32 ? 4 : 2);
 }
 
-/* Checks that several ways to compute a product give bitwise identical results: the kernel for
- * few rows with stored and with compact weights, wide weights, and the kernel that packs both
- * operands. */
+/* Checks that several ways to compute a product give bitwise identical results: the kernel for few
+ * rows with stored and with compact weights, the kernel that reads packed panels of B (wide
+ * weights), and the kernel that packs both operands. */
 static void check_same(product *p, const pair *of) {
     char few[64];
     snprintf(few, sizeof few, "%s_small_m", of->kernel);

@@ -83,7 +83,7 @@ typedef struct shape {
     int64_t rows, cols;
 } shape;
 
-/* Returns M and N of the smallest product for which the engine chooses the tile size of this case.
+/* Returns M and N of the smallest product for which the library chooses the tile size of this case.
  * M is larger than BAND. M and N are no multiples of the tile's rows and columns. */
 static shape shape_of(const tile_case *c, const bsmm_cuda_device *device) {
     enum { MOST = 64 };

@@ -328,8 +328,8 @@ static void test_globals_in_d(void **state) {
     fixture_free(&f);
 }
 
-/* Tests one second-level scale for each group. The run must be refused, because the second scale is
- * inside the workspace. */
+/* Tests a grouped product with one second-level scale of B for each group. The run must be refused,
+ * because the second of these scales is inside the workspace. */
 static void test_global_per_group_in_workspace(void **state) {
     fixture f;
     (void)state;

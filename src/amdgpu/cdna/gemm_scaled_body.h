@@ -40,8 +40,8 @@ BSMM_DEVICE void gemm_scaled_wait(gemm_shape s, bool direct) {
 }
 
 /* Issues the loads of a tile's first stages (all stages of LDS but one), and those of its first
- * scales if one wide load can load them. No wave may need these stages or its tray of scales any
- * more. */
+ * scales if one wide load can load them. When the function is called, no wave may still need these
+ * stages, or its buffer for scales in LDS (tray). */
 BSMM_DEVICE void gemm_scaled_request(const gemm_place *at, const gemm_carrier *carrier,
                                      gemm_shape s) {
     const uint32_t stages = gemm_stage_count(s);

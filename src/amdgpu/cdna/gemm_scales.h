@@ -128,9 +128,9 @@ BSMM_DEVICE void gemm_load_step(gemm_carrier *c, gemm_shape s, gemm_lds *trays, 
     }
 }
 
-/* Loads the scales that are due in step `step` of the main loop. If the scales of a row are
- * contiguous in memory, no scales are due in most steps. __builtin_expect tells the compiler to
- * make this case fast. */
+/* Loads the scales that step `step` of the main loop must load. If the scales of a row are
+ * contiguous in memory, one wide load serves several steps, so most steps load none.
+ * __builtin_expect tells the compiler to make this case fast. */
 BSMM_DEVICE void gemm_load_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring, uint32_t step) {
     const uint32_t unit = step * gemm_units(s), next = unit + GEMM_AHEAD * gemm_units(s);
     c->arrived = GEMM_NOTHING;

@@ -52,8 +52,9 @@ typedef struct small_m_rows {
     bsmm_u32x4 pieces[SMALL_M_MOST_TILES * SMALL_M_LOADS];
 } small_m_rows;
 
-/* Describes the memory from which a lane loads an operand. The offsets belong to step 0, and
- * `scale_step` is the distance in bytes between the scales of two steps. */
+/* Describes the memory from which a lane loads an operand. The offsets belong to step 0, i.e. to
+ * the first 128 elements of K. `scale_step` is the distance in bytes between the scales of two
+ * steps. */
 typedef struct small_m_source {
     __amdgpu_buffer_rsrc_t elements, scales;
     int32_t at[SMALL_M_MOST_TILES * SMALL_M_LOADS], scale_at[SMALL_M_MOST_TILES];
@@ -208,8 +209,8 @@ BSMM_DEVICE void small_m_load(small_m_shape s, small_m_format f, uint32_t tiles,
     }
 }
 
-/* Loads a step of rows of 16-bit elements. From `end` on, the end of the wave's part of K, elements
- * are 0. */
+/* Loads the 16-bit elements of a lane's rows for one step (128 elements of K). Elements from `end`
+ * on, where the wave's part of K ends, become 0. */
 BSMM_DEVICE void small_m_load_rows(uint32_t tiles, small_m_source *from, uint32_t step,
                                    uint32_t end, small_m_rows *to) {
     const bool outside = step * SMALL_M_K + bsmm_device_lane() % 16 * 8 >= end;

@@ -101,8 +101,9 @@ struct bsmm_engine {
     int64_t narrow_cols;
 };
 
-/* The length of a chunk along K is a multiple of BSMM_CHUNK_STEP elements. A chunk therefore
- * consists of whole units of every engine and of whole steps of the small-M kernels. */
+/* The CPU kernels may divide K into chunks, which are summed separately. The length of a chunk is a
+ * multiple of BSMM_CHUNK_STEP elements. A chunk therefore consists of whole units (ranges of K with
+ * one scale per row) of every engine and of whole steps of the small-M kernels. */
 enum { BSMM_CHUNK_STEP = 128 };
 
 /* Returns the number of elements of K in a chunk if the engine's longest chunk has `longest`. All
@@ -156,8 +157,8 @@ typedef struct bsmm_gemm {
      * all of B is packed at once, and less if parts of B (slabs) are packed into the same memory
      * one after another. */
     uint64_t b_bytes;
-    /* `by_slabs` is true if each thread packs and multiplies slabs of B of its own, each as wide as
-     * one cache block. */
+    /* A slab is the part of B that is packed at a time. `by_slabs` is true if each thread packs and
+     * multiplies its own slabs, each as wide as one cache block. */
     bool by_slabs;
     /* `gate_bytes` is the number of bytes of one thread's scratch memory for the values of gates,
      * i.e. of the first inputs of a gated activation f(gate) * up. */

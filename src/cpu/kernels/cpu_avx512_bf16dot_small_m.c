@@ -60,7 +60,7 @@ static bsmm_small_m_engine form_of(bool by_fma) {
                                  .prepare = bsmm_small_m_bf16_prepare_dots};
 }
 
-/* Sets the members of an engine that depend on the format of B. */
+/* Sets the members of an engine (set of multiply functions) that depend on the format of B. */
 static void choose_loop(const bsmm_product *p, bool by_fma, bool by_segment, int tile,
                         bsmm_small_m_engine *d) {
     const bsmm_small_m_bf16_form *form = by_fma ? &bsmm_small_m_bf16_fmas : &bsmm_small_m_bf16_dots;

@@ -1,5 +1,5 @@
-/* Packs operands for CPU kernels that multiply by int8 dot products; pack_int8dot.h describes a
- * packed unit. */
+/* Packs operands for CPU kernels that multiply by int8 dot products; pack_int8dot.h describes the
+ * packed layout. */
 #include "cpu/pack/pack_int8dot.h"
 
 #include <math.h>

@@ -67,7 +67,8 @@ typedef struct bsmm_small_m_span {
      * itself. 0 means that the sum goes on over all of K. */
     int64_t chunk_steps;
     /* `first` is the number of steps (32 elements of K) from the start of a chunk to the start of
-     * this range of K. It is not 0 if the range begins in the middle of a chunk. */
+     * this range of K. A chunk is a range of K that is summed by itself. `first` is not 0 if the
+     * range begins in the middle of a chunk. */
     int64_t first;
     bool ends; /* `ends` is true if this range of K reaches the end of K. */
     /* `context` points to the tables that the engine's function make_context has written. */
@@ -241,8 +242,8 @@ typedef struct bsmm_small_m {
     bsmm_small_m_engine d;
     int64_t tiles; /* `tiles` is the number of tiles into which A's rows are divided. */
     int64_t steps, units, scale_units;
-    /* `used_steps` is the number of steps that are multiplied: all steps up to the end of K,
-     * rounded up to a multiple of the engine's `group`. */
+    /* `used_steps` is the number of steps (32 elements of K) that are multiplied: all steps up to
+     * the end of K, rounded up to a multiple of the engine's `group`. */
     int64_t used_steps;
     /* `chunk_steps` is the number of steps in a chunk, i.e. in a range of K that is summed by
      * itself. */

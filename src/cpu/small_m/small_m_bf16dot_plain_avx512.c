@@ -52,8 +52,8 @@ INLINE __m512 add_pair(__m512 acc, const uint8_t *a, int64_t width, int64_t r, _
     return _mm512_fmadd_ps(_mm512_set1_ps(wide[width + r]), even, acc);
 }
 
-/* Loads one step of a panel of 16 rows. Lane i of word[d] is word d of row i. The function also
- * prefetches the same step of a later group of rows. */
+/* Loads one step (32 elements of K) of a panel of 16 rows. Lane i of word[d] is word d of row i.
+ * The function also prefetches the same step of a later group of rows. */
 INLINE void load_step(const bsmm_small_m_span *s, const uint8_t *b, const uint8_t *ahead,
                       __m512i word[WORDS]) {
     for (int j = 0; j < 4; j++)
@@ -102,7 +102,8 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bool by_fma) {
         by_fma ? BSMM_BF16_WIDE_UNIT_BYTES(width, unit) : BSMM_BF16_UNIT_BYTES(width, unit);
     const bsmm_bf16_extent none = bsmm_bf16_no_extent();
     bsmm_bf16_extent extents[PANELS] = {none, none, none, none};
-    /* `left` is the number of steps (32 elements of K) to the end of the chunk. */
+    /* `left` is the number of steps (32 elements of K) to the end of the chunk, i.e. of the range
+     * of K that is summed by itself. */
     int64_t left = s->chunk_steps - s->first;
     __m512 acc[BSMM_SMALL_M_WIDTH];
     for (int i = 0; i < panels * width; i++)

@@ -97,9 +97,10 @@ bool bsmm_small_m_bf16_prepare(const bsmm_small_m_scales *s) {
     return prepares[s->p->b.m.format.scale](s);
 }
 
-/* Replaces e4m3 codes by product codes. The exponent field e of a normal scale, (1 + m / 8) *
- * 2^(e - 7), becomes 15 - e, so all bits of the field are inverted. A table has the product codes
- * of the eight codes with e = 0: zero and the subnormal scales. */
+/* Replaces e4m3 scale codes by product codes, in which bits 0 to 2 are the mantissa m, and bits 3
+ * to 7 are d, where 2^(8 - d) is the power of two. For a normal scale, (1 + m / 8) * 2^(e - 7), d
+ * is 15 - e, so all bits of the exponent field e are inverted. A table has the product codes of the
+ * eight codes with e = 0: zero and the subnormal scales. */
 TARGET static void make_product_codes(uint8_t *codes, int64_t count) {
     const __m512i small = _mm512_broadcast_i32x4(_mm_setr_epi8(
         (char)BSMM_PRODUCT_ZERO, (char)(17 << 3), (char)(16 << 3), (char)(16 << 3 | 4), 15 << 3,

@@ -72,7 +72,8 @@ INLINE void transpose(const __m256i line[BLOCK], __m256i out[BLOCK]) {
     }
 }
 
-/* Copies BLOCK pieces of each of 16 rows from compact weights to row order. */
+/* A piece is 3 or 4 bytes of codes of one row. Copies BLOCK pieces of each of 16 rows from compact
+ * weights to row order. */
 INLINE void unpack_block(const uint8_t *lines, int64_t piece, uint8_t *to, int64_t pitch) {
     for (int half = 0; half < LANES / BLOCK; half++) {
         __m256i line[BLOCK], row[BLOCK];

@@ -1,6 +1,6 @@
 /* All small-M kernels share these functions of the kernel table entry (bsmm_kernel). A kernel's
- * file includes this header. On x86-64 the file defines engine_of, which returns the engine for a
- * product. It also defines the kernel's function `refuse`. */
+ * file includes this header. On x86-64 the file defines engine_of, which returns the engine (set of
+ * multiply functions) for a product. It also defines the kernel's function `refuse`. */
 #ifndef BSMM_CPU_SMALL_M_KERNEL_H
 #define BSMM_CPU_SMALL_M_KERNEL_H
 

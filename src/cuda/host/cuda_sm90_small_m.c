@@ -237,7 +237,7 @@ static int64_t most_rows(const bsmm_product *p, const bsmm_small_m_weights *w, i
     return bsmm_min_i64(each * MOST_BANDS, MOST_ROWS_IN_BANDS);
 }
 
-/* Divides the rows of A into bands of equal size. */
+/* Divides the rows of A into bands (ranges) of equal size. */
 static const char *find_bands(const bsmm_product *p, const bsmm_small_m_weights *w, made *m,
                               char *why, size_t size) {
     const int64_t each = most_columns(p, w) / bsmm_small_m_count_parts(&p->a);
@@ -456,7 +456,7 @@ static bsmm_small_m_params params_of_band(const bsmm_product *band, const made *
     return params;
 }
 
-/* Queues one kernel for each band of A's rows. */
+/* Queues one kernel for each band (range) of A's rows. */
 static bsmm_status launch_each(const bsmm_product *p, const made *m, const bsmm_cuda_ready *kernel,
                                uint8_t *workspace) {
     for (uint32_t i = 0; i < m->bands; i++) {

@@ -202,9 +202,10 @@ static bool plan_regions(const bsmm_relayout_job *job, bool pads, uint32_t cols_
     return down * across <= INT32_MAX;
 }
 
-/* Chooses the extents of regions with which threads load and store the most bytes at once. Returns
- * false if the kernel move_regions does not support the layouts. Also returns false if threads
- * could load or store only single bytes, because move_scales is then faster. */
+/* The scale matrix is divided into regions of 8192 bytes. Chooses the numbers of rows and columns
+ * of a region with which threads load and store the most bytes at once. Returns false if the kernel
+ * move_regions does not support the layouts. Also returns false if threads could load or store only
+ * single bytes, because move_scales is then faster. */
 static bool choose_regions(const bsmm_relayout_job *job, bool pads, bsmm_relayout_regions *best) {
     const uint32_t most = cols_log2_of(job->cols);
     bool found = false;

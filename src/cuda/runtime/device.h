@@ -75,7 +75,8 @@ typedef bsmm_gpu_function bsmm_cuda_function;
 bsmm_status bsmm_cuda_image_find(const bsmm_cuda_device *device, const char *module,
                                  const bsmm_gpu_image **image);
 
-/* Writes to `why` why the device can run none of a module's images, and returns `why`. */
+/* Writes to `why` the reason why the device can run none of a module's images (cubin or PTX), and
+ * returns `why`. */
 const char *bsmm_cuda_no_image(const bsmm_cuda_device *device, const char *module, char *why,
                                size_t size);
 

@@ -332,9 +332,9 @@ static __device__ __forceinline__ uint32_t scale_rows_of(corner at, uint32_t i) 
     return i == 0 ? at.row / SCALE_ROWS : at.col / SCALE_ROWS + i - 1;
 }
 
-/* Loads the scales of a k block. A copy always has SCALE_TILES scale tiles. In the last k block,
- * the copy may also bring scale tiles past the end of K. Those scale tiles belong to other rows,
- * and no product reads them. */
+/* Loads the scales of a k block. A copy always has SCALE_TILES scale tiles (4 scales along K of 128
+ * rows). In the last k block, the copy may also bring scale tiles past the end of K. Those scale
+ * tiles belong to other rows, and no product reads them. */
 static __device__ __forceinline__ void load_scales(const bsmm_scaled_params *p, uint32_t to,
                                                    corner at, uint32_t block, uint32_t barrier) {
     const uint32_t rows = SCALE_TILE / BSMM_SCALED_SCALE_BOX;

@@ -40,8 +40,8 @@ static __device__ __forceinline__ uint32_t signs_of_whole(const uint8_t *scales)
     return found & 0x80808080u;
 }
 
-/* Looks for negative scales in one stage, which has `tiles` scale tiles along K. The result is
- * nonzero if the lane has found one. */
+/* Looks for negative scales in one stage, which has `tiles` scale tiles (of 4 scales) along K. The
+ * result is nonzero if the lane has found one. */
 static __device__ __forceinline__ uint32_t signs_in_stage(const bsmm_scaled_params *p,
                                                           const uint8_t *scales, corner at,
                                                           uint32_t tiles) {

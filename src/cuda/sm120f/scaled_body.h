@@ -46,7 +46,7 @@ enum {
     BLOCK_K = ROW_BYTES,
 #endif
     STEP_SCALES = BLOCK_K / STEPS / SCALED_BLOCK,
-    /* SCALE_TILES is the number of scale tiles along K in a k block. */
+    /* SCALE_TILES is the number of scale tiles (of 4 scales) along K in a k block. */
     SCALE_TILES = STEPS * STEP_SCALES / 4,
     STAGE_BYTES = BSMM_SM120_SHARED(SCALE_TILES) / BSMM_SM120_STAGES,
     WARP_ROWS = 64, /* WARP_ROWS is the number of rows and columns of D per warp. */

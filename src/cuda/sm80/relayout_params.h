@@ -45,10 +45,11 @@ typedef struct bsmm_relayout_regions {
      * byte moves in shared memory (by exclusive OR) if bit i of its number among these bytes is
      * set. The thread writes 2^place_log2 bytes to shared memory at once: 1, 4 or 16. */
     uint32_t places[4], place_log2;
-    /* `rows_log2` and `cols_log2` are the log2 of the extents of a region, in scales. */
+    /* `rows_log2` and `cols_log2` are the log2 of the numbers of rows and columns of scales in a
+     * region. */
     uint32_t rows_log2, cols_log2;
-    /* `across` is the number of regions in a row of regions, and `count` is the number of all
-     * regions. */
+    /* The scale matrix is divided into regions. `across` is the number of regions side by side, and
+     * `count` is the number of all regions. */
     uint32_t across, count;
 } bsmm_relayout_regions;
 

@@ -16,8 +16,8 @@
  * copy before it. */
 enum { FP8_SMALL_M_MOST_PASSES = BSMM_FP8_SMALL_M_ROWS / 16 };
 typedef struct fp8_small_m_copies {
-    /* `from` holds the addresses in global memory from which the thread copies in the next step of
-     * K. */
+    /* `from` holds the addresses in global memory from which the thread copies in the next step
+     * (128 elements of K). */
     const uint8_t *from[FP8_SMALL_M_MOST_PASSES];
     /* `to` is the destination of the first copy, in bytes from the matrix's first row in a
      * stage. */

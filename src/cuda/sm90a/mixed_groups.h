@@ -39,7 +39,7 @@ static __device__ __forceinline__ mixed_groups mixed_find_groups(const bsmm_smal
     return s;
 }
 
-/* Starts the loads of the next step's scales. */
+/* Starts the loads of B's fp32 scales for the next step (128 elements of K). */
 static __device__ __forceinline__ void mixed_load_groups(mixed_groups *s) {
 #pragma unroll
     for (int i = 0; i < 2; i++) {

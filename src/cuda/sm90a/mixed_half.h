@@ -117,9 +117,10 @@ static __device__ __forceinline__ void mixed_find_references(const int format,
     }
 }
 
-/* Multiplies the sums of the thread's two rows of B by the powers of two that belong to their
- * reference codes. The products are exact unless they are too small or too large for the epilogue
- * to trust. */
+/* The reference code of a row of B is the lowest e8m0 scale code that the kernel multiplies
+ * exactly. This function multiplies the sums of the thread's two rows by the powers of two that
+ * follow from their reference codes. The multiplication is exact, unless the result is so small or
+ * so large that the epilogue recomputes it. */
 static __device__ __forceinline__ void mixed_apply_references(const int format, const int tiles,
                                                               const uint32_t reference[2],
                                                               float (*sums)[4]) {

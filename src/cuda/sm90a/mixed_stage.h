@@ -62,7 +62,8 @@ static __device__ __forceinline__ mixed_ring mixed_find_ring(const bsmm_small_m_
     return ring;
 }
 
-/* Initializes the mbarriers of all slots. `row_warps` is the number of warps that read a slot. */
+/* Initializes the mbarriers of all slots of the ring buffer of A. `row_warps` is the number of
+ * warps that read a slot. */
 static __device__ __forceinline__ void mixed_make_barriers(const bsmm_small_m_params *p,
                                                            uint32_t row_warps) {
     if (threadIdx.x >= 2 * BSMM_MIXED_SLOTS) return;
@@ -91,7 +92,8 @@ static __device__ __forceinline__ void mixed_fill(const mixed_ring *ring, const 
                   ring->slot_bytes, full);
 }
 
-/* Starts the copies of the group's first steps. One thread of the group calls this function. */
+/* The warps of a group share a ring buffer of A. Starts the copies that fill all slots of the ring
+ * buffer. One thread of the group calls this function. */
 static __device__ __forceinline__ void mixed_fill_first(const mixed_ring *ring,
                                                         const uint8_t *image) {
     for (uint32_t i = 0; i < 1u << ring->slots_log2; i++)

@@ -212,7 +212,7 @@ static __device__ __forceinline__ void mixed_next(const int format, const bool h
     else
         ptx_copy_wait(1);
     /* Other lanes of the warp have copied a part of this thread's 6-bit weights, and may still read
-     * the slot that is refilled now. */
+     * the slot of the ring buffer that is refilled now. */
     if (small_m_is_6bit(format)) __syncwarp();
     mixed_take(format, &s->lane, s->slot, 0, words);
     if (half)

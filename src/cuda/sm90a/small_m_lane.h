@@ -18,14 +18,14 @@ typedef struct small_m_words {
     uint4 w[2][2];
 } small_m_words;
 
-/* These are sizes of a warp's 6-bit weights for one step. The weights are 16 rows of 96 bytes, one
- * after another in shared memory. Each copy has 8 bytes, because a row of B in global memory may
- * begin at any multiple of 8 bytes. */
+/* These are sizes of a warp's 6-bit weights for one step (128 elements of K). The weights are 16
+ * rows of 96 bytes, one after another in shared memory. Each copy has 8 bytes, because a row of B
+ * in global memory may begin at any multiple of 8 bytes. */
 enum {
     SMALL_M_SIX_ROW = BSMM_SMALL_M_K * 6 / 8, /* SMALL_M_SIX_ROW is the number of bytes of a row. */
     /* SMALL_M_SIX_PIECES is the number of copies of 8 bytes per thread. */
     SMALL_M_SIX_PIECES = 6,
-    /* SMALL_M_SIX_BYTES is the number of bytes of a warp's weights in one step. */
+    /* SMALL_M_SIX_BYTES is the number of bytes of a warp's 6-bit weights in one step of K. */
     SMALL_M_SIX_BYTES = 16 * SMALL_M_SIX_ROW
 };
 
@@ -144,7 +144,7 @@ static __device__ __forceinline__ void small_m_fetch_ahead(const int format, con
 
 /* Loads a thread's 6-bit weights from shared memory: 24 bytes of each of two rows. Other lanes of
  * the warp have copied these bytes, so the warp synchronizes before the loads, and again before it
- * refills the slot. */
+ * overwrites the bytes by the weights of a later step. */
 static __device__ __forceinline__ void small_m_take_six(uint32_t slot, small_m_words *to) {
     __syncwarp();
 #pragma unroll

@@ -104,8 +104,8 @@ typedef struct bsmm_small_m_params {
     /* `half` is nonzero if a mixed-input kernel multiplies an f16 A without splitting it into bf16
      * numbers. The image of A then has f16 elements. */
     uint32_t half;
-    /* A 32-bit word of the mixed-input kernels' image of A holds two elements that are
-     * `pair_distance` (1, 2 or 4) apart along K. */
+    /* The mixed-input kernels read A from its image, i.e. in the order of the main loop. A 32-bit
+     * word of the image holds two elements that are `pair_distance` (1, 2 or 4) apart along K. */
     uint32_t pair_distance;
     /* `source` tells how A is read, by a value of the enum bsmm_small_m_source. */
     uint32_t source;
