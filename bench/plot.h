@@ -26,7 +26,7 @@ typedef struct bench_plot {
     /* `path` is the name of the SVG file. If it ends in .gp, a gnuplot script is written
      * instead. */
     const char *path;
-    /* The title says what was measured, and the subtitle says where and when. */
+    /* The title of the plot says what was measured, and the subtitle says where and when. */
     const char *title, *subtitle;
     /* `unit` and `memory` are the names of the arithmetic unit and of the memory whose rates form
      * the roof of the roofline plot. */

@@ -19,7 +19,7 @@ typedef struct cli_bench_parts {
      * the plot. */
     void (*print_row)(cli_bench_session *session, cli_rows *rows, void *result, bench_point *point,
                       const cli_bench_trust *trust);
-    /* Prints additional tables after the rows. It is NULL if there are none. */
+    /* This function prints additional tables after the rows. It may be NULL, which means none. */
     void (*print_more)(cli_bench_session *session);
 } cli_bench_parts;
 

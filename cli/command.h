@@ -86,7 +86,7 @@ typedef struct cli_command {
     const char *examples; /* `examples` has example commands for the help, one in each line. */
     /* `options` holds the options of the command. An empty entry ends the list. */
     const cli_option *options;
-    /* `output` holds the columns of tables. NULL ends the list of tables. */
+    /* Each entry of `output` lists the columns of one output table. NULL ends the list. */
     const cli_column *output[10];
     /* `defaults` points to the values of the options before parsing. NULL means that all are
      * zero. */

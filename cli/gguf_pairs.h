@@ -34,8 +34,8 @@ void cli_gguf_put_u32(cli_gguf_pairs *pairs, uint32_t value);
 void cli_gguf_put_f32(cli_gguf_pairs *pairs, float value);
 void cli_gguf_put_text(cli_gguf_pairs *pairs, const char *text, size_t bytes);
 
-/* Returns an open GGUF file without tensors that has the entries, and frees the entries. On
- * failure, the function prints a message and returns NULL. */
+/* Returns an open GGUF file without tensors that has the metadata entries in `pairs`, and frees the
+ * entries. On failure, the function prints a message and returns NULL. */
 bsmm_file *cli_gguf_end(cli_gguf_pairs *pairs);
 
 #endif

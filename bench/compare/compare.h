@@ -94,8 +94,8 @@ typedef struct operand_shape {
 typedef struct product_shape {
     operand_shape a, b, d;
     int64_t m, n, k;
-    /* `alpha` and `beta` are the factors of D = alpha * A B^T + beta * C. If alpha is 0, the
-     * product has no alpha. */
+    /* `alpha` and `beta` are the factors of D = alpha * A B^T + beta * C. If alpha is 0 here, the
+     * description of the product has no alpha, which means 1. */
     float alpha, beta;
     uint32_t c_elem, bias_elem, compute, b_packed, threads;
     fill how;

@@ -82,8 +82,8 @@ bool engine_queue(const engine *e, int64_t rows);
 /* Computes `rows` rows of hidden values in bf16. The results replace the input. */
 bool engine_serve(const engine *e, uint16_t *hidden, int64_t rows);
 
-/* Captures one CUDA graph for each class. On devices other than NVIDIA GPUs the function does
- * nothing. */
+/* Captures one CUDA graph for each class of row counts. On devices other than NVIDIA GPUs the
+ * function does nothing. */
 bool engine_capture(engine *e);
 /* Launches the graph of class number `index` of row counts. */
 bool engine_launch(const engine *e, int index);

@@ -171,7 +171,7 @@ typedef struct llm_state {
     /* The cache of keys and values has `room` positions, of which `count` are in use. */
     int64_t room, count;
     /* `keys` and `values` are the cache of keys and values. Each layer and head has
-     * keys[i][position] and values[position][i]. */
+     * keys[i][position] and values[position][i], where i is an index in the head. */
     float *keys, *values; /* All arrays lie in one allocation, which begins with `keys`. */
     /* `angles` points to the cosine and sine for each position and pair of values. */
     float *angles;

@@ -8,7 +8,7 @@
  * entries[0].older is the most recently used entry, and entries[0].newer is the least recently used
  * one. */
 typedef struct {
-    /* `chain` is the next cache entry with the same hash, or 0. */
+    /* `chain` is the index of the next cache entry with the same hash, or 0. */
     uint32_t line, newer, older, chain;
     sim_cache_line kept;
 } entry;

@@ -39,7 +39,7 @@ hipError_t hip_queue(hipStream_t stream, const hip_work *work);
 hipError_t hip_run_copy(hip_work *work);
 hipError_t hip_run_fill(hip_work *work);
 
-/* Holds the arguments of a kernel launch, which a call or a node of a graph gives. */
+/* Holds the arguments of a kernel launch, which come from a launch call or a node of a graph. */
 typedef struct hip_call {
     hipFunction_t function;
     uint32_t grid[3], block[3], shared;

@@ -89,8 +89,8 @@ static void execute_atomic(gfx9_wave *w, const gfx9_inst *i) {
         memcpy(&old, w->group->lds + at, bytes);
         uint64_t data = two_registers(w, o[1].reg, l, bytes),
                  second = two ? two_registers(w, o[2].reg, l, bytes) : 0;
-        /* LDS atomics have the value to compare as their first operand, and the new value as their
-         * second operand. */
+        /* The compare-and-swap instructions of LDS have the value to compare as their first
+         * operand, and the new value as their second operand. */
         if (compares) {
             const uint64_t t = data;
             data = second, second = t;

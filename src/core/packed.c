@@ -89,8 +89,8 @@ bsmm_status bsmm_packed_take(bsmm_request *request, bsmm_operand *stored) {
     return bsmm_packed_view(host_memory, stored, &p->b);
 }
 
-/* Returns the kind of device in the header. A simulated GPU shares packed weights with the GPU
- * whose kernels it runs. */
+/* Returns the kind of device that the header of packed weights names. A simulated GPU shares packed
+ * weights with the GPU whose kernels it runs. */
 static const char *device_kind(const bsmm_backend *backend) {
     return backend->kernels ? backend->kernels : backend->name;
 }

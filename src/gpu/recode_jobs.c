@@ -23,7 +23,7 @@ bool bsmm_recode_aligned(const bsmm_operand *o, uint64_t bytes) {
 }
 
 /* Kernels compute indices with 32 bits, and an index may exceed the last row or column by up to
- * 1024. */
+ * 1024. The sizes must therefore be at least 1024 below the largest int32. */
 bsmm_status bsmm_recode_check_size(const bsmm_operand *o) {
     if (o->m.rows <= INT32_MAX - 1024 && o->m.cols <= INT32_MAX - 1024) return BSMM_OK;
     return bsmm_fail(BSMM_E_UNSUPPORTED,

@@ -18,7 +18,7 @@ typedef bsmm_status (*bsmm_unpack)(const struct bsmm_storage *row, const uint8_t
  * row-major, and so is the order of its blocks. `what` names the weight in messages. */
 typedef bsmm_status (*bsmm_pack)(const bsmm_operand *from, uint8_t *to, const char *what);
 
-/* These are the shapes that families give to the scale tensor of one matrix. */
+/* These are the shapes that checkpoint families give to the scale tensor of one matrix. */
 typedef enum bsmm_scale_shape {
     BSMM_SCALES_BY_BLOCK, /* The shape is [blocks along the rows, blocks along the columns]. */
     BSMM_SCALES_ONE,      /* The scale is a tensor of the shape [1]. */

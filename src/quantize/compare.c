@@ -8,8 +8,8 @@
 
 enum { RUN = 256 };
 
-/* Returns the largest magnitude that an element in the block of (r, c) can have. It is NaN if the
- * scale of the block is NaN. */
+/* Returns the largest magnitude that an element can have in the block that contains element (r, c).
+ * It is NaN if the scale of the block is NaN. */
 static double block_limit(const bsmm_operand *q, int64_t r, int64_t c) {
     const bsmm_format *f = &q->m.format;
     double limit = bsmm_elem_row(f->elem)->max;

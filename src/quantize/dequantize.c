@@ -8,8 +8,8 @@
 
 enum { RUN = 256 };
 
-/* Outputs of at least STREAMED bytes are written by stores that bypass the caches. A larger output
- * does not stay in the caches until it is read anyway. */
+/* Outputs of at least STREAMED bytes are written by stores that bypass the caches. Such an output
+ * would be evicted from the caches before anything reads it. */
 enum { STREAMED = 32 << 20 };
 
 /* Rounds a double to an odd fp32 value: towards zero, with the last bit set if the result is

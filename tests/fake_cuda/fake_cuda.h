@@ -11,7 +11,7 @@ typedef struct fake_cuda {
     int capability;
     int depth; /* `depth` counts the contexts that were pushed and not yet popped. */
     /* `config` is the configuration of the last launch. `attributes` holds a copy of the attributes
-     * to which it points. */
+     * to which `config` points. */
     CUlaunchConfig config;
     CUlaunchAttribute attributes[4];
 } fake_cuda;

@@ -330,8 +330,8 @@ static void test_many_tiles(void **state) {
         const char *a, *b, *kernel;
         uint32_t form;
         int64_t most;
-        /* `gap` is a smaller number of rows for which the library chooses to pack B, or 0 if
-         * there is none. */
+        /* `gap` is a number of rows below `most` for which the library nevertheless chooses to pack
+         * B, or 0 if there is none. */
         int64_t gap;
     } rows[] = {
         {"mxfp4", "mxfp4", "cpu_avx512_int8dot", BSMM_PACKED_NONE, 64, 0},

@@ -67,8 +67,8 @@ static float *product(operands *o, const char *kernel) {
     return got;
 }
 
-/* Keeps a single nonzero element in each row of A. It is any finite f16 number, even a subnormal
- * one. */
+/* Keeps a single nonzero element in each row of A. The element is a random nonzero finite f16
+ * number, which may be subnormal. */
 static void leave_one_of_each_row(test_matrix *a, int64_t turn, rng *r) {
     uint16_t *codes = a->m.data;
     memset(codes, 0, a->data_bytes);

@@ -111,7 +111,8 @@ static void test_narrow_a(void **state) {
         }
 }
 
-/* Tests an A in e4m3 with one fp32 scale for each row, which the epilogue multiplies by. */
+/* Tests an A in e4m3 with one fp32 scale for each row. The epilogue multiplies results by these
+ * scales. */
 static void test_scaled_rows_of_a(void **state) {
     static const char *const results[] = {"bf16", "f16", "f32"};
     (void)state;

@@ -328,7 +328,7 @@ static void check_dequantize(const test_matrix *src, const bsmm_matrix *shape) {
     test_matrix_free(&fast);
 }
 
-/* Checks second-level scales. Some of them make results subnormal, overflow, zero or NaN. */
+/* Checks second-level scales. Some of them make results subnormal, too large, zero or NaN. */
 static void check_levels(bsmm_format format, rng *r) {
     static const float levels[] = {0.7f, -0x1.234p-120f, 0x1.777p120f, 0, NAN};
     for (int i = 0; i < 12; i++) {

@@ -63,8 +63,8 @@ typedef struct gemm_source {
     /* `buffer` is the operand's memory from the tile's first row, and from the first element of the
      * workgroup's part of K, to the operand's end. */
     bsmm_i32x4 buffer;
-    /* `lane_offset` is the offset in bytes in `buffer` at which this lane's first direct load
-     * reads. */
+    /* `lane_offset` is the offset in bytes in `buffer` at which this lane's first direct load to
+     * LDS reads. */
     uint32_t lane_offset;
     /* row is the tile's first row in the operand. pitch is the number of bytes from row to row.
      * rows is the number of rows from the tile's first row to the operand's end. whole is the

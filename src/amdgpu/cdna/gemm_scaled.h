@@ -156,7 +156,7 @@ typedef struct gemm_chores {
     /* `step` is the number of this step of the main loop, and `loading` is the number of the step
      * whose elements are being loaded. */
     uint32_t step, loading;
-    /* `whole` is the number of steps whose elements can be loaded directly to LDS. */
+    /* `whole` is the number of steps of the main loop whose elements are loaded directly to LDS. */
     uint32_t whole;
     /* In the first `plain` steps, the elements are loaded directly to LDS. If such a step also
      * loads scales, it uses wide loads. */

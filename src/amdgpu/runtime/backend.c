@@ -58,8 +58,8 @@ static bsmm_status find_owner(const bsmm_hip_device *d, const void *pointer, boo
         void *taken;
         /* HIP's function declares the pointer without const, but only reads the address. */
     } both = {.given = pointer};
-    /* The call succeeds for every address. For memory that HIP did not allocate, the memory type is
-     * 0. */
+    /* hipDrvPointerGetAttributes succeeds for every address. For memory that HIP did not allocate,
+     * it gives the memory type 0. */
     BSMM_HIP_TRY(d->driver, hipDrvPointerGetAttributes, 2, attributes, values, both.taken);
     *is_device = type == d->driver->device_type;
     return BSMM_OK;
@@ -159,8 +159,8 @@ static bsmm_status finish(const void *device, void *stream) {
     return error == hipSuccess ? BSMM_OK : bsmm_hip_fail(d->driver, error, "hipStreamSynchronize");
 }
 
-/* HOOKS lists the functions that both backends share. Only opening and describing a device differ
- * between a GPU and a simulator. */
+/* HOOKS lists the functions that the backends of real and of simulated AMD GPUs share. The two
+ * backends differ only in how they open and describe a device. */
 #define HOOKS                                                                                      \
     .check_pointer = check_pointer, .allocate = allocate, .release = release, .store = store,      \
     .copy = copy, .fill = fill, .finish = finish, .quantize = bsmm_hip_quantize,                   \

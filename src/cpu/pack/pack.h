@@ -250,8 +250,8 @@ struct bsmm_pack_isa {
      * The results are 0 and INT16_MAX if no code is left. */
     void (*extent)(const uint16_t *codes, int64_t n, int16_t *largest, int16_t *smallest);
     /* Stores the scales of LANES rows in EXPONENTS units, i.e. ranges of K with one scale per row.
-     * If a scale is not between 2^-50 and 2^50, the function stores nothing and returns false. NULL
-     * means that the caller packs scales one by one. */
+     * If a scale is not between 2^-50 and 2^50, the function stores nothing and returns false. If
+     * this pointer is NULL, the caller packs scales one by one. */
     bool (*exponents)(const bsmm_pack_exponents *exponents, uint8_t *to);
 };
 

@@ -144,7 +144,7 @@ void bsmm_pack_offsets(const bsmm_operand *o, int64_t k, int64_t n, int64_t step
     int64_t block = o->m.format.block_cols, c = k / block;
     if (n == 0) return;
     column_offsets(&o->map, c, (k + n - 1) / block - c + 1, columns);
-    /* `left` is the number of columns of K that are left in the current block. */
+    /* `left` is the number of columns of K that are left in the current scale block. */
     int64_t left = (c + 1) * block - k;
     const uint64_t *column = columns;
     for (int64_t i = 0; i * step < n; i++, left -= step) {

@@ -137,8 +137,8 @@ typedef struct bsmm_small_m_scales {
     /* `wide` holds the number `wide` of each of the 16 rows, which tells how far its scales are
      * apart. The numbers are 0 at first. */
     uint8_t *wide;
-    /* `a_wide` is the largest `wide` of A's rows, i.e. how far the magnitudes in a row are
-     * apart. */
+    /* The number `wide` of a row tells how far the row's magnitudes are apart. `a_wide` is the
+     * largest `wide` of A's rows. */
     int a_wide;
 } bsmm_small_m_scales;
 

@@ -9,8 +9,8 @@
 /* Describes a size of tiles of D. If a pair of thread blocks computes a tile, each block loads only
  * half of the tile's rows of B. */
 typedef struct bsmm_scaled_tile {
-    /* `ctas` is the number of thread blocks that compute a tile together. Each has 128 of its
-     * rows. */
+    /* `ctas` is the number of thread blocks that compute a tile together. Each of them has 128 of
+     * the tile's rows. */
     uint32_t ctas;
     uint32_t cols;
 } bsmm_scaled_tile;

@@ -48,7 +48,7 @@ int bsmm_small_m_generation(const bsmm_product *p);
  * sum for each step of K (128 elements), multiply it by its scales, and add the scaled sums. */
 bool bsmm_small_m_is_grouped(const bsmm_product *p);
 
-/* For each generation of GPUs, this is the kernel that converts A to bf16. */
+/* This array holds, for each generation of GPUs, the kernel that converts A to bf16. */
 extern const bsmm_cuda_function bsmm_small_m_prepare_a[BSMM_SMALL_M_GENERATIONS];
 
 #endif

@@ -201,7 +201,7 @@ typedef struct shared {
      * ZERO_YES or ZERO_NO. Each warp w that stores D keeps what it has found out so far. */
     uint8_t zero_columns[FINISH_WARPS][TILE_N];
     /* zero_rows[i] tells whether all elements of row i of A in the tile are 0: ZERO_UNKNOWN,
-     * ZERO_YES or ZERO_NO. Each warp that stores D keeps this for its 32 rows. */
+     * ZERO_YES or ZERO_NO. Each warp that stores D uses the 32 entries of its own rows. */
     uint8_t zero_rows[FINISH_WARPS * 32];
     bsmm_gpu_epilogue_factors factors[FINISH_WARPS];
 #if SCALED_GROUPS

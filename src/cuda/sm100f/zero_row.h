@@ -1,4 +1,5 @@
-/* The sm_100f kernels share this function. It tells why an accumulator may be 0. */
+/* The sm_100f kernels share this function. It tests whether a row of A or B is zero. If so, an
+ * accumulator of 0 is right; otherwise its products may have underflowed. */
 #ifndef BSMM_CUDA_SM100F_ZERO_ROW_H
 #define BSMM_CUDA_SM100F_ZERO_ROW_H
 

@@ -37,7 +37,7 @@ static __device__ __forceinline__ uint32_t item_most(const uint32_t *codes) {
 /* Returns the largest magnitude in each of the four scale blocks of this lane's row. Each byte of
  * the result belongs to one block. */
 static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t *codes) {
-    /* Each word of `rows` holds the largest magnitudes of one scale block, for two rows. */
+    /* Each word of `rows` holds the largest magnitude in one scale block of each of two rows. */
     uint32_t rows[4], apart = items / 4;
     for (int i = 0; i < items / 2; i++) {
         uint32_t a = item_most(codes + 8 * i), b = item_most(codes + 8 * i + 4);

@@ -27,8 +27,8 @@
 
 #include "cuda/sm90a/gemm_params.h"
 
-/* GEMM_SHORTEST_PIECE is the least number of k blocks of each part if gemm_cut divides a tile. A
- * smaller part would cost more time than the better balance saves. */
+/* GEMM_SHORTEST_PIECE is the least number of k blocks of each part if gemm_cut splits a tile along
+ * K. A smaller part would cost more time than the better balance saves. */
 #define GEMM_SHORTEST_PIECE 4
 
 typedef struct gemm_piece {

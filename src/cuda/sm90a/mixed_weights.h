@@ -169,7 +169,8 @@ typedef struct mixed_stream {
      * multiplication of the previous step begins, so that the codes have arrived when this
      * multiplication ends. */
     mixed_codes codes;
-    /* `slot` is the offset in the ring buffer of the weights that mixed_next has loaded last. */
+    /* `slot` is the offset in the ring buffer of the slot from which mixed_next has loaded weights
+     * last. */
     uint32_t slot;
     /* `step` is the step that mixed_next loads next. The thread multiplies steps below `end`. */
     uint32_t step, end;
