@@ -42,8 +42,8 @@ typedef struct bench_family_level {
     bool divides_k;
     /* A tensor core aligns the terms of a sum and drops their low bits. `fraction` is the number of
      * bits that it keeps below the leading bit of the largest term (docs/NUMERICS.md, "Tensor
-     * cores"). 0 means that the unit adds `unit` products exactly and rounds the sum to fp32.
-     * Segments of a family with a `fraction` do not end at scale blocks. */
+     * cores"). 0 means that the unit adds `unit` products exactly and rounds the sum to fp32. If
+     * `fraction` is not 0, a segment (`segment`) may continue past the end of a scale block. */
     int fraction;
     /* If `exact_in_bf16` is true, the measurement holds only for operands that have no fp32 scales
      * and whose elements bf16 represents exactly. */

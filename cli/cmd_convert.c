@@ -21,9 +21,9 @@ static bool wants(const void *options, const bsmm_file *file, const bsmm_weight 
     return weight->format.scale != BSMM_SCALE_NONE;
 }
 
-/* Warns of each input scale that the command does not write. `from` is the rule by which the old
- * family stores input scales, or NULL. If `kept` is true, the command writes the input scale that
- * `from` describes. */
+/* Warns of each input scale that the command does not write. `from` is the rule by which the
+ * input's checkpoint family stores input scales, or NULL. If `kept` is true, the command writes the
+ * input scale that `from` describes. */
 static void warn_left_out(const bsmm_file *file, const bsmm_weight *weight,
                           const cli_input_rule *from, bool kept, const char *family,
                           const char *format) {

@@ -9,8 +9,9 @@ struct json_t;
 
 /* Returns the patterns that cover all `plain` layers and no `quantized` layer, sorted by name, as
  * ModelOpt writes them (modelopt/torch/export/quant_utils.py,
- * _prefix_wildcard_summarize_exclude_modules). A pattern is the shortest that fits of
- * "a.b*", "a.b.*" and the name itself. */
+ * _prefix_wildcard_summarize_exclude_modules). For a layer "a.b.c", a pattern may be "a.b*",
+ * "a.b.*" or the full name. The function takes the shortest one that covers no `quantized`
+ * layer. */
 struct json_t *cli_exclusion_of(const struct json_t *plain, const struct json_t *quantized);
 
 /* Tells whether a pattern of the list names a layer. A pattern may have the wildcards of fnmatch

@@ -835,7 +835,8 @@ BSMM_API bsmm_status bsmm_amax_on(const bsmm_exec *exec, const bsmm_matrix *src,
 /* Converts a matrix of any format to unscaled f32, f16 or bf16. The exact value of each element is
  * rounded once, to nearest even. */
 BSMM_API bsmm_status bsmm_dequantize(const bsmm_matrix *src, const bsmm_matrix *dst);
-/* Does the work of bsmm_dequantize on the device of `exec`; NULL means the cpu. */
+/* Does the work of bsmm_dequantize on the device of `exec`. If `exec` is NULL, it runs on the
+ * CPU. */
 BSMM_API bsmm_status bsmm_dequantize_on(const bsmm_exec *exec, const bsmm_matrix *src,
                                         const bsmm_matrix *dst);
 

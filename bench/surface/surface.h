@@ -70,7 +70,7 @@ typedef struct surface {
 int surface_run_all(const char *device, FILE *cells);
 
 /* These functions fill device memory with random finite codes of an element type, or with random
- * scales near 1. Both copy from the pools. */
+ * scales near 1. Both copy from the pools, i.e. from random codes that were made once. */
 bool surface_fill_elements(surface *s, uint32_t elem, void *memory, uint64_t bytes);
 bool surface_fill_scales(surface *s, uint32_t scale, void *memory, uint64_t bytes);
 void surface_free_pools(surface *s);

@@ -39,8 +39,8 @@ static bool open_llvm(char *error) {
     return true;
 }
 
-/* Precedes each instruction's text in the messages of the child process. `length` is the length of
- * the text. `bytes` is 0 if LLVM does not know the instruction. */
+/* The child process sends one such record before the text of each instruction. `length` is the
+ * length of the text. `bytes` is 0 if LLVM does not know the instruction. */
 typedef struct {
     uint64_t address;
     uint32_t bytes, length;

@@ -27,8 +27,8 @@ static bool is_hint(const char *token) {
            strncmp(token, ".L2::cache_hint", 15) != 0;
 }
 
-/* Copies the name under which an opcode is counted. It has no cache hints. If only the width of a
- * type matters, the type becomes b32 or b64. */
+/* Copies the name under which an opcode is counted. The copied name has no cache hints. If only the
+ * width of a type matters, the type becomes b32 or b64. */
 static void copy_name(char *to, const char *opcode) {
     const bool untyped = is_untyped(opcode);
     while (*opcode) {

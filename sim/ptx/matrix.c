@@ -237,8 +237,8 @@ double ptx_tensor_sum(ptx_type d, double sum, const sim_tensor_vector *a,
     return rounded != 0 ? rounded : 0;
 }
 
-/* Holds a row of A or a column of B. The hardware executes one mma.sync as several instructions,
- * and each part holds the elements for one of them. */
+/* Holds a row of A or a column of B. The hardware executes some mma.sync as two instructions. Entry
+ * i of `of` holds the elements for instruction number i. */
 typedef struct parts {
     sim_tensor_vector of[2];
 } parts;

@@ -157,8 +157,8 @@ static uint32_t *clock_of(struct ptx_races *r, const ptx_warp *w) {
     return r->counts + (size_t)number_of(w) * r->width;
 }
 
-/* Increments the counter of a warp, which separates the warp's later accesses from its earlier
- * ones. */
+/* Increments a warp's own counter. Accesses that the warp makes later are thereby distinguished
+ * from those that it made before. */
 static void count_up(struct ptx_races *r, const ptx_warp *w) {
     r->off |= ++clock_of(r, w)[number_of(w)] == MOST_COUNT;
 }

@@ -9,9 +9,9 @@
 enum { GROUPS = 32 };
 #define NOBODY UINT32_MAX
 
-/* Holds for the groups of asynchronous operations of a warp the cycles in which they complete.
- * The youngest group is last. `open` is that cycle for the group that the warp has not committed
- * yet. */
+/* Holds the completion cycles of a warp's groups of asynchronous operations. `done` has the
+ * committed groups, with the youngest last. `open` is the completion cycle of the group that the
+ * warp has not committed yet. */
 typedef struct {
     double done[GROUPS], open;
     uint32_t count;

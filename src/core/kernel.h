@@ -61,8 +61,8 @@ typedef struct bsmm_kernel {
      * |alpha| * sum over K of |a * b|. */
     double (*bound)(const bsmm_product *product, const void *state);
     /* Returns the number of parts into which the kernel splits K (split-K; k_parts in
-     * bsmm_explanation). The function needs only what `refuse` writes to the state. NULL means
-     * 1. */
+     * bsmm_explanation). The function needs only what `refuse` writes to the state. If the pointer
+     * is NULL, the kernel does not split K. */
     uint32_t (*k_parts)(const bsmm_product *product, const void *state);
     /* Completes the state when a plan is made. A GPU kernel loads its device code here, so that
      * runs allocate nothing. NULL means that the kernel needs no such function. */

@@ -10,8 +10,8 @@ typedef struct bsmm_narrow_codec {
      * exponent and mantissa to their positions in an fp32 number. One exact multiplication then
      * corrects the exponent bias, also for subnormals. */
     uint32_t up; /* `up` is the left shift that moves a code's sign bit to bit 31. */
-    /* `down` is the arithmetic right shift that then moves the code's exponent and mantissa to the
-     * position that they have in fp32. */
+    /* `down` is the arithmetic right shift that, after the left shift, moves the code's exponent
+     * and mantissa to the position that they have in fp32. */
     uint32_t down;
     uint32_t mask; /* `mask` is the mask of the sign bit and of the magnitude after both shifts. */
     float unbias;  /* `unbias` is 2^(127 - bias), the factor that corrects the exponent bias. */

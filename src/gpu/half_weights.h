@@ -83,7 +83,8 @@ BSMM_SHARED uint32_t bsmm_half_reference(const bsmm_half_range *r, uint32_t most
 }
 
 /* Returns the exponent of the power of two by which sums of products with a row's decoded weights
- * must be multiplied, if the row has the reference code `reference`. */
+ * must be multiplied, if the row has the reference code `reference`. The reference code is the
+ * lowest scale code of the row that the kernel can multiply exactly. */
 BSMM_SHARED int bsmm_half_exponent(const bsmm_half_range *r, uint32_t reference) {
     return (int)reference - 127 + r->bias - r->lowest + 15;
 }

@@ -15,18 +15,18 @@
 
 #define WINDOW_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 
-/* `codes_of_places` holds the e2m1 code (without a sign) of each place. The place of a value is 2 n
- * if the value lies exactly n quarters of a power of two above the window of its block, and 2 n + 1
- * if it lies between n and n + 1 quarters. The window is the value that the block's factor turns
- * into 0.25. The largest place is 39. */
+/* `codes_of_places` is a table from the magnitude of a value to its e2m1 code (without a sign). The
+ * index ("place") divides each binade above w into four steps of equal size, where w is the value
+ * that the block's factor turns into 0.25. A value that lies exactly n steps above w has index 2 n.
+ * A value between n and n + 1 steps above w has index 2 n + 1. The largest index is 39. */
 static const uint8_t codes_of_places[64] = {
-    /* Places 0 to 15 are for scaled values from 0.25 (and below) up to 1. The bounds are 0.25 and
-     * 0.75. */
+    /* Entries 0 to 15 are for values that are less than 1 after scaling. e2m1 rounds up from above
+     * 0.25 and from 0.75. */
     0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2,
     /* Places 16 to 31 are for scaled values from 1 up to 4. The bounds are 1.25, 1.75, 2.5 and
      * 3.5. */
     2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 6,
-    /* Places 32 to 39 are for scaled values from 4 on. The bound is 5. */
+    /* Entries 32 to 39 are for values of 4 or more after scaling. e2m1 rounds up from above 5. */
     6, 6, 6, 7, 7, 7, 7, 7};
 
 /* The window of a block is the bits (shifted left by one) of the bf16 value that the block's factor

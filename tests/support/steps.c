@@ -23,7 +23,8 @@ static uintptr_t last;
 /* `back` is the return address of the function that runs without traps. */
 static uintptr_t back;
 
-/* The function that runs without traps returns to this breakpoint, where counting continues. */
+/* The return address of a function that runs without traps is replaced by the address of this
+ * breakpoint. Counting of instructions continues here. */
 void test_steps_resume(void);
 __asm__(".pushsection .text\n"
         ".type test_steps_resume, @function\n"

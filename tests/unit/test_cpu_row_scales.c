@@ -49,7 +49,8 @@ static void check_kernel(product *p, const char *kernel, const double *a, const 
     free(d);
 }
 
-/* Tests all kernels that accept the product. The first of them must be a vector kernel. */
+/* Tests the product with every kernel that accepts it. On a processor with AVX2, the first of these
+ * kernels in bsmm's list must not be the scalar kernel cpu_f32. */
 static void check_product(product *p) {
     double *a = test_matrix_values(&p->a), *b = test_matrix_values(&p->b);
     bsmm_explanation e = {.struct_size = sizeof e};

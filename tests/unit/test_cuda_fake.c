@@ -300,8 +300,8 @@ static void quantizing_wants_device_memory(void **state) {
     matrices_free(&m);
 }
 
-/* Tests that bsmm_amax_on launches its kernels. bsmm_amax_on pushes a CUDA context to clear the
- * memory for the result, and must pop the context again; check_balance checks this. */
+/* Tests that bsmm_amax_on launches its kernels. To clear the memory for the result, bsmm_amax_on
+ * pushes a CUDA context. check_balance checks that it pops the context again. */
 static void amax_is_launched(void **state) {
     (void)state;
     const bsmm_cuda_device *const device = device_0();

@@ -200,7 +200,9 @@ static void set_scales(test_matrix *b, rng *r) {
             /* All scales lie at the lower or upper end of e8m0. */
             if (pattern == 0)
                 codes[i] = (uint8_t)(row % 16 ? rng_below(r, 3) : 254 - rng_below(r, 3));
-            /* Blocks of zeros have the least or the largest scale, at the beginning or anywhere. */
+            /* Some blocks contain only zeros and have the smallest or the largest scale. In pattern
+             * 1 these are the blocks of the first half of K, and in pattern 2 they are chosen at
+             * random. */
             if ((pattern == 1 && i < blocks / 2) || (pattern == 2 && rng_below(r, 2))) {
                 clear_block(b, row, i);
                 codes[i] = (uint8_t)(row % 16 < 8 ? 0 : 254);
@@ -211,7 +213,7 @@ static void set_scales(test_matrix *b, rng *r) {
             /* The whole range of scales occurs in a row. */
             if (pattern == 4) codes[i] = (uint8_t)(60 + rng_below(r, 130));
         }
-        /* One nonzero block has a much smaller or larger scale than its row. */
+        /* One nonzero block has a much smaller or larger scale than the other blocks of its row. */
         if (pattern == 5) codes[odd] = (uint8_t)(row % 16 < 8 ? 60 : 160);
         /* A block has only zeros, and its scale is NaN. The results of the row must be NaN too. */
         if (pattern == 6) codes[odd] = 255;

@@ -68,7 +68,8 @@ static bsmm_exec exec_of(const char *device) {
     return (bsmm_exec){.struct_size = sizeof(bsmm_exec), .device = device};
 }
 
-/* Copies five uint32 to each device, where a kernel stores them in memory, and reads them back. */
+/* On each device, a kernel stores five uint32 in memory. The test copies them back and compares
+ * them. */
 static void kernels_run_on_each_device(void **state) {
     (void)state;
     static const char *const names[] = {"sim:sm_80", "sim:sm_90a", "sim:sm_100", "sim:sm_120",

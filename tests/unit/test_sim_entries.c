@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-/* N and K are sizes of products. PADDED stands beside bsmm.h's two orders of elements and means
+/* N and K are sizes of products. PADDED is a third storage order besides the two orders of bsmm.h:
  * row-major with gaps between the rows. */
 enum { N = 40, K = 160, PADDED = 2 };
 /* `columns` is the number of columns of D, and `depth` is the number of columns of A. Only a few

@@ -162,7 +162,7 @@ typedef struct gemm_chores {
      * loads scales, it uses wide loads. */
     uint32_t plain;
     /* In a plain step, `lds` holds the addresses in LDS of the wave's first direct loads of A and
-     * B, and `offsets` those of the loaded stage in a row of A and B. */
+     * B, and `offsets` holds the offsets of the loaded elements in a row of A and of B. */
     uint32_t lds[2], offsets[2];
     /* `group_step` is the plain step that loads the scales of the next four units, or GEMM_NEVER.
      * In the step after it these scales have arrived. */
@@ -171,8 +171,9 @@ typedef struct gemm_chores {
 
 enum { GEMM_NEVER = 1 << 30 };
 
-/* Returns the step that loads the scales of the four units after those that step `step` begins, or
- * GEMM_NEVER if there are no such units. */
+/* Step `step` begins a group of four units (128 elements of K each). Returns `step` if a wide load
+ * in this step loads the scales of the four units after this group. Returns GEMM_NEVER if there are
+ * no such units. */
 BSMM_DEVICE uint32_t gemm_group_step(const gemm_carrier *c, gemm_shape s, uint32_t step) {
     return step * gemm_units(s) + GEMM_GROUP < c->wide ? step : (uint32_t)GEMM_NEVER;
 }
@@ -187,7 +188,8 @@ BSMM_DEVICE uint32_t gemm_chore_count(gemm_shape s) {
     return GEMM_CHORE_PARTS + gemm_stage_loads(s) + gemm_scouts(s);
 }
 
-/* Returns the number of plain steps (gemm_chores) of a tile of `steps` steps. */
+/* Returns the number of plain steps of a tile. In a plain step, elements are loaded directly to
+ * LDS, and scales only by wide loads (gemm_chores). */
 BSMM_DEVICE uint32_t gemm_plain_steps(const gemm_place *at, gemm_shape s, bool in_row) {
     const uint32_t ahead = gemm_stage_count(s) - 1, whole = at->sources[0].whole;
     const uint32_t direct = whole > ahead ? whole - ahead : 0;
@@ -224,10 +226,11 @@ BSMM_DEVICE void gemm_plain_chore(gemm_chores *c, const gemm_place *at, gemm_sha
 #endif
 }
 
-/* Executes chore number `number` of any step. The order of the chores matters, because loads finish
- * in the order in which they were issued. The prefetch to L2 comes last, so that gemm_scaled_wait
- * need not wait for it. With three stages, gemm_scaled_wait need not wait for the direct loads of
- * the stage either. */
+/* Executes task number `number` of any step. A task ("chore") is a load or a store that the wave
+ * issues between two matrix instructions. The order of the tasks matters, because loads finish in
+ * the order in which they were issued. The prefetch to L2 comes last, so that gemm_scaled_wait need
+ * not wait for it. With three stages, gemm_scaled_wait need not wait for the direct loads of the
+ * stage either. */
 BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_place *at, gemm_shape s, uint32_t number) {
     const uint32_t part = number - GEMM_CHORE_PARTS;
     if (number == GEMM_CHORE_STORE) {

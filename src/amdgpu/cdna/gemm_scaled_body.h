@@ -93,9 +93,10 @@ BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_place *at, gemm_cho
     chores->stage = free;
 }
 
-/* Multiplies all stages of a tile. gemm_scaled_request has issued the first loads. A step after the
- * plain ones finds in `carrier` which scales the last plain step has loaded. Such a step may need
- * the trays, to which the last plain step may have loaded. */
+/* Multiplies all stages of a tile. gemm_scaled_request has issued the first loads. The first steps
+ * are plain steps (gemm_chores). Before the other steps, the function writes to `carrier` which
+ * scales the last plain step has loaded. It also waits for prefetches, which may still write to
+ * buffers that the other steps use for scales. */
 BSMM_DEVICE void gemm_scaled_multiply(const gemm_place *at, gemm_chores *chores, gemm_shape s,
                                       gemm_sums sums) {
     gemm_turns turns = {gemm_stage(s, 0), gemm_stage(s, 1)};

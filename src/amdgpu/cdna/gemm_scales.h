@@ -107,7 +107,8 @@ BSMM_DEVICE gemm_carrier gemm_carrier_of(const bsmm_cdna_gemm *p, gemm_shape s,
     };
 }
 
-/* Loads the scales of four units to the ring buffer. `unit` is the first one. */
+/* Loads the scales of four units (128 elements of K each) to the ring buffer. `unit` is the first
+ * of the four units. */
 BSMM_DEVICE void gemm_load_group(const gemm_carrier *c, gemm_shape s, const gemm_lds *ring,
                                  uint32_t unit) {
     const uint32_t to = gemm_slot(s, unit) + gemm_wave() * GEMM_WAVE * GEMM_RING_ROW;

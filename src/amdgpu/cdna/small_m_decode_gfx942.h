@@ -11,8 +11,9 @@
  * and for the codes of e5m2's Inf and NaN.
  *
  * e2m3 and e3m2: a lane moves the 6-bit codes to bytes. With the sign in bit 7, a code is that of
- * 2^-7 of its value in e4m3fnuz (e2m3), or of 2^-13 of its value in e5m2fnuz (e3m2). These formats
- * have the same mantissas, and more bits of exponent. -0 becomes +0 here too. */
+ * 2^-7 of its value in e4m3fnuz (e2m3), or of 2^-13 of its value in e5m2fnuz (e3m2). e4m3fnuz has
+ * as many mantissa bits as e2m3, e5m2fnuz has as many as e3m2, and both have more exponent bits. -0
+ * becomes +0 here too. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_DECODE_GFX942_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_DECODE_GFX942_H
 

@@ -2,10 +2,10 @@
  * lanes then decode nothing.
  *
  * - e4m3 with fp32 scales or without scales: the FP8 instructions. gfx942 multiplies e4m3fnuz,
- * where the code of an e4m3 number means half its value. The lanes of gfx942 replace the codes of
- * -0 and NaN.
- * - mxfp8, mxfp6 and mxfp4 on both sides, and e4m3 without scales times these, on gfx950: the
- *   scaled instruction, which reads e8m0 scales. */
+ *   where the code of an e4m3 number means half its value. The lanes of gfx942 replace the codes of
+ *   -0 and NaN.
+ * - On gfx950, two operands that are each mxfp8, mxfp6 or mxfp4, or one such operand and an e4m3
+ *   operand without scales: the scaled instruction, which reads e8m0 scales. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_DIRECT_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_DIRECT_H
 

@@ -24,7 +24,8 @@ enum {
 };
 
 /* Returns the bytes of LDS of a wave, for a kernel with this number of tiles of 16 rows of A and of
- * B. LDS has a step of A, if A's elements have 16 bits, and later the wave's sums. */
+ * B. During the main loop, LDS holds one step of K of A's rows if A's elements have 16 bits. After
+ * the loop, the wave's sums are written to the same bytes. */
 BSMM_SHARED uint32_t bsmm_cdna_small_m_wave_bytes(bool a_is_wide, uint32_t a_tiles,
                                                   uint32_t b_tiles) {
     const uint32_t sums = a_tiles * b_tiles * BSMM_CDNA_SMALL_M_TILE_BYTES;

@@ -13,11 +13,12 @@
 #include "amdgpu/cdna/gemm_promoted.h"
 #include "amdgpu/gfx942/tall_layout.h"
 
-/* For a half (64 elements of K), a thread moves three pieces of 16 bytes of row-major operands, or
- * four pieces of column-major operands. The four pieces are 16 columns of four rows. With
- * column-major operands, only six of the eight waves have work in a half: four waves for A and two
- * for B. Each wave works for A in one of the two halves. In the two halves together, the two waves
- * of each SIMD have three such tasks, so that all SIMDs have equal work. */
+/* For each half of a step (64 elements of K), a thread moves three pieces of 16 bytes if the
+ * operands are row-major, or four pieces if they are column-major. The four pieces are 16 columns
+ * of four rows. With column-major operands, only six of the eight waves have work in a half: four
+ * waves move A and two move B. Every wave moves A in one of the two halves, and four of the eight
+ * waves move B in the other half. The two waves of a SIMD thus have three such tasks in a step, so
+ * all SIMDs have equal work. */
 enum { TALL_PIECES = 4, TALL_ROW_PIECES = 3 };
 
 /* A wave without work writes to at most TALL_UNUSED bytes of LDS, which nothing reads. Such a wave
@@ -145,7 +146,7 @@ BSMM_DEVICE void tall_columns_turn(tall_relay *r, uint32_t half, uint32_t n) {
         r->pieces[half][n][c] = (int32_t)words[c];
 }
 
-/* Stores 16 columns of one of the four rows. */
+/* Stores row `row` of the four rows of which the thread holds 16 columns. */
 BSMM_DEVICE void tall_columns_store(const tall_relay *r, uint32_t half, uint32_t row) {
     const bsmm_i32x4 piece = {r->pieces[half][0][row], r->pieces[half][1][row],
                               r->pieces[half][2][row], r->pieces[half][3][row]};
@@ -173,8 +174,8 @@ BSMM_DEVICE void tall_flag_rows(const tall_relay *r, gemm_shape s, BSMM_IN_LDS u
                     TALL_NAN;
 }
 
-/* The functions from here on do the chores of a half, i.e. small tasks between matrix instructions.
- */
+/* The functions from here on do a part of the work of half a step (64 elements of K). The kernel
+ * calls them between groups of matrix instructions. */
 /* The work of a half is divided into parts, which follow groups of matrix instructions. */
 enum { TALL_PARTS = 6 };
 

@@ -219,10 +219,10 @@ typedef struct bsmm_pack_exponents {
 } bsmm_pack_exponents;
 
 struct bsmm_pack_isa {
-    /* Reads LANES rows of RUN columns from column order and stores them in row order. Codes of up
-     * to 8 bits are stored as one byte each, and lane i begins SPAN * i bytes after `to`. Codes of
-     * 16 and 32 bits keep their size, and lane i begins PITCH * i bytes after `to`. The function
-     * reads 8 bytes of each column, or LANES codes if they have 16 or 32 bits. */
+    /* Reads RUN columns of LANES rows of a column-major operand and stores them row by row. Codes
+     * of up to 8 bits are stored as one byte each, and lane i begins SPAN * i bytes after `to`.
+     * Codes of 16 and 32 bits keep their size, and lane i begins PITCH * i bytes after `to`. The
+     * function reads 8 bytes of each column, or LANES codes if they have 16 or 32 bits. */
     void (*columns)(const bsmm_pack_columns *columns, uint8_t *to);
     /* Stores the integers that `table` gives for the codes of 8 rows. If begin->factor is not 0,
      * the initial values of the integer sums (bsmm_pack_begin) are stored after each 16 or 32

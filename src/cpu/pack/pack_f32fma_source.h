@@ -15,8 +15,8 @@ typedef struct bsmm_f32fma_source {
     /* `folded` is true if block scales are multiplied into the packed elements, or if there are
      * none. */
     bool folded;
-    /* `block` is the number of columns that share a scale. Without scales, it is more than any row
-     * has. */
+    /* `block` is the number of columns that share a scale. Without scales, it is a number larger
+     * than the number of columns of any matrix. */
     int64_t block;
     /* `step` is the number of columns between two entries of `offsets`. 0 means that scales are
      * loaded one by one. */

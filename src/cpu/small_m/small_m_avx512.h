@@ -122,8 +122,8 @@ static inline
 }
 
 /* Returns the address in B to prefetch while byte number `at` of the rows at s->b is read; each row
- * has `bytes` bytes. The address is s->lead bytes further along the row. If that is past the end of
- * the row, it is near the start of the next rows. */
+ * has `bytes` bytes. The address is s->lead bytes further along the row. If this offset is past the
+ * end of the row, the excess counts from the start of the rows that are read next. */
 BSMM_SMALL_M_INLINE const uint8_t *bsmm_small_m_ahead(const bsmm_small_m_span *s, int64_t at,
                                                       int64_t bytes) {
     at += s->lead;

@@ -277,8 +277,9 @@ INLINE void add_group(const bsmm_small_m_span *s, const group *g, const int32_t 
         for (int p = 0; p < panels; p++)
             scale[p] = take_scales(s, d, codes, p, width, kind, to);
         for (int w = 0; w < scaled; w++) {
-            /* Panels take turns, so that dot products with the same sums are far apart. With many
-             * rows of A, the rows separate them already. */
+            /* For one row of A, the loops go through the panels in turn, so that two dot products
+             * that add to the same accumulator are far apart. With more rows of A, the dot products
+             * of the other rows lie between them anyway. */
             const int turns = width == 1 ? panels : 1;
 #    pragma GCC unroll 4
             for (int first = 0; first < panels; first += turns) {

@@ -87,9 +87,10 @@ static bool is_usual(uint32_t scale, uint8_t code) {
     return (code & 0x7f) != 0x7f;
 }
 
-/* Replaces a scale code that the packer would not use unchanged by the code of 1 if all elements of
- * its block are zero, as the packer does. Otherwise it returns false, and the panel must be
- * packed. */
+/* Tells whether the loops can use a scale code. Returns true if the packer uses the code unchanged.
+ * If the packer does not, but all elements of the code's block are zero, the function replaces the
+ * code by the code of 1, as the packer does, and returns true. Otherwise it returns false, and the
+ * panel must be packed. */
 static bool replace_unusual(const bsmm_small_m_scales *s, int64_t unit, int64_t lane) {
     uint32_t scale = s->p->b.m.format.scale;
     uint8_t *code = &s->codes[unit * LANES + lane];

@@ -134,8 +134,9 @@ BSMM_TINY_INLINE void bsmm_tiny_load_words(const bsmm_tiny_rows *rows, int64_t i
     bsmm_transpose(row, word);
 }
 
-/* Stores the sums of `width` rows and 16 columns, of which only those of D are stored. The sums are
- * neither NaN nor subnormal, so one rounding to bf16 gives the same bits as the epilogue. */
+/* Stores the sums of `width` rows and up to 16 columns to D. Sums of columns past the end of D are
+ * not stored. The sums are neither NaN nor subnormal, so one rounding to bf16 gives the same bits
+ * as the epilogue. */
 BSMM_TINY_INLINE void bsmm_tiny_store(const bsmm_product *p, bool is_plain, int64_t col,
                                       int64_t cols, int width, const __m512 *acc) {
     const __mmask16 there = (__mmask16)bsmm_tiny_ones(cols);

@@ -148,7 +148,8 @@ typedef enum kind { FOURS, BYTES, PLAIN } kind;
 #    define WORDS(kind) (BITS(kind) * BSMM_SMALL_M_STEP / 32)
 #    define PAIRS(kind) (STEP_PAIRS / WORDS(kind))
 
-/* This struct holds the tables that decode B, and the extent of the elements that were decoded. */
+/* This struct holds the tables that decode B, and the largest and smallest magnitudes that were
+ * decoded so far. */
 typedef struct decoder {
     __m512i table[4], select[4];
     /* `largest` is the largest 8-bit code, without sign, that was decoded. */

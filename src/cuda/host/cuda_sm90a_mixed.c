@@ -221,7 +221,8 @@ static bool is_fastest(const bsmm_product *p, const weights *w, const cut *c) {
     if (p->a.m.rows * bsmm_small_m_count_parts(&p->a) > BSMM_SMALL_M_MOST_COLUMNS) return true;
     const double filled = (double)p->a.m.rows / (c->tiles * columns_of[c->choice]);
     const double less = (1 - filled) * waves_of(p, c) * adding_of(c);
-    /* With fp32 scales along K and few rows of A, the predicted times are about 6% too small. */
+    /* With fp32 scales along K and few rows of A, the times that the model predicts for this kernel
+     * are about 6% too small. */
     const double more = w == &group_scaled ? 1.06 : 1;
     return bsmm_small_m_prefers_mixed(more * (c->time - less), bsmm_small_m_predict_rows(p));
 }

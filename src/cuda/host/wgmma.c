@@ -115,8 +115,9 @@ static double together(double computing, double reading) {
 }
 
 /* Splits K of all tiles into equal parts if there are so few tiles that each part can have a
- * cluster of its own. Each part has its own accumulators, so the bits of the results depend on the
- * number of parts. The split of the function cut_last does not change the bits. */
+ * cluster of its own. The kernel adds the accumulators of the parts at the end, so the bits of the
+ * results depend on the number of parts. (The function cut_last also splits K, but its clusters
+ * continue with each other's accumulators, so the bits do not change.) */
 static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room,
                       bsmm_wgmma_deal *d) {
     const int64_t all = d->tiles_m * d->tiles_n, blocks = k_blocks(p, t);

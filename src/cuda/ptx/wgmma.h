@@ -1,6 +1,6 @@
-/* These functions wrap PTX instructions around wgmma, the matrix multiply-accumulate of a warpgroup
- * (PTX ISA 8.7, section 9.7.15). Each function is one instruction. The multiplication itself is in
- * wgmma_one.h. */
+/* Each function here is one of the PTX instructions that must accompany wgmma, the matrix
+ * multiply-accumulate of a warpgroup (PTX ISA 8.7, section 9.7.15). wgmma_one.h has wgmma
+ * itself. */
 #ifndef BSMM_CUDA_PTX_WGMMA_H
 #define BSMM_CUDA_PTX_WGMMA_H
 

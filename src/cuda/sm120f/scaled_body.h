@@ -150,7 +150,7 @@ static __device__ __forceinline__ void multiply(const bsmm_sm120_params *p, cons
 
 #include "cuda/sm120f/scaled_finish.h"
 
-/* The functions from here on make up the kernel. */
+/* The kernel itself follows. */
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     SCALED_NAME(const __grid_constant__ bsmm_sm120_params params) {

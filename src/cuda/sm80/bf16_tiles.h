@@ -63,8 +63,8 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
         }
         __syncthreads();
 
-        /* Write the accumulators to shared memory before the call of bf16_finish, because a called
-         * function preserves only few registers. */
+        /* The accumulators are written to shared memory before the call of bf16_finish, because a
+         * called function preserves only few registers. */
         float *strip = (float *)shared + warp * (BF16_ROW_TILES * BF16_STRIP);
 #pragma unroll
         for (int m = 0; m < BF16_ROW_TILES; m++)

@@ -173,7 +173,7 @@ static __device__ __forceinline__ bsmm_lane_group item_to_bf16(const bsmm_pack_j
 }
 
 /* Chooses the scale of a group (128 elements of a row) for operands with fp32 scales, and for
- * operands whose groups all have the scale 1. The thread that has the first elements of the group
+ * operands whose groups all have the scale 1. Only the thread that has the group's first elements
  * calls this function. */
 static __device__ __forceinline__ bsmm_lane_group leading_group(const bsmm_pack_job *job,
                                                                 uint32_t code, item_reach *reach) {

@@ -246,8 +246,8 @@ static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job,
     uint32_t four[4];
     bool usual = job->steps.step != BSMM_STEP_COMPARE && is_tame(amax, factor) &&
                  (job->steps.step != BSMM_STEP_DIVIDE || divides_well(amax, factor));
-    /* If a recipe ignores NaN in a block, the largest magnitude `amax` does not show NaN. Look for
-     * NaN in the 16 values themselves. */
+    /* If a recipe ignores NaN in a block, the largest magnitude `amax` does not show NaN. The code
+     * therefore looks for NaN in the 16 values themselves. */
     if (job->steps.skips_nan) usual &= item_amax(elem, raw) < 0x7f800000u;
     if (usual) {
         float values[16];

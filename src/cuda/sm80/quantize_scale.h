@@ -14,7 +14,8 @@ static __device__ __forceinline__ float quotient(float a, float b, float recipro
     float q = a * reciprocal;
     q = fmaf(fmaf(-b, q, a), reciprocal, q);
     q = fmaf(fmaf(-b, q, a), reciprocal, q);
-    /* The multiplications lose the sign of a zero, so give the quotient the sign of `a`. */
+    /* The multiplications lose the sign of a zero, so the code gives the quotient the sign of
+     * `a`. */
     return __uint_as_float(__float_as_uint(q) | (__float_as_uint(a) & 0x80000000u));
 }
 

@@ -52,8 +52,9 @@ static __device__ __forceinline__ int32_t gemm_divide(int32_t n, const bsmm_wgmm
 
 /* Returns the first k block of split-K range number `index`, counted from the first tile that is
  * split along K. Each cluster has one range. The first longer_shares ranges have one k block more
- * than the other ranges. If the first k block of a range would divide a tile so that one part has
- * fewer than GEMM_SHORTEST_PIECE k blocks, the range begins at an end of the tile instead. */
+ * than the other ranges. If a range would begin fewer than GEMM_SHORTEST_PIECE k blocks after the
+ * start of a tile, it begins at the start of this tile instead. If it would begin fewer than that
+ * number before the end of a tile, it begins at the start of the next tile. */
 static __device__ __forceinline__ int32_t gemm_cut(const bsmm_wgmma_params *p, int32_t index) {
     int32_t cut = index * p->share + min(index, p->longer_shares);
     int32_t inside = cut - gemm_divide(cut, &p->by_k) * p->k_blocks;

@@ -55,7 +55,8 @@ static __device__ __forceinline__ uint32_t mixed_least(uint32_t least, uint4 v) 
     const uint32_t words[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        /* The subtraction makes a zero the largest number. */
+        /* For a magnitude of 0, the subtraction wraps around to the largest number, so the minimum
+         * ignores zeros. */
         least = min(least, (words[i] & 0x7fff) - 1);
         least = min(least, (words[i] >> 16 & 0x7fff) - 1);
     }

@@ -107,7 +107,8 @@ static __device__ __forceinline__ void mixed_wait_slot(const mixed_ring *ring, u
     }
 }
 
-/* Records that this warp has read the slot of step number i of its group. */
+/* Records that this warp has read the slot of the ring buffer that holds A's tile for step number
+ * i. */
 static __device__ __forceinline__ void mixed_leave_slot(const mixed_ring *ring, uint32_t i) {
     __syncwarp();
     if (threadIdx.x % 32 == 0) ptx_bulk_arrive(ring->done + mixed_slot_offset(ring, i, 8));

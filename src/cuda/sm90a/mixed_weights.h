@@ -153,7 +153,7 @@ static __device__ __forceinline__ void mixed_factors(const int format, const mix
             small_m_nv_factors(codes->code[0][row] | codes->code[1][row] << 8, to->f[0][row]);
         for (int half = 0; half < 2; half++) {
             uint32_t *f = to->f[half][row];
-            /* 2^120 in both bf16 halves corrects the exponent bias of decoded e4m3. */
+            /* The factor 2^120 in both bf16 halves corrects the exponent bias of decoded e4m3. */
             if (small_m_has_floats(format)) f[0] = f[1] = 0x7b807b80u;
             if (!small_m_has_e8m0(format) || (half == 1 && format != SMALL_M_MXFP8)) continue;
             f[0] = f[1] = bsmm_e8m0_factor(codes->code[half][row]);

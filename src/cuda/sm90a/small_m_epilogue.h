@@ -127,8 +127,8 @@ static __device__ __noinline__ float small_m_least_scale(const bsmm_gpu_operand 
 }
 
 /* Returns true if no nonzero product of row `row` of A and row `col` of B can have underflowed in
- * fp32. An accumulator of 0 then has lost nothing. All lanes of a warp call it together and return
- * the same answer. */
+ * fp32. An accumulator of 0 then has lost nothing. All lanes of a warp call this function together
+ * and return the same answer. */
 static __device__ __forceinline__ bool small_m_keeps_products(const bsmm_small_m_params *p,
                                                               uint32_t row, uint32_t col) {
     const float a = p->row_scaled ? 1

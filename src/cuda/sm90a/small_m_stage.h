@@ -110,8 +110,8 @@ static __device__ __forceinline__ uint32_t small_m_code_shift(const bsmm_small_m
     return p->scale_vector ? block->begin * per_step % 16 : 0;
 }
 
-/* Finds the scale codes that the calling thread copies. The distance between two rows in shared
- * memory (p->scale_stride) equals the distance in global memory modulo 16. */
+/* Finds the scale codes that the calling thread copies. The stride between two rows of scales in
+ * shared memory (p->scale_stride) and the stride in global memory are equal modulo 16. */
 static __device__ __forceinline__ small_m_codes small_m_find_codes(const bsmm_small_m_params *p,
                                                                    const small_m_block *block,
                                                                    const uint32_t per_step,
