@@ -61,9 +61,8 @@ static const char *take(names *from, const char *name) {
     return NULL;
 }
 
-/* Pairs the kernels of each build that the other build lacks, if both builds have the same number
- * of them. It pairs them in the order of the lists, because a renamed kernel usually keeps its
- * position. */
+/* If both builds have the same number of kernels that the other build lacks, pairs these kernels in
+ * the order of the lists. A renamed kernel usually keeps its position in its list. */
 static void match_in_order(session *s, names *old, names *new) {
     if (old->count != new->count) return;
     while (old->count) {

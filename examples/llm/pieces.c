@@ -16,7 +16,7 @@ enum { POINTS = 0x110000 };
 static uint8_t kinds[POINTS];
 static pthread_once_t kinds_once = PTHREAD_ONCE_INIT;
 
-/* Names kinds of characters. In unicode_runs, a kind is the digit 0 of a run of this kind. */
+/* Each kind of characters has the value of the character that is its digit 0 in unicode_runs. */
 enum { END = 0, LETTER = 'a', NUMBER = 'A', SPACE = 'K', OTHER = '0' };
 
 /* Returns the kind of character to which a digit of unicode_runs belongs. */

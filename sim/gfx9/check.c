@@ -19,8 +19,8 @@ static bool only_loads(const gfx9_inst *i, uint32_t operand) {
     return operand == 0 && (cost == COST_VMEM || cost == COST_LDS || cost == COST_SMEM);
 }
 
-/* Returns true if the instruction only writes operand 0. Memory instructions that load nothing have
- * no such operand. */
+/* Returns true if the instruction writes operand 0 and does not read it. Memory instructions that
+ * load nothing have no such operand. */
 static bool is_result(const gfx9_inst *i) {
     const bool memory = i->row->cost == COST_VMEM || i->row->cost == COST_LDS;
     return !memory || strstr(i->row->name, "load") || strstr(i->row->name, "read");

@@ -131,7 +131,8 @@ static uint32_t number_of(const gfx9_operand *o) {
     return o->place == SGPR ? (uint32_t)VGPRS + o->reg : o->reg;
 }
 
-/* Returns the distance in wait states for the registers of an operand in the register file
+/* Returns the number of wait states since the last effect of kind `by` on one of the operand's
+ * registers. Returns ~0 if there was none, or if the operand is not in the register file
  * `place`. */
 static uint64_t operand_distance(const gfx9_wave *w, const gfx9_operand *o, int place,
                                  uint32_t by) {

@@ -15,8 +15,8 @@ enum ptx_event_kind {
     /* EVENT_SHARED: the instruction occupies shared memory for `a` cycles. Bank conflicts cause
      * `b` of them. */
     EVENT_SHARED,
-    /* EVENT_MEMORY: the lanes together access `b` bytes of global memory. They lie in the next `a`
-     * entries of the warp's list of spans. */
+    /* EVENT_MEMORY: the lanes together access `b` bytes of global memory. The next `a` entries of
+     * the warp's list of spans say where these bytes lie. */
     EVENT_MEMORY,
     /* EVENT_JOB: the instruction starts asynchronous operation number `a` of the cluster. */
     EVENT_JOB,

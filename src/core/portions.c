@@ -79,7 +79,8 @@ static void describe_results(const bsmm_product *p, int64_t rows, void *memory, 
                          .data_bytes = result_bytes(p, rows)};
 }
 
-/* Makes in *to the product of rows [row, row + rows). Its D is an fp32 matrix in `memory`. */
+/* Writes to *to the description of the part of product p that computes rows [row, row + rows) of D.
+ * The D of this part is an fp32 matrix in `memory`. */
 static void take(const bsmm_product *p, int64_t row, int64_t rows, void *memory, bsmm_product *to) {
     *to = *p;
     to->recipe = NULL;

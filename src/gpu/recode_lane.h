@@ -109,8 +109,8 @@ BSMM_SHARED float bsmm_lane_round_to_odd(double value) {
     double magnitude = value < 0 ? -value : value;
     double rest = magnitude - (double)bsmm_bits_float(bits & 0x7fffffffu);
     if (!(magnitude <= 1.7976931348623157e308) || rest == 0) return nearest;
-    /* The nearest fp32 number is larger in magnitude than the value, so take the next smaller
-     * number. This also turns Inf into the largest finite number. */
+    /* The nearest fp32 number is larger in magnitude than the value, so this code takes the next
+     * smaller number. This also turns Inf into the largest finite number. */
     if (rest < 0) bits--;
     return bsmm_bits_float(bits | 1);
 }

@@ -113,8 +113,8 @@ INLINE signed_codes apply_rules(const vector_coder *k, __m256i a, signed_codes c
 }
 
 /* Encodes values as e2m1 with ties towards zero, as bsmm_coder_down does. The code of a value is
- * the number of rounding bounds, times `scale`, that its magnitude exceeds. The rounding bounds are
- * the midpoints between neighboring element values. Inf gives the largest code if `infinite` is
+ * the number of rounding bounds b for which the magnitude exceeds b * scale. The rounding bounds
+ * are the midpoints between neighboring element values. Inf gives the largest code if `infinite` is
  * set, else code 0. */
 INLINE signed_codes codes_down(const vector_coder *k, __m256i bits, __m256 scale, bool infinite) {
     __m256i a = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));

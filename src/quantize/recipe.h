@@ -34,7 +34,8 @@ enum { BSMM_E4M3_CODES = 128 }; /* BSMM_E4M3_CODES is the number of e4m3 codes w
  * looks up factors in a table instead of dividing. It is valid only for "tame" blocks, i.e. blocks
  * whose largest magnitude (amax) is 0 or between 2^-60 and 2^60. */
 typedef struct bsmm_tame_rule {
-    /* Computes the codes but not the factors. NULL means that there is no fast path. */
+    /* `codes` computes the codes of blocks' scales but not the factors. It is NULL if the rule has
+     * no fast path. */
     bsmm_strip_rule *codes;
     void (*look_up)(const float *table, const uint32_t *codes, int64_t n, float *factors);
     float factors[BSMM_E4M3_CODES];

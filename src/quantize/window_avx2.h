@@ -26,17 +26,17 @@
  * times the exponent field of the factor from WINDOW_BASE. */
 enum { WINDOW_BASE = (252 << 8) - (4 << 6) + 1 };
 
-/* Computes the places of 16 bf16 values, i.e. how far they lie above the window of their block, in
- * quarters of a power of two. The window is (almost) the value that the block's factor turns into
- * 0.125. */
+/* Computes the places of 16 bf16 values. A place counts steps above the window of the value's
+ * block, and each binade has four steps. The window is (almost) the value that the block's factor
+ * turns into 0.125. */
 INLINE __m256i place_words(__m256i words, __m256i window) {
     __m256i odd = _mm256_and_si256(_mm256_srli_epi16(words, 6), _mm256_set1_epi16(1));
     __m256i bits = _mm256_add_epi16(_mm256_slli_epi16(words, 1), odd);
     return _mm256_srli_epi16(_mm256_subs_epu16(bits, window), 6);
 }
 
-/* Converts places, one per byte, to e2m1 codes without signs. The place of a value is its distance,
- * in quarters of a power of two, above a value that the block's factor turns into about 0.125.
+/* Converts places, one per byte, to e2m1 codes without signs. The place of a value counts steps
+ * above the value that the block's factor turns into about 0.125, and each binade has four steps.
  * Places up to 3 have code 0, and places 4 and 5 have code 1. The table has the codes of places 6
  * to 21; larger places have code 7. */
 INLINE __m256i codes_at(__m256i places) {

@@ -20,13 +20,14 @@
  * that the block's factor turns into 0.25. A value that lies exactly n steps above w has index 2 n.
  * A value between n and n + 1 steps above w has index 2 n + 1. The largest index is 39. */
 static const uint8_t codes_of_places[64] = {
-    /* Entries 0 to 15 are for values that are less than 1 after scaling. e2m1 rounds up from above
-     * 0.25 and from 0.75. */
+    /* Entries 0 to 15 are for values that are less than 1 after scaling. The rounding bounds of
+     * e2m1 in this range are 0.25 and 0.75. */
     0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2,
-    /* Places 16 to 31 are for scaled values from 1 up to 4. The bounds are 1.25, 1.75, 2.5 and
-     * 3.5. */
+    /* Entries 16 to 31 are for values from 1 up to 4 after scaling. The rounding bounds of e2m1 in
+     * this range are 1.25, 1.75, 2.5 and 3.5. */
     2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 6,
-    /* Entries 32 to 39 are for values of 4 or more after scaling. e2m1 rounds up from above 5. */
+    /* Entries 32 to 39 are for values of 4 or more after scaling. The only rounding bound of e2m1
+     * in this range is 5. */
     6, 6, 6, 7, 7, 7, 7, 7};
 
 /* The window of a block is the bits (shifted left by one) of the bf16 value that the block's factor
@@ -35,9 +36,8 @@ static const uint8_t codes_of_places[64] = {
  * WINDOW_BASE. */
 enum { WINDOW_BASE = 252 << 8 };
 
-/* Computes the places of 32 bf16 values. The place of a value is 2 n if the value lies exactly n
- * quarters of a power of two above the window of its block, and 2 n + 1 if it lies between n and n
- * + 1 quarters. Bit 7 of a place is the sign of the value. */
+/* Computes the indices of 32 bf16 values in the table codes_of_places. `window` has the windows of
+ * their blocks (see the head of this file). Bit 7 of a result is the sign of the value. */
 INLINE __m512i place_words(__m512i words, __m512 window) {
     __m512i above = _mm512_subs_epu16(_mm512_slli_epi16(words, 1), _mm512_castps_si512(window));
     above = _mm512_min_epu16(above, _mm512_set1_epi16(0x4ff));

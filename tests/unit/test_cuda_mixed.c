@@ -210,7 +210,7 @@ static void set_scales(test_matrix *b, rng *r) {
             /* All blocks but one are zeros. The scale of this block is far from 1. */
             if (pattern == 3 && i != odd) clear_block(b, row, i);
             if (pattern == 3) codes[i] = (uint8_t)(row % 16 < 8 ? 40 : 200);
-            /* The whole range of scales occurs in a row. */
+            /* The scales of a row lie anywhere between 2^-67 and 2^62. */
             if (pattern == 4) codes[i] = (uint8_t)(60 + rng_below(r, 130));
         }
         /* One nonzero block has a much smaller or larger scale than the other blocks of its row. */

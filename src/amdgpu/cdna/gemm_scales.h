@@ -82,7 +82,8 @@ BSMM_DEVICE gemm_lds *gemm_trays(gemm_shape s, gemm_lds *ring) {
     return ring + 2 * gemm_ring_half(s) + gemm_wave() * GEMM_WAVE * 16 * gemm_units(s);
 }
 
-/* Thread t moves the scales of the row that LDS holds at row t, if A's rows are counted first. */
+/* Thread t moves the scales of one row of A or B. LDS holds the tile's rows of A and then its rows
+ * of B, and the thread takes row t in this order. */
 BSMM_DEVICE gemm_carrier gemm_carrier_of(const bsmm_cdna_gemm *p, gemm_shape s,
                                          const uint32_t first[2]) {
     const uint32_t wave_row = gemm_wave() * GEMM_WAVE, side = wave_row >= gemm_rows(s, 0);
@@ -248,7 +249,8 @@ typedef struct gemm_scale_words {
     uint32_t sides[2][GEMM_MOST_ROW_TILES];
 } gemm_scale_words;
 
-/* Reads this lane's words of operand `side` for step `step` from the ring buffer. */
+/* Reads this lane's 32-bit words with the scales of operand `side` (0 for A, 1 for B) for step
+ * `step` from the ring buffer. */
 BSMM_DEVICE void gemm_read_scales(gemm_shape s, const gemm_lds *ring, gemm_scale_reader r,
                                   uint32_t step, uint32_t side, gemm_scale_words *to) {
     const gemm_lds *from = ring + gemm_slot(s, step * gemm_units(s)) + r.at[side];
@@ -258,8 +260,8 @@ BSMM_DEVICE void gemm_read_scales(gemm_shape s, const gemm_lds *ring, gemm_scale
             *(const BSMM_IN_LDS uint32_t *)(from + i * BSMM_CDNA_EDGE * GEMM_RING_ROW);
 }
 
-/* Picks the bytes that the lane needs from the words of two tiles, or for steps of one unit from
- * the words of up to four tiles. */
+/* Picks the scale bytes that the lane needs from the 32-bit words of two tiles. If a step has one
+ * unit (128 elements of K), it picks them from the words of up to four tiles. */
 BSMM_DEVICE void gemm_pick_scales(gemm_shape s, const gemm_scale_words *from, uint32_t select,
                                   uint32_t side, gemm_scales *to) {
     const uint32_t tiles = gemm_tiles(s, side), *words = from->sides[side];

@@ -40,7 +40,8 @@ typedef struct pair {
     {{{module, name "_16x16", 0}, {module, name "_16x32", 0}, {module, name "_16x64", 0}}, \
      {{module, name "_32x16", 0}, {module, name "_32x32", 0}, {module, name "_32x64", 0}}}
 
-/* The two rows of a pair with weights of 6 bits are those of the two processors. */
+/* Makes two entries for a pair of formats with weights of 6 bits, because gfx942 and gfx950 have
+ * different kernels for such a pair. */
 #define SIX_BITS(a, b, name) \
     {a, b, FUNCTIONS("gfx942/small_m_mxfp6", "small_m_" name)}, \
     {a, b, FUNCTIONS("gfx950/small_m_mxfp6", "small_m_" name)}

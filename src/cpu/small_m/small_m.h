@@ -194,8 +194,9 @@ typedef struct bsmm_small_m_engine {
      * A][BSMM_SMALL_M_COLUMNS]. */
     void (*multiply_packed)(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
                             float *acc);
-    /* Computes the whole product if it is tiny (small_m_tiny.h). Returns false without a change of
-     * D if the other functions must compute it. NULL if the product is not tiny. */
+    /* Computes the whole product if it is tiny (small_m_tiny.h). If it cannot, it returns false and
+     * leaves D unchanged, and the other functions must compute the product. The pointer is NULL if
+     * the product is not tiny. */
     bool (*multiply_tiny)(const bsmm_product *p, const void *context);
 } bsmm_small_m_engine;
 

@@ -49,9 +49,10 @@ void bsmm_decode_tables_for_fmas(const bsmm_product *p, void *to);
  * scales of a panel (16 rows of B). */
 bool bsmm_small_m_bf16_prepare(const bsmm_small_m_scales *s);
 
-/* Does the same for the loops with dot products. It replaces each e4m3 scale by a product code:
- * bits 0 to 2 are the mantissa m of the scale (1 + m / 8) * 2^(8 - d), and bits 3 to 7 are d. The
- * product code of a scale of zero is BSMM_PRODUCT_ZERO. */
+/* Checks and converts the gathered scales of a panel (16 rows of B) for the loops with dot
+ * products. It replaces each e4m3 scale by a product code: bits 0 to 2 are the mantissa m of the
+ * scale (1 + m / 8) * 2^(8 - d), and bits 3 to 7 are d. The product code of a scale of zero is
+ * BSMM_PRODUCT_ZERO. */
 bool bsmm_small_m_bf16_prepare_dots(const bsmm_small_m_scales *s);
 enum { BSMM_PRODUCT_ZERO = 0xff };
 

@@ -40,7 +40,8 @@ INLINE void load_lines(const uint8_t *at, int64_t piece, __m256i line[BLOCK]) {
                              : _mm256_set_m128i(load_four_threes(at + 12), load_four_threes(at));
 }
 
-/* Stores the BLOCK pieces of a row, which are in words of 32 bits. */
+/* Stores the pieces of a row. A piece has `piece` bytes (3 or 4), and each 32-bit word of the
+ * register holds one piece. */
 INLINE void store_row(__m256i row, int64_t piece, uint8_t *to) {
     const __m256i pack = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));

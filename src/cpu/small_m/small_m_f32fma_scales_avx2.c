@@ -32,7 +32,8 @@ enum {
     /* A panel is packed if the ratio of two scales of a row is larger than 2^(DEEPEST - top), where
      * `top` is the exponent of the largest decoded element. */
     DEEPEST = 53,
-    /* E4M3_SPREAD is the number of exponents from the smallest to the largest e4m3 scale. */
+    /* E4M3_SPREAD is the difference between the exponents of the largest and the smallest e4m3
+     * scale. */
     E4M3_SPREAD = 17,
     E8M0_NAN = 0xff,
 };

@@ -89,7 +89,8 @@ TARGET static __attribute__((noinline)) bool load_bytes(const bsmm_operand *o, i
     const bsmm_pack_table *t = bsmm_pack_table_of(o->m.format.elem);
     const __m512i table[4] = {_mm512_load_si512(t->low), _mm512_load_si512(t->low + 64),
                               _mm512_load_si512(t->high), _mm512_load_si512(t->high + 64)};
-    /* This order of 8-byte units puts each item into halves of the lanes of 128 bits. */
+    /* An item has four units of 8 bytes. This order puts the units of the first item into the lower
+     * halves of the four 128-bit lanes, and the units of the second item into the upper halves. */
     const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     const bool is_scaled = o->m.format.scale == BSMM_SCALE_E8M0;
     const uint8_t *scales = o->m.scales;

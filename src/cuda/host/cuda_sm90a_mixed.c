@@ -214,8 +214,8 @@ static double predict_packed(const bsmm_product *p, const weights *w) {
 
 /* Returns true if no other kernel is predicted to be faster. cuda_sm90_small_m takes up to 128 rows
  * of A, but is slower with more than BSMM_SMALL_M_MOST_COLUMNS columns. If few rows of A fill only
- * a part of a tile, a thread block adds fewer accumulators. Their times were predicted with an
- * error of 6% (root mean square) after this correction. */
+ * a part of a tile, a thread block adds fewer accumulators, so the function reduces the predicted
+ * time. With this correction, predictions for few rows had an error of 6% (root mean square). */
 static bool is_fastest(const bsmm_product *p, const weights *w, const cut *c) {
     if (!bsmm_small_m_prefers_mixed(c->time, predict_packed(p, w))) return false;
     if (p->a.m.rows * bsmm_small_m_count_parts(&p->a) > BSMM_SMALL_M_MOST_COLUMNS) return true;

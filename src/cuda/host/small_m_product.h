@@ -127,8 +127,9 @@ bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits);
  * kernel does not take the product. */
 double bsmm_small_m_predict_rows(const bsmm_product *p);
 
-/* Corrects a time in us that bsmm_small_m_predict has returned, which is the time for one row of A,
- * for `columns` columns of A. `bits` is the number of bits of an element of B. */
+/* Returns the predicted time in us for `columns` columns of A. `time` is the prediction of
+ * bsmm_small_m_predict, which holds for one row of A. `bits` is the number of bits of an element of
+ * B. */
 double bsmm_small_m_with_columns(double time, uint32_t columns, uint32_t bits);
 
 /* Returns true if the kernel cuda_sm90a_mixed should compute a product. `mixed` is the predicted

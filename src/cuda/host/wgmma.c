@@ -161,7 +161,7 @@ bsmm_wgmma_deal bsmm_wgmma_deal_of(const bsmm_product *p, const bsmm_wgmma_tile 
     int64_t all = d.tiles_m * d.tiles_n;
     int64_t room = device->multiprocessors / (int)(t->cluster_m * t->cluster_n);
     /* The device has fewer SMs than a cluster has thread blocks, so the launch will fail with an
-     * error. Until then, avoid a division by 0. */
+     * error. Until then, a `room` of 1 avoids a division by 0. */
     if (room == 0) room = 1;
     /* A kernel of the kind POW2 (8-bit elements with 1 x 128 scales that are powers of two) always
      * launches as many clusters as fit on the device. If 8-bit floats cannot hold the values of A

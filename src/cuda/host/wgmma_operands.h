@@ -29,7 +29,8 @@ typedef struct bsmm_wgmma_source {
     bsmm_wgmma_form form;
 } bsmm_wgmma_source;
 
-/* Tells how the GEMM kernel shall get an operand. The plan decides this. */
+/* Says in which format the GEMM kernel needs an operand, and what the kernel does with its scales.
+ * The plan decides this. */
 typedef struct bsmm_wgmma_wish {
     /* `kind` says which block scales the GEMM kernel applies. With BSMM_WGMMA_BLOCK, A has scales
      * of 1 x 128 and B has scales of 128 x 128. */

@@ -76,8 +76,8 @@ enum {
      BSMM_SCALED_STAGES(scale_tiles, ctas) * BSMM_SCALED_STAGE_BYTES(scale_tiles, ctas))
 
 /* These are the number of stages and the bytes of dynamic shared memory of a kernel for fp32
- * scales. Such a kernel has twice as many warps that store D, hence twice the staging, and 5120
- * bytes of static shared memory. */
+ * scales. Such a kernel has twice as many warps that store D, hence twice the bytes of staging
+ * buffers, and 5120 bytes of static shared memory. */
 #define BSMM_SCALED_GROUPS_FIXED (1024 + 2 * BSMM_SCALED_STAGING)
 #define BSMM_SCALED_GROUPS_STAGES(ctas)                                                            \
     ((227 * 1024 - 5120 - BSMM_SCALED_GROUPS_FIXED) / BSMM_SCALED_STAGE_BYTES(0, ctas))

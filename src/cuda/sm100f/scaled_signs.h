@@ -26,8 +26,9 @@ static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p
     return rows > first ? rows - first : 0;
 }
 
-/* Does the work of signs_in_stage for a stage whose scales all count. A lane loads all its bytes
- * before it tests them, because the warp would otherwise be slower than the products. */
+/* Does the work of signs_in_stage for a stage all of whose scales belong to rows and columns inside
+ * A and B. A lane loads all its bytes before it tests them, because the warp would otherwise be
+ * slower than the products. */
 static __device__ __forceinline__ uint32_t signs_of_whole(const uint8_t *scales) {
     uint4 w[SCALE_PARTS * SCALE_TILES];
     uint32_t found = 0;

@@ -120,8 +120,8 @@ static __device__ __forceinline__ void finish_rows(const finish *f, const float 
     if (__any_sync(0xffffffffu, doubts)) settle(f->p, f->told, doubts, zeros, first, step, f->col);
 }
 
-/* Returns the place of the sum of row `row` and column `col` of a tile of the product's D in the
- * shared memory of a thread block that has one part of K. */
+/* Returns the index of a sum in the array of sums in the shared memory of a thread block that has
+ * one part of K. The sum belongs to row `row` and column `col` of a tile of the product's D. */
 static __device__ __forceinline__ uint32_t partial_at(uint32_t row, uint32_t col) {
     return row * TILE_M + col;
 }

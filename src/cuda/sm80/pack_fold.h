@@ -119,8 +119,8 @@ static __device__ __forceinline__ void spread_fold6(bool raised, const uint32_t 
 
 /* Converts four elements of 6 bits, one per byte, to e4m3. It moves the sign from the bit above the
  * magnitude to bit 7. The resulting e4m3 numbers are the elements times 2^-6 for e2m3, or times
- * 2^-4 for e3m2. Elements of e3m2 are raised by one bit, because their mantissa is one bit shorter
- * than that of e4m3. */
+ * 2^-4 for e3m2. If `raised` is true, the caller has shifted the elements left by one bit. This is
+ * necessary for e3m2, whose mantissa is one bit shorter than that of e4m3. */
 static __device__ __forceinline__ uint32_t small_e4m3(bool raised, uint32_t bytes) {
     return raised ? bytes + (bytes & 0x40404040u) : bytes + (bytes & 0x20202020u) * 3;
 }

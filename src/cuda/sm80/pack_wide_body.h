@@ -19,8 +19,8 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     uint64_t line = job.line_bytes / sizeof(TYPE);
     uint32_t thread = threadIdx.x;
     item_reach reach = reach_nothing();
-    /* Allow the stream's next kernel to start. This kernel itself waits for the previous kernel
-     * only at its end, before it updates the header of the packed operand. */
+    /* This call allows the stream's next kernel to start. This kernel itself waits for the previous
+     * kernel only at its end, before it updates the header of the packed operand. */
     bsmm_cuda_admit_next_kernel();
 #if BY_ROWS
     uint32_t lanes = 1u << job.lanes_log2, rows_apart = PACK_THREADS >> job.lanes_log2;

@@ -76,7 +76,7 @@ static __device__ __forceinline__ uint32_t e2m1_pair(uint32_t elem, uint32_t pai
         return bsmm_ptx_mul_f16x2(rounded, 0x0400 * both) * 8 | (pair & 0x80008000u);
     }
     uint32_t scaled = bsmm_ptx_fma_bf16x2(pair, first, minus_0);
-    /* Limit magnitudes to 6, the largest magnitude of e2m1. */
+    /* Magnitudes above 6, the largest magnitude of e2m1, become 6. */
     uint32_t a = __vminu2(scaled & 0x7fff7fffu, 0x40c0 * both);
     uint32_t unit = __vmaxu2(a, 0x3f80 * both) & 0x7f807f80u;
     /* The unit in the last place of `sum` is unit / 2, so the addition rounds `a` to a multiple of

@@ -56,8 +56,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     if (threadIdx.x == 0) fp8_small_m_make_meetings(meetings);
 
     ptx_grid_wait();
-    /* Load one scale of B before the copies of A and B begin. The time of the copies then hides the
-     * latency of the load. */
+    /* One scale of B is loaded before the copies of A and B begin. The time of the copies then
+     * hides the latency of the load. */
     const float b_first = small_m_load_float(&p, &block, FP8_SMALL_M_SCALE_ROWS, threadIdx.x);
 #pragma unroll
     for (int i = 0; i < SLOTS - 1; i++) {

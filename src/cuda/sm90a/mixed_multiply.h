@@ -57,7 +57,8 @@ static __device__ __forceinline__ void mixed_chunk_half(const int format, const 
         mixed_four_halves(small_m_word(w, 2 * (chunk % 2)), pairs);
         mixed_four_halves(small_m_word(w, 2 * (chunk % 2) + 1), pairs + 2);
     }
-    /* The scale of a whole row multiplies sums in the epilogue. */
+    /* The epilogue multiplies sums by the scale of a whole row, so this code must not multiply
+     * weights by it. */
     if (format == SMALL_M_FP8_ROWS) return;
     const uint32_t f = factor[format == SMALL_M_NVFP4 ? chunk / 2 : 0];
 #pragma unroll

@@ -65,7 +65,8 @@ static __device__ __forceinline__ void mixed_take(const int format, const small_
                 *(const uint4 *)(from + (2 * half + row) * (BSMM_SMALL_M_THREADS * 16));
             continue;
         }
-        /* A half of a row has 12 bytes. Only the first half begins at a multiple of 8 bytes. */
+        /* A half has 12 bytes of each row, i.e. 16 weights of 6 bits. Only half 0 begins at a
+         * multiple of 8 bytes, so half 1 is loaded as one 32-bit word and then 8 bytes. */
         const uint8_t *const here = from + row * 8 * SMALL_M_SIX_ROW + half * 12;
         const uint2 two = *(const uint2 *)(here + 4 * half);
         const uint32_t one = *(const uint32_t *)(here + 8 * (1 - half));

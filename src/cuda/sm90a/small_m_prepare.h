@@ -156,7 +156,8 @@ static __device__ __forceinline__ void small_m_load(const bsmm_small_m_params *p
     to->codes = make_uint4(0, 0, 0, 0);
     to->scale = 127;
     if (k >= p->k) {
-        /* The zeros need a finite scale. Code 64 is finite in e8m0 and in e4m3. */
+        /* Past the end of K, elements are zeros, and their scale must be finite, because 0 times
+         * NaN is NaN. Code 64 is finite in e8m0 and in e4m3. */
         to->scale = 64;
         return;
     }

@@ -91,8 +91,9 @@ static __device__ __forceinline__ float small_m_tame(float scale) {
 typedef struct small_m_codes {
     uint32_t row, rows_each;
     /* `from` and `to` are the addresses in global and in shared memory of the 16 aligned bytes in
-     * which the codes of row number `row` begin. They begin at byte `before` of these 16 bytes. All
-     * rows of the thread have the same `before`, because rows_each is a multiple of 16. */
+     * which the codes of row number `row` begin. The codes begin at byte `before` of these 16
+     * bytes. All rows of the thread have the same `before`, because rows_each is a multiple of
+     * 16. */
     const uint8_t *from;
     uint32_t to, before;
     /* The thread copies the bytes from byte `first` on, and from every `stride`th byte after it. */
