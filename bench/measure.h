@@ -119,8 +119,8 @@ bsmm_status bench_job_plan(const bench_job *job, const bench_matrices *m, bsmm_p
  * the validation, the function does not time the GEMM. */
 bsmm_status bench_measure(const bench_job *job, bench_result *result);
 
-/* Sets unit, unit_rate, ceiling and ceiling_rate of a result from the best rates of the probes in
- * the whole run of bench. */
+/* Sets unit, unit_rate, ceiling and ceiling_rate of a result from the best rates that the probes
+ * (loops that measure peak rates) reached in the whole run of bench. */
 void bench_measure_limit(const bench_ceilings *run, bench_result *result);
 
 #endif

@@ -70,7 +70,7 @@ void cli_bench_print_challenge_means(cli_bench_session *session);
 
 /* Multiplies the operands of the job again, and sets result->error_level. Returns CLI_OK, or
  * CLI_FAILED after printing a message, for example because the errors are larger than those that
- * were measured for the kernel's family. */
+ * were measured earlier for kernels that add in the same order. */
 int cli_bench_check_level(const bench_job *job, bench_result *result);
 
 /* Returns the point that stands for a result in the plot. Its fields for other libraries are 0.

@@ -46,7 +46,7 @@ char *cli_folder_shard(const cli_folder *folder, size_t shard);
  * final name. Returns false after printing a message. */
 bool cli_folder_finish(cli_folder *folder, size_t shards);
 /* Removes the unfinished folder if it contains nothing but its plan. Otherwise tells the user that
- * the same command continues there. */
+ * running the same command again continues the work. */
 void cli_folder_give_up(const cli_folder *folder);
 void cli_folder_free(cli_folder *folder);
 

@@ -11,8 +11,9 @@
  * kernels have levels of 0.5 to 1, so a kernel with errors 4 times as large fails. */
 #define CLI_LEVEL_MOST 2.0
 
-/* Returns the measured error of a kernel's family for operands of these formats on this device, or
- * NULL if it was not measured. The device is NULL for the CPU. */
+/* Returns the measured error of a kernel's family (the kernels that add in the same order) for
+ * operands of these formats on this device, or NULL if it was not measured. The device is NULL for
+ * the CPU. */
 const bench_family_level *cli_level_of(const char *device, const char *kernel,
                                        const bsmm_format formats[2]);
 

@@ -10,8 +10,8 @@
 #    include "registers.h"
 
 /* Copies the scales of 128 rows, beginning with row `row`, to tensor memory. Each warp writes only
- * its 32 lanes of tensor memory, so every warp copies all scales. `step` is the distance in
- * columns of two scale tiles along K. */
+ * its 32 lanes of tensor memory, so every warp copies all scales. `step` is the number of columns
+ * of tensor memory from one scale tile to the next along K. */
 static __device__ void move_rows(const ladder_params *p, int side, uint32_t row, uint32_t block,
                                  uint32_t to, uint32_t step) {
     const uint32_t pitch = p->k_blocks * p->scale_tiles * 4, lane = threadIdx.x % 32;

@@ -1,4 +1,4 @@
-/* Sums the cycles in which waves wait by line of source. */
+/* For each line of source, adds up the cycles in which waves wait there. */
 #include "clock.h"
 #include <stdlib.h>
 #include <string.h>

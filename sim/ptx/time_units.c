@@ -30,9 +30,9 @@ double ptx_take(ptx_calendar *c, double at, double cycles) {
     }
 }
 
-/* Returns the number of cache lines of a span that the cache does not contain. They are added to
- * the cache and arrive in cycle `done`. *arrival is raised to the cycle in which the last of the
- * span's other lines arrives. */
+/* Returns the number of cache lines of a span (a rectangle of global memory) that the cache does
+ * not contain. They are added to the cache and arrive in cycle `done`. *arrival is raised to the
+ * cycle in which the last of the span's other lines arrives. */
 static uint32_t missing(sim_cache *cache, const ptx_span *s, double done, double *arrival) {
     uint32_t lacks = 0;
     for (uint32_t row = 0; row < s->rows; row++) {
@@ -49,8 +49,8 @@ static uint32_t missing(sim_cache *cache, const ptx_span *s, double done, double
     return lacks;
 }
 
-/* Marks the cache lines of a span as written. Returns the number of lines that were not marked
- * before. */
+/* Marks the cache lines of a span (a rectangle of global memory) as written. Returns the number of
+ * lines that were not marked before. */
 static uint32_t soil(sim_cache *cache, const ptx_span *s) {
     uint32_t soiled = 0;
     for (uint32_t row = 0; row < s->rows; row++) {

@@ -56,8 +56,8 @@ bsmm_status bsmm_check_surplus(const bsmm_product *product, const bsmm_buffers *
 bsmm_status bsmm_check_room(const bsmm_product *product, const void *memory, uint64_t bytes,
                             const char *what);
 
-/* Checks the format of C or of the residual, the two matrices that are added to the product. It
- * must be f32, f16 or bf16 without scales. */
+/* Checks the format of C or of the residual, the two matrices that are added to the product. The
+ * format must be f32, f16 or bf16, without scales. */
 bsmm_status bsmm_check_addend(const bsmm_operand *operand, const char *what);
 
 /* Checks the number of rows that a caller gives to one run of a plan with BSMM_MATMUL_ANY_ROWS. */

@@ -18,8 +18,8 @@ typedef struct bsmm_portion_quantizers {
  * others have `rows` rows. */
 typedef struct bsmm_portions {
     int64_t rows, last;
-    /* `result_bytes` is the size of one portion's fp32 results in bytes, or UINT64_MAX on
-     * overflow. */
+    /* `result_bytes` is the size in bytes of the fp32 results of one portion (a range of D's rows),
+     * or UINT64_MAX on overflow. */
     uint64_t result_bytes;
 } bsmm_portions;
 

@@ -15,7 +15,8 @@ typedef struct bsmm_recode {
     void *stream;
     /* `src` is the source and `dst` the destination. The conversion amax has no destination. */
     bsmm_operand src, dst;
-    /* Only quantize uses `recipe`, the name of the recipe, such as "ocp". It is never NULL then. */
+    /* Only quantize uses `recipe`, the name of the recipe, such as "ocp". For quantize it is never
+     * NULL. */
     const char *recipe;
     /* Only quantize uses `steps`, the recipe's rule as a list of coded steps (recipe/step.h). */
     const struct bsmm_recipe_steps *steps;

@@ -66,8 +66,8 @@ BSMM_SHARED bsmm_half_range bsmm_half_range_of(uint32_t bits, uint32_t mantissa)
     return bits == 4 ? e2m1 : bits == 8 ? e4m3 : mantissa == 3 ? e2m3 : e3m2;
 }
 
-/* Returns the factor of a scale code that lies `n` above the reference code, as f16 in both 16-bit
- * halves of a word. */
+/* Returns the factor of a scale code that lies `n` above the row's reference code (the lowest scale
+ * code that the kernel can multiply exactly), as f16 in both 16-bit halves of a word. */
 BSMM_SHARED uint32_t bsmm_half_factor(const bsmm_half_range *r, uint32_t n) {
     return n * 0x04000400u + (uint32_t)r->lowest * 0x04000400u;
 }

@@ -51,8 +51,8 @@ typedef struct bsmm_storage {
     /* `scale_shape` is the shape of the scale tensor of one matrix (bsmm_scale_shape). */
     uint32_t scale_shape;
     uint32_t global_kind;
-    /* `global_ndim` is the number of dimensions that the family writes for the global scale of one
-     * matrix. */
+    /* `global_ndim` is the number of dimensions that the checkpoint family writes for the global
+     * scale of one matrix. */
     uint32_t global_ndim;
     bool global_optional;
     /* `unmistakable` is true if the name of the data tensor alone is enough to recognize the

@@ -153,7 +153,8 @@ template <typename F> static void wait_until(F ready) {
 /* ---- warps and blocks ---- */
 
 /* Exchanges alternate between two buffers. A lane writes to a buffer again only after all lanes
- * have entered the exchange with the other buffer. By then all lanes have read the first. */
+ * have entered the exchange with the other buffer. By then all lanes have read the buffer to which
+ * it writes. */
 const uint64_t *emulated_exchange_words(const uint64_t *words, uint32_t count,
                                         emulated_warp_work work, const void *argument) {
     fiber *me = now();

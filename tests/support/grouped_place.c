@@ -95,8 +95,8 @@ static void visit_part(const test_matrix *part, const test_matrix *all, const pl
         }
 }
 
-/* Returns the place of group g's matrix in a matrix of the grouped call. If each group has scales
- * of its own, *scales is the number of the group's first scale, and the function adds the group's
+/* Returns where group g's matrix lies in a matrix of the grouped call. If each group has scales of
+ * its own, *scales is the number of the group's first scale, and the function adds the group's
  * number of scales to *scales. */
 static placement place_of(const grouped_case *c, char matrix, int g, const test_matrix *part,
                           const test_matrix *all, int64_t step, int64_t scale_step,

@@ -63,8 +63,9 @@ static bool is_divided(const fixture *f) {
     return f->d.rows == 8 && f->a.m.cols == 768;
 }
 
-/* Calls `look` for every kernel that accepts the product and whose family has measured typical
- * errors. Returns the number of these kernels. */
+/* Calls `look` for every kernel that accepts the product and for which a typical error was
+ * measured, on this kernel or on another kernel that adds in the same order. Returns the number of
+ * these kernels. */
 static int visit_kernels(fixture *f, void (*look)(fixture *f, const char *what)) {
     int count = 0;
     for (test_walk w = test_walk_begin(&f->desc); test_walk_next(&w);) {

@@ -63,7 +63,8 @@ BSMM_DEVICE uint32_t gemm_tiles(gemm_shape s, uint32_t side) {
     return side ? s.col_tiles : s.row_tiles;
 }
 
-/* GEMM_RING_ROW is the number of bytes of a row in a half of the ring buffer. */
+/* GEMM_RING_ROW is the number of bytes that a half of the ring buffer has for each row of A and of
+ * B. */
 enum { GEMM_RING_ROW = GEMM_GROUP * GEMM_UNIT_BLOCKS };
 
 BSMM_DEVICE uint32_t gemm_ring_half(gemm_shape s) {
@@ -145,8 +146,9 @@ BSMM_DEVICE void gemm_load_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
     }
 }
 
-/* Moves the scales of one step of the main loop from the tray to the ring buffer in LDS. Elements
- * beyond K are 0. Their scales must not be NaN, because 0 times NaN is NaN. */
+/* Moves the scales of one step of the main loop from the thread's tray (a small buffer in LDS) to
+ * the ring buffer in LDS. Elements beyond K are 0. Their scales must not be NaN, because 0 times
+ * NaN is NaN. */
 BSMM_DEVICE void gemm_store_step(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     const BSMM_IN_LDS uint32_t *words =
         (const BSMM_IN_LDS uint32_t *)gemm_trays(s, ring) + gemm_lane();

@@ -151,7 +151,7 @@ typedef struct bsmm_gemm {
      * mc and nc, or fewer so that a block fits L2 and every thread gets work. */
     int64_t mc, nc;
     /* `slab` is the number of panels of B that are packed at a time (a slab): all panels of B, or
-     * those of a number of cache blocks. */
+     * the panels of several cache blocks. */
     int64_t slab;
     /* `b_bytes` is the size in bytes of the memory for packed panels of B. It is packed_b_bytes if
      * all of B is packed at once, and less if parts of B (slabs) are packed into the same memory

@@ -164,7 +164,8 @@ typedef struct bsmm_small_m_engine {
      * panels that must be packed because the function `prepare` or `multiply` cannot handle their
      * scales or elements. */
     uint64_t b_unit_bytes;
-    /* `scale_unit` is the number of elements of K that share a gathered scale. */
+    /* `scale_unit` is the number of consecutive elements of K for which the array of gathered
+     * scales has one entry per row. */
     int64_t scale_unit;
     /* `longest_chunk` is the largest number of elements of K in a chunk, i.e. in a range of K that
      * is summed by itself (bsmm_gemm_chunk). 0 means that the sum goes on over all of K. */
@@ -252,9 +253,10 @@ typedef struct bsmm_small_m {
     int64_t step_bytes, row_bytes, pitch;
     /* `whole_steps` is the number of steps that `multiply` can read in whole groups of read_group
      * steps, without a copy. `used_scales` is the number of scale units (ranges of K with one
-     * scale) up to the end of K, and `chunk_scales` is that of a chunk. `strips_ahead` is the
-     * distance of prefetching along B's rows, counted in groups of panels that are multiplied side
-     * by side. The plan keeps these numbers, because dividing takes long in a tiny product. */
+     * scale) up to the end of K, and `chunk_scales` is the number of scale units of a chunk (a
+     * range of K that is summed by itself). `strips_ahead` is the distance of prefetching along B's
+     * rows, counted in groups of panels that are multiplied side by side. The plan keeps these
+     * numbers, because dividing takes long in a tiny product. */
     int64_t whole_steps, used_scales, chunk_scales, strips_ahead;
     uint64_t tile_bytes, packed_bytes, thread_bytes, workspace_bytes;
     /* `cols` is the number of columns of A x B^T that the threads divide among them. These are all

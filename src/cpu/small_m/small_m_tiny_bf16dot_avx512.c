@@ -82,8 +82,9 @@ INLINE item next_item(item i, int64_t steps, int64_t ld) {
     return i;
 }
 
-/* Decodes 8-bit elements, two items at a time. If the number of items is odd, the last item is
- * decoded twice. If this function were inlined, it would slow down the loops over a bf16 A. */
+/* Decodes 8-bit elements, two items (of 32 elements of a row each) at a time. If the number of
+ * items is odd, the last item is decoded twice. If this function were inlined, it would slow down
+ * the loops over a bf16 A. */
 TARGET static __attribute__((noinline)) bool load_bytes(const bsmm_operand *o, int64_t steps,
                                                         tile *to) {
     const bsmm_pack_table *t = bsmm_pack_table_of(o->m.format.elem);

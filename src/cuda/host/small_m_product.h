@@ -133,7 +133,7 @@ double bsmm_small_m_predict_rows(const bsmm_product *p);
 double bsmm_small_m_with_columns(double time, uint32_t columns, uint32_t bits);
 
 /* Returns true if the kernel cuda_sm90a_mixed should compute a product. `mixed` is the predicted
- * time in us of this kernel. `other` is that of the fastest other kernel. */
+ * time in us of this kernel. `other` is the predicted time in us of the fastest other kernel. */
 bool bsmm_small_m_prefers_mixed(double mixed, double other);
 
 #endif

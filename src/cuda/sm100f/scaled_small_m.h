@@ -99,9 +99,9 @@ static __device__ __forceinline__ uint32_t inside(const finish *f, uint32_t firs
     return rows >= ROWS ? (1u << ROWS) - 1 : (1u << rows) - 1;
 }
 
-/* Stores this lane's results in the rows `first`, `first` + step and so on of D. Results that will
- * be recomputed are not stored before. If D and C are the same memory, a store would overwrite the
- * C that the recomputation needs. */
+/* Stores this lane's results in the rows `first`, `first` + step and so on of D. A result that must
+ * be recomputed is not stored before it is recomputed. If D and C are the same memory, a store
+ * would overwrite the C that the recomputation needs. */
 static __device__ __forceinline__ void finish_rows(const finish *f, const float *total,
                                                    uint32_t first, uint32_t step) {
     uint32_t doubts = 0, zeros = 0;

@@ -45,8 +45,8 @@ typedef struct bsmm_sm120_params {
     /* `scale_tiles` is the number of scale tiles (of 4 scales along K) in a row. */
     uint32_t scale_tiles;
     uint32_t tiles_m, tiles_n;
-    /* `group_m` is the number of tiles along M in a band. Tiles of one band run at the same
-     * time. */
+    /* `group_m` is the number of tiles along M in a band, i.e. in a horizontal stripe of D. Tiles
+     * of one band run at the same time. */
     uint32_t group_m;
     /* `pair` is 4 times the type of A plus the type of B, as numbered by bsmm_sm120_type. Only
      * kernels for elements of different types use it. */

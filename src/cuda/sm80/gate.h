@@ -45,9 +45,9 @@ typedef enum bsmm_cuda_when {
     /* BSMM_WHEN_HALF: the kernel runs (its gate is open) if f16 holds the values of B, so that
      * packing has converted them to f16. Only kernels for f16 have this condition. */
     BSMM_WHEN_HALF = 4,
-    /* BSMM_WHEN_ELSE_PARTS: the kernel runs (its gate is open) if BSMM_WHEN_HALF does not hold, but
-     * BSMM_WHEN_PLAIN does. The previous kernel has then split A into two bf16 parts, and B is
-     * bf16. */
+    /* BSMM_WHEN_ELSE_PARTS: the kernel runs (its gate is open) if f16 does not hold the values of B
+     * (BSMM_WHEN_HALF), but bf16 elements without group scales do (BSMM_WHEN_PLAIN). The previous
+     * kernel has then split A into two bf16 parts, and B is bf16. */
     BSMM_WHEN_ELSE_PARTS = 5
 } bsmm_cuda_when;
 

@@ -140,8 +140,8 @@ static __device__ __forceinline__ void emit_fast(fold_kind kind, int items, int 
 }
 
 /* Packs a thread's 16 elements in each of `items` rows. row_top is the result of bsmm_lane_row_top
- * for this lane's row. Returns false, and does nothing, if a row of the warp needs the slow
- * path. */
+ * for this lane's row. If a row of the warp needs the slow path, the function does nothing and
+ * returns false. */
 static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, fold_kind kind,
                                                   int items, uint32_t group, int row_top,
                                                   const uint32_t *codes, const pack_place *place,

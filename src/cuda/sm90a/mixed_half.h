@@ -18,8 +18,9 @@
 
 #include "cuda/sm90a/mixed_weights.h"
 
-/* MIXED_LOOKS is the largest number of steps of K whose scales decide a reference code.
- * MIXED_STEP_BLOCKS is the number of blocks (32 elements that share a scale) in a row of a step. */
+/* MIXED_LOOKS is the largest number of steps of K whose scales decide a row's reference code, i.e.
+ * the lowest scale code with which f16 holds the row's weights. MIXED_STEP_BLOCKS is the number of
+ * blocks (32 elements that share a scale) in a row of a step. */
 enum { MIXED_LOOKS = 3, MIXED_STEP_BLOCKS = BSMM_SMALL_M_K / 32 };
 
 /* MIXED_USUAL is the scale code that counts as a row's largest one if the kernel has seen only

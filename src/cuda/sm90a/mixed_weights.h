@@ -180,7 +180,7 @@ typedef struct mixed_stream {
     uint32_t reference[2];
 } mixed_stream;
 
-/* Returns the offset of the last slot of the ring buffer of weights. */
+/* Returns the offset in bytes of the last slot of the ring buffer of weights. */
 static __device__ __forceinline__ uint32_t mixed_last_slot(const int format) {
     return (bsmm_mixed_ahead(mixed_bits(format)) - 1) * bsmm_mixed_slot_bytes(mixed_bits(format));
 }
