@@ -61,9 +61,9 @@ __attribute__((target("avx2,fma"))) static double f32_avx2(uint32_t rounds) {
     return (double)_mm256_cvtss_f32(chain[0]);
 }
 
-/* Multiplies int8 values, adds each pair of products in int16, and adds the results to the chains.
- * The empty asm statement pretends to change `factor`, so that the compiler does not move the
- * multiplication out of the loop. */
+/* Multiplies int8 values, adds each pair of products in int16, and adds the results to the chains
+ * (independent sums). The empty asm statement pretends to change `factor`, so that the compiler
+ * does not move the multiplication out of the loop. */
 __attribute__((target("avx2"))) static double int8_avx2(uint32_t rounds) {
     __m256i chain[CHAINS], factor = _mm256_set1_epi8((char)one);
     for (int i = 0; i < CHAINS; i++)

@@ -462,7 +462,7 @@ typedef enum bsmm_compute {
     BSMM_COMPUTE_FAST = 1
 } bsmm_compute;
 
-/* These flags are properties of a product, and they may be added. */
+/* These flags are properties of a product. Flags are combined by addition. */
 typedef enum bsmm_matmul_flags {
     /* For plans only: the number of rows of A, C, D and the residual may differ from run to run.
      * The description gives the maximum number of rows, and bsmm_buffers gives the number of each

@@ -54,7 +54,8 @@ typedef struct bsmm_packed_places {
 
 /* Returns the table entry of a form of packed weights, or NULL if there is no such form. */
 const bsmm_packed_form_info *bsmm_packed_form_row(uint32_t form);
-/* Returns the form of packed weights whose name is name[size], or BSMM_PACKED_NONE. */
+/* Returns the form of packed weights whose name is the first `size` characters of `name`, or
+ * BSMM_PACKED_NONE. */
 uint32_t bsmm_packed_form_named(const char *name, size_t size);
 
 /* Returns the form of packed weights (bsmm_packed_form) in which a plan packs B: desc.b_packed, or

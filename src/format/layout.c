@@ -62,8 +62,9 @@ static bsmm_status resolve_pitch(const layout_row *row, const bsmm_matrix *matri
 }
 
 static void resolve_digits(const layout_row *row, bsmm_scale_map *map) {
-    /* The layout tile_contiguous has no digits in the table, because the caller chose the tile's
-     * size. The scales of such a tile are in row-major order. */
+    /* For the layout tile_contiguous, the table lists no digits (the mixed-radix digits of a
+     * scale's row and column, bsmm_digit), because the caller chose the tile's size. The scales of
+     * such a tile are in row-major order. */
     if (row->info.digit_count == 0) {
         map->digit_count = 2;
         map->digits[0] = (bsmm_digit){R, map->tile_rows, map->tile_cols};

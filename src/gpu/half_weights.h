@@ -39,10 +39,11 @@ BSMM_SHARED void bsmm_e3m2_halves(uint32_t first, uint32_t second, uint32_t pair
 }
 
 /* Describes how e8m0 scales multiply decoded elements of one format. A decoded element is 2^-bias
- * times its value. The factor of the reference code is 2^(lowest - 15). The factor of a code that
- * lies n above the reference code is 2^n times as large. `lowest` is at least 1, and lowest + span
- * is at most 30, so that all factors are normal f16 numbers. f16 holds all products exactly for n
- * from 0 to `span`. */
+ * times its value. The reference code of a row is the lowest scale code that the kernel can
+ * multiply exactly. Its factor is 2^(lowest - 15). The factor of a code that lies n above the
+ * reference code is 2^n times as large. `lowest` is at least 1, and lowest + span is at most 30, so
+ * that all factors are normal f16 numbers. f16 holds all products exactly for n from 0 to
+ * `span`. */
 typedef struct bsmm_half_range {
     int bias, lowest;
     uint32_t span;

@@ -18,7 +18,8 @@ BSMM_SHARED float bsmm_ceil_pow2(float scale) {
 }
 
 /* DeepSeek's rule divides each value by the block's scale. If scales must be powers of two (pow2),
- * the scale is rounded up to one by exp2(ceil(log2(scale))), as in DeepSeek's kernel.py. */
+ * the scale is rounded up to a power of two by exp2(ceil(log2(scale))), as in DeepSeek's
+ * kernel.py. */
 BSMM_SHARED bsmm_block_step bsmm_f32_deepseek(float amax, const bsmm_tensor_step *t) {
     float scale = bsmm_scale_of(amax, t);
     if (t->pow2) scale = bsmm_ceil_pow2(scale);

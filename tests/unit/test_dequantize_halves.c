@@ -58,8 +58,8 @@ static void check(const test_matrix *src, uint32_t to) {
 }
 
 /* Tests formats with and without block scales. With block scales, products of elements and block
- * scales are halfway between two results. Without them, products of elements and the second-level
- * scale are. */
+ * scales are halfway between two results. Without block scales, products of elements and the
+ * second-level scale are halfway. */
 static void test_scales_and_levels(void **state) {
     (void)state;
     static const bsmm_format formats[] = {

@@ -164,8 +164,9 @@ typedef struct gemm_chores {
     /* In a plain step, `lds` holds the addresses in LDS of the wave's first direct loads of A and
      * B, and `offsets` holds the offsets of the loaded elements in a row of A and of B. */
     uint32_t lds[2], offsets[2];
-    /* `group_step` is the plain step that loads the scales of the next four units, or GEMM_NEVER.
-     * In the step after it these scales have arrived. */
+    /* `group_step` is the number of the step that loads the scales of the next four units (128
+     * elements of K each) by a wide load, or GEMM_NEVER. These scales have arrived in the step
+     * after it. */
     uint32_t group_step;
 } gemm_chores;
 

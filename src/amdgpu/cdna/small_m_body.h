@@ -181,7 +181,7 @@ BSMM_DEVICE void promote(small_m_shape s, const small_m_stored *a, const small_m
         }
 }
 
-/* Adds the products of a step to sums. */
+/* Multiplies A by B for one step (128 elements of K) and adds the products to the sums. */
 BSMM_DEVICE void add_products(small_m_shape s, const small_m_places *at, const small_m_stored *a,
                               const small_m_stored *b, small_m_sums sums) {
     if (small_m_is_fp8(s))

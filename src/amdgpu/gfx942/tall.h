@@ -246,9 +246,9 @@ BSMM_DEVICE bool tall_doubts(const tall_scales *g) {
     return !(low >= GEMM_LEAST_FACTOR && high <= GEMM_MOST_FACTOR);
 }
 
-/* Sets totals to NaN if a product of scales may have been outside the safe range (tall_doubts), or
- * if the row or column of the total has a flag (tall_relay.h). The epilogue computes a NaN result
- * again in double. */
+/* Sets totals to NaN if a product of scales may have been outside the range of GEMM_LEAST_FACTOR to
+ * GEMM_MOST_FACTOR (tall_doubts), or if the row or column of the total has a flag (tall_relay.h).
+ * The epilogue computes a NaN result again in double. */
 BSMM_DEVICE void tall_distrust(const tall_scales *g, const gemm_place *at, tall_wave *w,
                                BSMM_IN_LDS const uint32_t *flags) {
     const uint32_t doubts = tall_doubts(g) ? TALL_NAN : 0;

@@ -5,8 +5,8 @@
 #include "amdgpu/host/kernel.h"
 #include "gpu/bf16_jobs.h"
 
-/* MOST_GROUPS is the largest number of workgroups of a launch. A workgroup has 256 threads, and the
- * threads along x must be fewer than 2^32 in HIP. 2^31 threads leave a factor of two. */
+/* MOST_GROUPS is the largest number of workgroups of a launch. A workgroup has 256 threads, so this
+ * number of workgroups has 2^31 threads. HIP requires fewer than 2^32 threads along x. */
 enum { MOST_GROUPS = 1 << 23 };
 
 /* SHARED is the bytes of LDS of a kernel. The kernel first stores bf16 planes of A and B in LDS,

@@ -13,8 +13,8 @@ static bool is_stored_f16(const bsmm_operand *o) {
 }
 
 /* Returns true if f16 holds all values of a format, whatever the scales are. Every f16 number is a
- * multiple of 2^-24 below 2^16. e4m3 scales are 2^-9 to 2^9. fp32 scales do not matter here,
- * because the kernel multiplies sums by them. */
+ * multiple of 2^-24 and has a magnitude below 2^16. e4m3 scales lie between 2^-9 and 2^9. fp32
+ * scales do not matter here, because the kernel multiplies sums by them. */
 static bool is_half(const bsmm_operand *o) {
     const bsmm_format *f = &o->m.format;
     if (f->elem == BSMM_ELEM_F16) return is_stored_f16(o);

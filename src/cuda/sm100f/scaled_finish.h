@@ -196,9 +196,10 @@ static __device__ __forceinline__ void give_buffer(finish *f, const uint8_t *fro
     f->chunks++;
 }
 
-/* Returns true if one of a lane's 32 accumulators may be wrong (is_doubtful). A magnitude below
- * LEAST, minus LEAST, wraps around to a large number. The function therefore tests only the largest
- * difference, which takes fewer instructions than a test of each accumulator. */
+/* Returns true if one of a lane's 32 accumulators may be wrong (is_doubtful). The function
+ * subtracts LEAST from each magnitude. If a magnitude is below LEAST, the difference wraps around
+ * to a large number. It is therefore enough to test the largest difference, which takes fewer
+ * instructions than a test of each accumulator. */
 static __device__ __forceinline__ bool has_doubtful(const uint32_t *bits) {
     uint32_t most = 0;
 #pragma unroll

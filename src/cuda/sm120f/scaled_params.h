@@ -28,9 +28,9 @@ typedef struct bsmm_sm120_side {
     /* `unit_bytes` is the number of bytes in global memory of the elements that fill 16 bytes of a
      * stage: 8, 12 or 16. */
     uint32_t unit_bytes;
-    /* `aligned` is nonzero if rows are aligned so that the elements of 16 bytes of a stage (a unit
-     * of 8, 12 or 16 bytes in global memory) can be loaded by aligned words: one word of 8 or 16
-     * bytes, or three words of 4 bytes. */
+    /* A unit is the elements that fill 16 bytes of a stage. In global memory it has 8, 12 or 16
+     * bytes. `aligned` is nonzero if the alignment of rows allows aligned loads of every unit: one
+     * load of 8 or 16 bytes, or three loads of 4 bytes. */
     uint32_t aligned;
     /* `magnitudes` is a mask of the bits of a 32-bit word of a stage that are not sign bits of
      * elements. */

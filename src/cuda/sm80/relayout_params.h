@@ -21,14 +21,15 @@ enum {
 /* Tells how far a byte of a region moves in memory and in the scale matrix if one bit, or several
  * bits, of the byte's number are set. */
 typedef struct bsmm_region_spot {
-    /* `step` is added to the address in the source or in the destination, in bytes. */
+    /* `step` is a number of bytes that is added to the address in the source or in the
+     * destination. */
     uint64_t step;
     uint32_t place;    /* `place` is combined with the address in shared memory by exclusive OR. */
     uint32_t row, col; /* `row` and `col` are added to the row and to the column, in scales. */
 } bsmm_region_spot;
 
-/* Describes how threads go through a region in the order of the source or of the destination. In
- * each step, a thread copies 2^log2 consecutive bytes. */
+/* Describes how threads go through the scales of a region in the order of the source or of the
+ * destination. In each step, a thread copies 2^log2 consecutive bytes. */
 typedef struct bsmm_region_walk {
     uint32_t log2; /* `log2` is 0, 2 or 4. */
     /* of_bits[i] tells how far a thread's bytes move if bit i of the thread's number is set. */

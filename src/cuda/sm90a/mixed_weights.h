@@ -39,7 +39,7 @@ static __device__ __forceinline__ void mixed_fetch(const int format, const small
     }
 }
 
-/* Advances the addresses of the next copies by one step. */
+/* Advances the addresses from which the thread copies weights by one step (128 elements of K). */
 static __device__ __forceinline__ void mixed_go_on(const int format, small_m_lane *lane) {
     const int bytes = small_m_is_4bit(format)   ? 64
                       : small_m_is_6bit(format) ? SMALL_M_SIX_ROW
