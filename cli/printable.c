@@ -34,8 +34,8 @@ static size_t take(const unsigned char *at, uint32_t *code) {
     if (length == 0 || at[0] >= 0xF8) return 0;
     *code = length == 1 ? at[0] : at[0] & (0x7Fu >> length);
     for (size_t i = 1; i < length; i++) {
-        /* This test also fails at the NUL that ends the text, so the loop never reads past the
-         * end. */
+        /* The NUL that ends the text fails this test too, so the loop never reads past the end of
+         * the text. */
         if ((at[i] & 0xC0) != 0x80) return 0;
         *code = *code << 6 | (at[i] & 0x3Fu);
     }

@@ -185,7 +185,8 @@ static int run_pair(const ladder_step *step, const device_kernel *kernel, const 
     return differences != 0;
 }
 
-/* K must be a number of whole k blocks, whose scales fill whole scale tiles. */
+/* K must be a multiple of K_STEP, so that it consists of whole k blocks, and their scales fill
+ * whole scale tiles. */
 enum { K_STEP = 8 * ROW_BYTES };
 
 static bool read_size(int count, char **arguments) {

@@ -181,7 +181,8 @@ void gfx9_check_hazards(gfx9_wave *w, const gfx9_inst *i) {
         return;
     }
     if (!i->effects) return;
-    /* A carry is the second result. Stores have their data in operand 0 (buffers) or 1. */
+    /* Results are the operands before the first source; a second result is a carry. Stores have no
+     * results. Their data are in operand 0 (buffer stores) or operand 1. */
     for (uint32_t k = 0; k < (i->effects == BY_STORE ? 2u : i->first) && k < i->operand_count;
          k++) {
         const gfx9_operand *o = &i->op[k];

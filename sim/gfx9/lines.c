@@ -92,7 +92,7 @@ static bool add_file(gfx9_lines *l, const char *name) {
     return l->files[l->file_count] && ++l->file_count;
 }
 
-/* Reads one table of DWARF 5, of folders or of files. */
+/* Reads the table of folders or the table of files from the header of a DWARF 5 line table. */
 static void read_names(reader *r, const gfx9_debug *d, gfx9_lines *l, bool files) {
     enum { PATH = 1 };
     uint64_t kinds[8] = {0}, forms[8] = {0};

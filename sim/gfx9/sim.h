@@ -202,9 +202,9 @@ struct gfx9_wave {
      * that the DPP modifier of the current instruction allows to write. */
     uint64_t lane_exec, dpp_lanes;
     uint32_t scc, mode, pc, stop;
-    /* `indexed` holds the mode that s_set_gpr_idx has set. Bits 1, 2 and 4 add the index in M0 to
-     * the register numbers of the three sources. Bit 8 adds the index to the register number of the
-     * result. */
+    /* `indexed` holds the mode that s_set_gpr_idx has set. The bits 0x1, 0x2 and 0x4 add the index
+     * in M0 to the register numbers of the three sources. The bit 0x8 adds the index to the
+     * register number of the result. */
     uint32_t indexed;
     gfx9_group *group;
     uint8_t *scratch;

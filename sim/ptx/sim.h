@@ -183,7 +183,7 @@ struct ptx_module {
     uint32_t opcode_count;
     /* These members say how much a warp needs: the bytes of registers, the number of predicates,
      * and the bytes of local memory. The members function_* are the sums over all functions
-     * (.func). The members most_* add the kernel that needs most. */
+     * (.func). The members most_* are these sums plus the largest need of a kernel. */
     uint32_t function_bytes, function_preds, function_local;
     uint32_t most_bytes, most_preds, most_local;
     /* `shared_bytes` is the size of the shared variables that are declared outside functions. */

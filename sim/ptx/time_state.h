@@ -64,7 +64,7 @@ void ptx_state_free(ptx_replay_state *p);
 
 /* Returns the first SM of the cluster of a warp. Clusters are assigned to the SMs in turn. */
 ptx_sm *ptx_cluster_sms(const ptx_replay_state *p, const ptx_replayed *w);
-/* Makes a warp wait until cycle `at`, and counts these cycles for the cause. */
+/* Makes a warp wait until cycle `at`, and counts these cycles as waiting for `cause`. */
 void ptx_wait_until(ptx_replay_state *p, ptx_replayed *w, double at, int cause);
 void ptx_add_to_queue(ptx_groups *q, double done);
 /* Runs one instruction of a warp in the time model, with the event that describes its access to

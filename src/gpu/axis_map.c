@@ -32,7 +32,8 @@ bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_
 bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_axis_map *across,
                      uint32_t number) {
     const bsmm_axis_digit *d = &across->digits[number];
-    /* The address and all strides are multiples of 4 exactly if their bitwise OR is. */
+    /* The address and all strides are multiples of 4 if and only if their bitwise OR is a multiple
+     * of 4. */
     uint64_t strides = (uintptr_t)scales;
     for (uint32_t i = 0; i < down->count; i++)
         strides |= down->digits[i].stride;

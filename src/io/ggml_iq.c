@@ -14,8 +14,8 @@ static float level(const bsmm_ggml_grid *grid, uint32_t row, uint32_t j) {
     return grid->levels[grid->rows[row] >> (grid->bits * j) & ((1u << grid->bits) - 1)];
 }
 
-/* Stores eight elements, which have one byte of sign bits. A row of the grid (the table of
- * magnitudes) has `each` of the elements (4 or 8); `indexes` are the numbers of the rows. */
+/* Stores eight elements, which have one byte of sign bits. The grid is a table of magnitudes. A row
+ * of it has the magnitudes of `each` elements (4 or 8). `indexes` has the numbers of the rows. */
 static void store_eight(const bsmm_ggml_grid *grid, const uint32_t *indexes, uint32_t each,
                         float scale, uint32_t signs, float *values) {
     for (uint32_t j = 0; j < EIGHT; j++) {

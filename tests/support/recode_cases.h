@@ -6,7 +6,8 @@
 #include "operand.h"
 
 typedef struct recode_case {
-    /* The test converts `src` to `dst`. The memory of `dst` is filled with a pattern before. */
+    /* The test converts `src` to `dst`. The memory of `dst` is filled with a pattern before the
+     * conversion. */
     test_matrix src, dst;
     const char *recipe;
     uint32_t flags;

@@ -99,7 +99,8 @@ static void check_single_products(const char *b_format, uint32_t order, scales f
 }
 
 /* Lists the formats with e8m0 scales, and for each the smallest exponent of a scale with which f16
- * represents all values. The largest such exponent is 3 for every format. */
+ * represents all values. The largest exponent with which f16 represents all values is 3 for every
+ * format. */
 static const struct {
     const char *format;
     int least;

@@ -91,7 +91,8 @@ static void test_codes(void **state) {
         }
 }
 
-/* Tests rows of D whose length is no multiple of 16 bytes, although their distance is one. */
+/* Tests rows of D whose length is not a multiple of 16 bytes, although the stride between rows is a
+ * multiple of 16 bytes. */
 static void test_edges(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

@@ -7,7 +7,8 @@
  * of K may be in any order inside a unit. Decoding e2m1 codes gives the even ones of eight elements
  * and then the odd ones, so A's bytes are brought into the same order after packing. B's integers
  * are multiples of its elements, and e4m3 scales are read as f16, which gives 2^-8 of their values.
- * Both are constant powers of two, by which A's scales are multiplied. */
+ * Both facts change a product by a constant power of two. A's scales are multiplied by the
+ * inverse. */
 #ifndef BSMM_CPU_SMALL_M_INT8DOT_H
 #define BSMM_CPU_SMALL_M_INT8DOT_H
 

@@ -28,7 +28,8 @@ enum { LEAST_BF16 = (127 - 30) << 7, PAST_BF16 = (127 + 20) << 7 };
 enum { LEAST_E8M0 = 127 - 20, MOST_E8M0 = 127 + 20 };
 enum { LEAST_F32 = (127 - 15) << 23, PAST_F32 = (127 + 15) << 23 };
 
-/* This struct holds A as pairs of bf16, multiplied by e8m0 scales, and its fp32 scales. */
+/* This struct holds A. `pairs` has A's elements as pairs of bf16, which were multiplied by e8m0
+ * scales. `scales` has A's fp32 scales. */
 typedef struct tile {
     _Alignas(64) int32_t pairs[ROWS][STEPS * STEP_PAIRS];
     _Alignas(64) float scales[ROWS];

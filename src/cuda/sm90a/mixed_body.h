@@ -55,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #pragma unroll
     for (int i = 0; i < TILES; i++)
         sums[i][0] = sums[i][1] = sums[i][2] = sums[i][3] = 0;
-    /* Without this compiler barrier, ptxas may wait after each wgmma. */
+    /* Without this compiler barrier, ptxas may insert a wait after each wgmma. */
     small_m_hold(TILES, &sums[0][0]);
     small_m_fragments fragments = {{{0}}};
     small_m_words words;
