@@ -130,8 +130,8 @@ bool bench_device_new(bench_device *device, const void *from, uint64_t bytes, vo
     return from ? bench_device_write(device, *memory, from, bytes) : poison(device, *memory, bytes);
 }
 
-/* Copies the first `bytes` bytes of a buffer to the places of the further copies of the operand,
- * each of which begins `stride` bytes after the one before. */
+/* A buffer begins with an operand of `bytes` bytes. The function copies this operand to sets - 1
+ * further positions in the buffer. Each position is `stride` bytes after the one before. */
 static bool spread(bench_device *device, void *memory, uint64_t bytes, uint64_t stride,
                    size_t sets) {
     bool done = true;

@@ -486,7 +486,7 @@ typedef enum bsmm_matmul_flags {
  * device ("cpu", "cuda" or "hip"), the form and, with WIDE, the name of the panels. B's order,
  * leading dimension and scale layout change no byte. */
 typedef enum bsmm_packed_form {
-    /* Runs read B from the buffers of the run, in the layout that the description gives. */
+    /* Each run reads B from its own buffers, in the layout that the product's description gives. */
     BSMM_PACKED_NONE = 0,
     /* Decoded values of B are stored in panels, followed by B itself. A panel is a block of rows of
      * B in the order in which a kernel reads them. There are several panel layouts, each with a

@@ -23,7 +23,8 @@ static double next_normal(uint64_t *state) {
 
 typedef struct tensor {
     const char *name; /* `name` is the name of the tensor in a layer, after "encoder.layer.N.". */
-    /* `rows` and `cols` are the size of the tensor. If rows is 0, it is a vector. */
+    /* `rows` and `cols` are the size of the tensor. If `rows` is 0, the tensor is a vector of
+     * `cols` elements. */
     int64_t rows, cols;
     double mean, spread;
 } tensor;

@@ -63,8 +63,8 @@ typedef struct job_result {
     double output_signal, output_noise;
     /* `both_noise` is the noise of the outputs of layers if activations are quantized too. */
     double both_noise;
-    /* These fields describe the rounding error of the GEMM alone. The values y are the GEMM's
-     * results, and the exact values x are sums of the same quantized values in double. */
+    /* These fields describe the rounding error of the GEMM alone. A result of the GEMM is compared
+     * with the exact sum, which is computed in double from the same quantized values. */
     double exact_signal, exact_noise;
     double seconds; /* `seconds` is the time in seconds of all GEMMs with quantized weights. */
     uint64_t layers;

@@ -19,7 +19,7 @@ static pthread_once_t kinds_once = PTHREAD_ONCE_INIT;
 /* Each kind of characters has the value of the character that is its digit 0 in unicode_runs. */
 enum { END = 0, LETTER = 'a', NUMBER = 'A', SPACE = 'K', OTHER = '0' };
 
-/* Returns the kind of character to which a digit of unicode_runs belongs. */
+/* Returns the kind of character that a digit of unicode_runs stands for. */
 static int kind_of(char digit) {
     return digit >= LETTER ? LETTER : digit >= SPACE ? SPACE : digit >= NUMBER ? NUMBER : OTHER;
 }

@@ -29,7 +29,7 @@ typedef struct candidate {
     int32_t left_id, right_id;
 } candidate;
 
-/* Holds the tokens of one piece, and a heap of pairs to merge, with the lowest rank on top. */
+/* Holds the tokens of a piece of text, and a heap of pairs to merge, lowest rank on top. */
 typedef struct piece {
     const llm_tokenizer *t;
     symbol *symbols;

@@ -14,8 +14,8 @@ typedef struct walk {
     char *out;
     size_t room, written;
     bool first; /* `first` is true if no register of this line has been seen. */
-    /* For each class, `last` is the last register of this class that was the first register of its
-     * line. */
+    /* Registers are numbered separately in each class. last[i] is the number of the register of
+     * class i that most recently was the first register of its line. */
     uint32_t last[ENTRIES];
 } walk;
 

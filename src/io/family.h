@@ -30,7 +30,7 @@ typedef struct bsmm_storage {
     /* `data`, `scale` and `global` are the suffixes of the tensors' names after a common base name.
      * NULL means that there is no such tensor. */
     const char *data, *scale, *global;
-    /* The weight's name is the common base name plus the suffix `name`. */
+    /* The name of the weight is this common base name followed by the suffix `name`. */
     const char *name;
     const char *data_dtype, *scale_dtype;
     /* `format` is the format of the weight. If elem is NONE, the weight is unscaled, and its
@@ -66,7 +66,8 @@ typedef struct bsmm_storage {
      * without by_shape. */
     bool by_shape;
     bool writes;
-    /* Copies a stored matrix. NULL means that the file stores the bytes of a bsmm_matrix. */
+    /* Copies a matrix out of the file. NULL means that the bytes in the file are already those of a
+     * bsmm_matrix. */
     bsmm_unpack unpack;
     /* `pack` is the inverse of `unpack`. NULL means that such weights are not written. */
     bsmm_pack pack;

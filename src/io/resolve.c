@@ -119,8 +119,8 @@ static bool blocks_are(const resolving *r, uint32_t block_rows, uint32_t block_c
            s->shape[s->ndim - 1] == bsmm_ceil_div(r->matrix.cols, block_cols);
 }
 
-/* Tells whether the scale tensor has one scale for each matrix, and the number of dimensions that
- * the storage table entry (families.c) prescribes. */
+/* Tells whether the scale tensor has one scale for each matrix and has as many dimensions as the
+ * storage table entry (families.c) prescribes. */
 static bool is_one_scale(const resolving *r) {
     const uint32_t own = r->row->scale_shape == BSMM_SCALES_ONE;
     if (r->scale->ndim + 2 != r->data->ndim + own) return false;

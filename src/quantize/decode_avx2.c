@@ -233,7 +233,8 @@ INLINE bool code_tables_of(const shape s, const vector_values *v, __m256 first, 
     return _mm256_movemask_ps(_mm256_cmp_ps(y[0], y[1], _CMP_UNORD_Q)) == 0;
 }
 
-/* Looks up the 16-bit results of the 16 codes in each 128-bit half of a register. */
+/* Looks up 16-bit results for 32 codes of one byte each. *first receives the results of the first
+ * 16 codes, and *second those of the last 16. */
 INLINE void look_up(const code_tables *t, __m256i codes, __m256i *first, __m256i *second) {
     __m256i low = _mm256_shuffle_epi8(t->low, codes), high = _mm256_shuffle_epi8(t->high, codes);
     __m256i even = _mm256_unpacklo_epi8(low, high), odd = _mm256_unpackhi_epi8(low, high);

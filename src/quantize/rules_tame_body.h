@@ -1,7 +1,7 @@
-/* Defines the fast path of the rules for e4m3 scales, for "tame" blocks, i.e. blocks whose amax is
- * moderate. The functions do not divide; they look up the factor of a scale code in a table. A file
- * includes this file after it has defined TARGET, the function attributes of its instruction set.
- * TAME_RULES is the resulting table of functions. */
+/* Defines the fast path that computes e4m3 scales. It is for "tame" blocks, i.e. blocks whose
+ * largest magnitude (amax) is moderate. The functions do not divide; they look up the factor of a
+ * scale code in a table. A file that includes this file must first define TARGET, the function
+ * attributes of its instruction set. TAME_RULES is the resulting table of functions. */
 #ifndef BSMM_QUANTIZE_RULES_TAME_BODY_H
 #define BSMM_QUANTIZE_RULES_TAME_BODY_H
 

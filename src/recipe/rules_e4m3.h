@@ -120,8 +120,8 @@ BSMM_SHARED float bsmm_e4m3_modelopt_factor(uint32_t code, const bsmm_tensor_ste
     return bsmm_mul(bsmm_e4m3_value(code), t->multiplier);
 }
 
-/* The functions from here on compute compressed-tensors' rule for nvfp4 scales (generate_gparam,
- * calculate_qparams). */
+/* The functions from here on compute nvfp4 scales by the rule of compressed-tensors
+ * (generate_gparam, calculate_qparams). */
 
 /* Computes the divisor of compressed-tensors. torch divides a Python number by a tensor as number *
  * (1 / tensor), so the reciprocal and the product are rounded separately. Both are rounded to the

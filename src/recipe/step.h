@@ -19,8 +19,9 @@ typedef enum bsmm_tensor_rule {
     BSMM_TENSOR_TE,
     BSMM_TENSOR_MODELOPT,
     BSMM_TENSOR_COMPRESSED_TENSORS,
-    /* The caller chose the tensor's scale, as a multiplier or as a divisor. These rules take the
-     * scale in place of the tensor's amax. */
+    /* The caller chose the tensor's scale, as a multiplier (GIVEN) or as a divisor (GIVEN_DIVISOR).
+     * The functions of these two rules take this scale as their argument, in place of the tensor's
+     * amax. */
     BSMM_TENSOR_GIVEN,
     BSMM_TENSOR_GIVEN_DIVISOR
 } bsmm_tensor_rule;
@@ -108,8 +109,8 @@ typedef struct bsmm_tensor_step {
     bool pow2; /* `pow2` is true if scales are rounded to powers of two (BSMM_QUANTIZE_POW2). */
 } bsmm_tensor_step;
 
-/* `bsmm_block_step` holds the code of a block's scale, and the factor by which its values are
- * multiplied or divided. */
+/* `bsmm_block_step` holds the code of a block's scale, and the factor by which the values of the
+ * block are multiplied or divided. */
 typedef struct bsmm_block_step {
     uint32_t code;
     float factor;

@@ -194,7 +194,8 @@ static void test_int8_decoding_unusual(void **state) {
         size_t block = e4m3 ? 16 : 32, units = p.b.scale_bytes / DECODED_N;
         for (size_t c = 0; c < 8; c++) {
             size_t row = 16 * c + 5, unit = units - 2 - c;
-            /* The scales in a row differ so much that fp32 rounds the sum of the blocks. */
+            /* The scales in a row differ so much that the sum over all blocks of the row is not
+             * exact in fp32. */
             for (size_t u = 0; u < units; u++)
                 scales[row * units + u] = (uint8_t)(others[e4m3][c % 4] + u * 7 % 16);
             scales[row * units + unit] = codes[e4m3][c % 4];

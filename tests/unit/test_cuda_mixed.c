@@ -197,7 +197,8 @@ static void set_scales(test_matrix *b, rng *r) {
         const uint32_t pattern = (uint32_t)row % 8;
         for (int64_t i = 0; i < blocks; i++) {
             codes[i] = (uint8_t)(110 + rng_below(r, 12));
-            /* All scales lie at the lower or upper end of e8m0. */
+            /* All scales of the row are near the lower end of e8m0's range, or all are near its
+             * upper end. */
             if (pattern == 0)
                 codes[i] = (uint8_t)(row % 16 ? rng_below(r, 3) : 254 - rng_below(r, 3));
             /* Some blocks contain only zeros and have the smallest or the largest scale. In pattern

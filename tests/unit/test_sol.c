@@ -202,8 +202,9 @@ static double bytes_of(const bsmm_matmul_desc *desc) {
     return e.bytes;
 }
 
-/* Tests that gaps between rows, between rows of scales and between the matrices of groups do not
- * count, because no kernel moves them. Nor do rows that masked groups are not expected to have. */
+/* Tests which bytes the estimate does not count, because no kernel moves them. These are gaps
+ * between rows, between rows of scales and between the matrices of groups, and rows that masked
+ * groups are not expected to have. */
 static void test_gaps_do_not_count(void **state) {
     (void)state;
     bsmm_matrix a = matrix_of("mxfp8", 64, 128), b = matrix_of("mxfp4", 32, 128);

@@ -28,7 +28,7 @@ BSMM_DEVICE uint32_t gemm_strip_pitch(gemm_shape s) {
     return s.col_tiles * BSMM_CDNA_EDGE + 4;
 }
 
-/* Returns the number of bytes of a strip. */
+/* Returns the number of bytes of a strip, i.e. of a wave's LDS buffer of 16 rows of sums. */
 BSMM_DEVICE uint32_t gemm_strip_bytes(gemm_shape s) {
     return BSMM_CDNA_EDGE * gemm_strip_pitch(s) * (uint32_t)sizeof(float);
 }

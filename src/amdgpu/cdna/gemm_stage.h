@@ -138,8 +138,9 @@ BSMM_DEVICE bool gemm_is_tile(const bsmm_cdna_gemm *p, uint32_t group) {
     return group < p->row_tiles * p->col_tiles * p->parts;
 }
 
-/* Returns the offset in a row of the cache lines of step `step`. If direct loads cannot load this
- * step, the function returns the offset for the last step that direct loads can load. */
+/* Returns the offset, in bytes from the start of a row, of the cache lines that step `step` reads.
+ * If direct loads cannot load this step, the function returns the offset for the last step that
+ * direct loads can load. */
 BSMM_DEVICE uint32_t gemm_scout_offset(const gemm_place *at, gemm_shape s, uint32_t step) {
     const uint32_t whole = at->sources[0].whole, last = whole ? whole - 1 : 0;
     return (uint32_t)__builtin_amdgcn_readfirstlane(

@@ -104,8 +104,8 @@ BSMM_DEVICE void tall_note(tall_scales *g, uint32_t side, float scale) {
     g->high[side] = bits > g->high[side] ? bits : g->high[side];
 }
 
-/* Multiplies A's scales of a step by B's scale. A call does this for two rows of tiles, from row
- * `first` on. */
+/* Computes the factors of this lane's rows in two of the wave's rows of tiles, `first` and `first`
+ * + 1. A factor is A's scale of the row for this step, times B's scale `factor`. */
 BSMM_DEVICE void tall_take_scales(tall_scales *g, uint32_t first, float factor) {
     if (first == 0) tall_note(g, 1, g->all);
 #pragma unroll

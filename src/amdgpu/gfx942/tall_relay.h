@@ -136,7 +136,8 @@ BSMM_DEVICE void tall_columns_load(tall_relay *r, uint32_t step, uint32_t half, 
     }
 }
 
-/* Transposes four columns of four rows, so that each word has four columns of a row. */
+/* Transposes 4 x 4 bytes. Before, a word holds one column of four rows; afterwards, it holds four
+ * columns of one row. */
 BSMM_DEVICE void tall_columns_turn(tall_relay *r, uint32_t half, uint32_t n) {
     uint32_t words[4];
     for (uint32_t c = 0; c < 4; c++)
@@ -176,11 +177,10 @@ BSMM_DEVICE void tall_flag_rows(const tall_relay *r, gemm_shape s, BSMM_IN_LDS u
 
 /* The functions from here on do a part of the work of half a step (64 elements of K). The kernel
  * calls them between groups of matrix instructions. */
-/* The work of a half is divided into parts, which follow groups of matrix instructions. */
 enum { TALL_PARTS = 6 };
 
-/* Writes a part of a half to LDS. The compiler knows of the loads of this part and waits until they
- * have finished. */
+/* Writes a part of the data of half a step (64 elements of K) to LDS. The compiler knows of the
+ * loads of this part and waits until they have finished. */
 BSMM_DEVICE void tall_store(tall_relay *r, gemm_shape s, uint32_t half, uint32_t part) {
     const uint32_t n = part / 2;
     if (s.columns) {

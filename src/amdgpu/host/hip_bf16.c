@@ -9,9 +9,10 @@
  * number of workgroups has 2^31 threads. HIP requires fewer than 2^32 threads along x. */
 enum { MOST_GROUPS = 1 << 23 };
 
-/* SHARED is the bytes of LDS of a kernel. The kernel first stores bf16 planes of A and B in LDS,
- * `parts` planes in all. Later an fp32 tile of sums overwrites the planes, so LDS has the larger of
- * the two sizes. A 32-bit word and an fp32 number for each row of A and B follow. */
+/* SHARED(parts) is the number of bytes of LDS of a kernel. The kernel first stores bf16 planes of A
+ * and B in LDS, `parts` planes in all. Later an fp32 tile of sums overwrites the planes. LDS has
+ * room for the larger of the two, and after it for a 32-bit word and an fp32 number for each row of
+ * A and B. */
 #define PLANES(parts) ((parts)*BSMM_CDNA_BF16_PLANE)
 #define SHARED(parts)                                                                              \
     ((PLANES(parts) > BSMM_CDNA_BF16_STRIP ? PLANES(parts) : BSMM_CDNA_BF16_STRIP) +               \

@@ -12,8 +12,8 @@ enum { OCP, FNUZ, KINDS };
 /* A and B are row-major in memory (BY_ROWS) or column-major (TURNED). */
 enum { BY_ROWS, TURNED, ORDERS };
 
-/* STAGES is the bytes of LDS. LDS holds two stages, each with 128 one-byte elements of K for `rows`
- * rows of A and `rows` rows of B. */
+/* STAGES(rows) is the number of bytes of LDS of a kernel. LDS holds two stages, each with 128
+ * one-byte elements of K for `rows` rows of A and `rows` rows of B. */
 #define STAGES(rows) (2 * (rows)*2 * BSMM_CDNA_K)
 #define SMALL_TILE(kernel)                                                                         \
     [SMALL] = {                                                                                    \

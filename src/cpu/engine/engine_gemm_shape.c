@@ -36,11 +36,12 @@ static uint64_t bytes_of_panel(const gemm *g) {
     return side_bytes(&panel);
 }
 
-/* Returns the number of workspace bytes for B's panels. The size is a multiple of the total size of
- * the threads' L2 caches, but at least one panel for each thread if K is long. If A has many rows,
- * all panels of one cache block must fit in addition. If D is block-scaled, all panels of one cache
- * block must fit for each thread. The number never decreases if M, N, K or the number of threads
- * grows, because a plan's workspace must suffice for a smaller GEMM too. */
+/* Returns the number of workspace bytes for B's packed panels. It is a multiple of the total size
+ * of the threads' L2 caches, or more if this minimum is larger: one panel for each thread if A has
+ * few rows, else the panels of one cache block plus one panel for each thread. If D is
+ * block-scaled, the minimum is the panels of one cache block for each thread. The number never
+ * decreases if M, N, K or the number of threads grows, because a plan's workspace must suffice for
+ * a smaller GEMM too. */
 static uint64_t slab_bytes(const gemm *g, const bsmm_product *p) {
     static const uint64_t unknown = 1 << 20;
     const bsmm_engine *e = g->engine;

@@ -13,7 +13,7 @@ enum {
     WINDOW = BSMM_F32FMA_SEGMENT_UNIT,
 };
 
-/* This struct is a tile of rows over up to WINDOW columns of K. */
+/* This struct describes a tile of an operand: some rows and up to WINDOW columns of K. */
 typedef struct tile {
     const bsmm_f32fma_row *rows;
     /* `first` is the first row of the operand. `count` is the number of rows, which may be 0. */
@@ -42,9 +42,10 @@ static double scale_beside(const bsmm_f32fma_source *s, const tile *t, int64_t l
     return (double)scales[t->offsets[0]];
 }
 
-/* Returns the factor by which a block's elements are multiplied when they are packed. This is their
- * scale, or 1 for an fp32 scale, which is stored after its 128 elements of K. The exception is an
- * fp32 scale of 0: the elements become 0. The row's factors were chosen without regard to this
+/* Returns the factor by which a block's elements are multiplied when they are packed. If packing
+ * multiplies elements by their scales (s->folded), the factor is the block's scale. Otherwise the
+ * scale is fp32 and is stored apart from the elements, and the factor is 1. A scale of 0 is an
+ * exception: the factor is then 0. The row's powers of two were chosen without regard to such a
  * block, so its elements could otherwise be too large for fp32 sums. */
 static double folded_part(const bsmm_f32fma_source *s, double scale) {
     return s->folded || scale == 0 ? scale : 1;

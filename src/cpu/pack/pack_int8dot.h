@@ -55,8 +55,8 @@ typedef enum bsmm_int8_form {
 /* Returns NULL if an operand can be packed to int8, else the reason why it cannot. */
 bsmm_pack_refuser bsmm_int8_refuse;
 
-/* Returns true if the scales of both operands are powers of two. Packed units then have 32 elements
- * of K, else 16. */
+/* Returns true if the scales of both operands are powers of two. A packed unit, i.e. a range of K
+ * with one scale per row, then has 32 elements of K, else 16. */
 bool bsmm_int8_by_exponent(const bsmm_product *p);
 
 /* Returns true if the sums of the products of 32 elements of K do not fit 16 bits. They fit unless

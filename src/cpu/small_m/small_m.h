@@ -134,7 +134,7 @@ typedef struct bsmm_small_m_scales {
     /* `factors` has the factors by which the results of the 16 rows are multiplied. At first each
      * is B's second-level scale, the one scale of the whole matrix. */
     double *factors;
-    /* `wide` holds the number `wide` of each of the 16 rows, which tells how far its scales are
+    /* `wide` holds a number for each of the 16 rows, which tells how far the scales of the row are
      * apart. The numbers are 0 at first. */
     uint8_t *wide;
     /* The number `wide` of a row tells how far the row's magnitudes are apart. `a_wide` is the

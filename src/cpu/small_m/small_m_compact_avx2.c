@@ -32,8 +32,8 @@ INLINE __m128i load_four_threes(const uint8_t *at) {
     return _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)at), spread);
 }
 
-/* Loads BLOCK lines of 8 rows. A line has one piece of each row, and lines follow one another along
- * K. */
+/* Loads BLOCK lines of B in compact order. A line has `piece` bytes (3 or 4) of each of 8 rows, and
+ * lines follow one another along K. Each 3 or 4 bytes get a 32-bit lane of a register. */
 INLINE void load_lines(const uint8_t *at, int64_t piece, __m256i line[BLOCK]) {
     for (int i = 0; i < BLOCK; i++, at += LANES * piece)
         line[i] = piece == 4 ? _mm256_loadu_si256((const __m256i *)(const void *)at)
@@ -89,8 +89,8 @@ INLINE void unpack_block(const uint8_t *lines, int64_t piece, uint8_t *to, int64
  * together in compact order, but it stops at the end of each page. */
 enum { AHEAD = 8192 };
 
-/* Copies as many pieces as fill whole blocks, and returns the number of copied pieces of a row.
- * Less than BLOCK pieces are left. */
+/* Unpacks whole blocks of BLOCK pieces of each row. A piece has `piece` bytes (3 or 4). Returns the
+ * number of pieces of a row that are unpacked. Fewer than BLOCK pieces of a row are left. */
 INLINE int64_t unpack_blocks(const uint8_t *strip, int64_t pieces, int64_t piece, uint8_t *to,
                              int64_t pitch) {
     const int64_t line = LANES * piece;

@@ -88,8 +88,8 @@ TARGET static void leave_steps(const bsmm_small_m_scales *s, int exponents[LANES
         exponents[lane] = before.lane[lane] - 127;
 }
 
-/* Divides the scales of each row by the row's largest scale and stores them as exponents plus 127.
- */
+/* Divides the scales of each row by the row's largest scale. The quotients are powers of two, and
+ * the function stores their exponents plus 127. */
 TARGET static void leave_exponents(const bsmm_small_m_scales *s, const codes16 *top,
                                    int exponents[LANES]) {
     for (int64_t i = 0; i < s->units; i++) {

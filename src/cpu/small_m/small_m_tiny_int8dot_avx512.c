@@ -24,8 +24,8 @@ typedef struct tile {
     _Alignas(64) int32_t scales[2 * STEPS][ROWS];
 } tile;
 
-/* Loads the codes of four rows of A. If fewer rows are left, the last row is loaded in their
- * place. */
+/* Loads the codes of four rows of A. If fewer than four rows are left, the last row is loaded again
+ * in place of the missing ones. */
 INLINE __m512i load_four(const bsmm_operand *o, int64_t row, int64_t step) {
     const uint8_t *data = (const uint8_t *)o->m.data + step * STEP_BYTES;
     const int64_t pitch = o->m.ld / 2, last = o->m.rows - 1;

@@ -145,8 +145,9 @@ static double adding_of(const cut *c) {
 static double predict(const bsmm_product *p, const weights *w, const cut *c) {
     const uint32_t steps =
         bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c->splits * c->groups);
-    /* Each further accumulator of a result takes time in the epilogue. Each sum of 0 also takes
-     * time, because the epilogue reads scales for it. */
+    /* `adding` is the time in which the epilogue adds the accumulators of a tile. If many sums are
+     * likely to be 0, the epilogue also takes the time `zeros`, because it loads scales for each
+     * sum of 0. */
     const double adding = adding_of(c);
     const double zeros = sums_to_zero(p) ? 0.3e-3 * results_of(p, c) : 0;
     /* The epilogue takes longer if each row of B has an fp32 scale. */

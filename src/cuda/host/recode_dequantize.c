@@ -6,8 +6,8 @@
 enum { THREADS = BSMM_RECODE_THREADS, MOST_DOWN = BSMM_RECODE_MOST_DOWN };
 
 #define MODULE "sm80/dequantize"
-/* These kernels dequantize row-major matrices with any scales. The index is [half of the element's
- * bits][1 if the result is f32]. */
+/* These kernels dequantize row-major matrices with any scales. The index is [bits of an element /
+ * 2][1 if the result is f32]. */
 static const bsmm_cuda_function dequantizers[][2] = {
     [2] = {{.module = MODULE, .name = "dequantize_rows_4_f16"},
            {.module = MODULE, .name = "dequantize_rows_4_f32"}},

@@ -206,9 +206,10 @@ static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold
     uint32_t how = fold_group(job, kind, group, first, lanes, there, reach, &scale);
     store_group(job, place, mine, threadIdx.x % FOLD_LANES < (uint32_t)items, scale);
     fold_target target = fold_target_of(job, place);
-    /* `block` is a selector for __byte_perm, which picks the byte of this lane's scale block. For
-     * elements of 4 bits it picks one byte. For elements of 6 bits it puts the byte in both halves.
-     * Past the end of K the result is 0. */
+    /* `byte` is a selector for __byte_perm, which picks the byte of this lane's scale block (number
+     * `block`). For elements of 4 bits, the byte goes to the lowest byte of the result. For
+     * elements of 6 bits, it goes to the upper byte of both 16-bit halves. Past the end of K the
+     * result is 0. */
     uint32_t block = threadIdx.x % FOLD_LANES / 2;
     uint32_t byte = place->n == 0       ? 0x4444
                     : kind == FOLD_E2M1 ? 0x4440 | block

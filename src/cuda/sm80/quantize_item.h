@@ -400,8 +400,8 @@ static __device__ __forceinline__ bool quick_items(const bsmm_quantize_job *job,
     for (int i = 0; i < items; i++)
         rare |= !is_quick(job, elem, bits, quick, amax[i], factors[i]);
     if (__any_sync(0xffffffffu, rare)) return false;
-    /* `by_four` is true if each sequence of 64 results takes 48 bytes that begin at a multiple of
-     * 16. */
+    /* `by_four` is true if each 64 adjacent results of a row, which take 48 bytes, begin at an
+     * address that is a multiple of 16. */
     const bool by_four =
         (job->cols | job->dst_lines.row_step) % 64 == 0 && (uintptr_t)job->dst % 16 == 0;
 #pragma unroll

@@ -18,8 +18,9 @@ enum {
     BSMM_REGION_MOST_STEPS = 1 << (BSMM_REGION_BITS - BSMM_REGION_THREAD_BITS)
 };
 
-/* Tells how far a byte of a region moves in memory and in the scale matrix if one bit, or several
- * bits, of the byte's number are set. */
+/* A region is a part of the scale matrix, whose bytes are numbered. If a certain bit of a byte's
+ * number, or several bits, are set, this struct tells how far that moves the byte in memory and in
+ * the scale matrix. */
 typedef struct bsmm_region_spot {
     /* `step` is a number of bytes that is added to the address in the source or in the
      * destination. */

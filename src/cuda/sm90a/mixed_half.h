@@ -135,11 +135,11 @@ static __device__ __forceinline__ void mixed_apply_references(const int format, 
     }
 }
 
-/* Sets the sums of a row of B to NaN if a block with nonzero elements has a scale outside of the
- * row's range, or if a scale is NaN. All lanes of a warp call this function together. `sums` is the
- * address of the thread's first sum in shared memory, and `pitch` is the number of floats from one
- * column to the next. A thread has two adjacent columns of each tile of 8 columns, and two rows
- * that are 8 rows apart. */
+/* Sets the sums of a row of B to NaN in two cases: a scale of the row is NaN, or a block with
+ * nonzero elements has a scale outside the range that f16 can hold for this row. All lanes of a
+ * warp call this function together. `sums` is the address of the thread's first sum in shared
+ * memory, and `pitch` is the number of floats from one column to the next. A thread has two
+ * adjacent columns of each tile of 8 columns, and two rows that are 8 rows apart. */
 static __device__ __noinline__ void mixed_check_references(const int format,
                                                            const bsmm_small_m_params *p,
                                                            const mixed_rows rows, uint32_t first,
