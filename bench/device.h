@@ -39,8 +39,8 @@ typedef struct bench_device_kind {
      * these models' names, separated by '|'. NULL means that there are no models. If several kinds
      * match a device's name, the last one counts. */
     const char *models;
-    /* `kernels` names the kind of device whose kernels run on this device. NULL means that this
-     * kind has its own kernels. */
+    /* `kernels` names the kind of device whose kernels run on devices of this kind. NULL means that
+     * this kind has kernels of its own. */
     const char *kernels;
     /* `is_simulated` is true if the device is simulated. bench then times a single run, because
      * simulating takes far longer than the real device would. */

@@ -17,7 +17,8 @@ void bench_memory_destroy(bench_memory *memory);
  * per second. */
 double bench_memory_run(const bench_memory *memory, double read, double write, int threads);
 
-/* Returns the best of five runs in bytes per second, or 0 if there is not enough memory. */
+/* Calls bench_memory_run five times. Returns the highest bytes per second, or 0 if there is not
+ * enough memory. */
 double bench_memory_best(double read, double write, int threads);
 
 #endif

@@ -50,8 +50,8 @@ static uint32_t count_words(cli_words *words) {
     return count;
 }
 
-/* Returns name number `index` of the presets, followed by the element formats that a matrix can
- * have. */
+/* Returns entry `index` of a list of names. The list has the presets first, and then the element
+ * formats that a matrix can have. */
 static const char *format_at(uint32_t index) {
     uint32_t presets = count_words(preset_at);
     if (index < presets) return preset_at(index);

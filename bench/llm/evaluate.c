@@ -49,8 +49,8 @@ typedef struct sums {
     double losses[LLM_BATCH], divergences[LLM_BATCH];
 } sums;
 
-/* Adds the loss and the divergence of row r of a window. `next` is the token that follows row r's
- * token in the text. */
+/* Adds the loss and the divergence of row r, i.e. of token r of a window of LLM_BATCH tokens.
+ * `next` is the token that follows token r in the text. */
 static void score_row(sums *to, int64_t r, const float *logits, int32_t next, int64_t count,
                       float *reference, bool is_reference) {
     float *scratch = llm_alloc((size_t)count, sizeof *scratch);

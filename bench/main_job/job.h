@@ -55,8 +55,8 @@ void job_generate(const char *path);
  * computation. */
 typedef struct job_result {
     double bits, weights; /* `bits` and `weights` are the stored bits and the number of weights. */
-    /* `weight_signal` and `weight_noise` compare the quantized weights with the weights of the
-     * model. */
+    /* These fields are the signal and the noise of the quantized weights. The exact values are the
+     * weights of the model. */
     double weight_signal, weight_noise;
     /* These fields describe the outputs of layers. The exact values x are computed in double with
      * the original weights, and the values y are computed with quantized weights. */

@@ -62,7 +62,7 @@ static void *device_copy(const llm_product *p, const void *from, uint64_t bytes)
     return memory;
 }
 
-/* Tells whether the weights are packed. The kernel for f32 reads stored weights faster. */
+/* Tells whether the weights are packed. f32 weights are read faster unpacked. */
 static bool packs(const llm_product *p) {
     return is_host(p) && p->b.format.elem != BSMM_ELEM_F32;
 }

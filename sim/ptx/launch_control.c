@@ -33,8 +33,8 @@ static bool answer(ptx_async *j, const response *r, uint64_t to, uint64_t barrie
     return true;
 }
 
-/* Writes the response to shared memory of this thread block, or of all blocks in the cluster at the
- * same offset. */
+/* Writes the response of the instruction clusterlaunchcontrol.try_cancel to shared memory of this
+ * thread block, or of all blocks in the cluster at the same offset. */
 static void run_request(ptx_async *j) {
     const ptx_cluster *c = j->warp->block->cluster;
     const uint64_t low = (1u << RANK_SHIFT) - 1;

@@ -4,7 +4,7 @@
 #define SIM_PTX_LAYOUT_H
 #include "sim.h"
 
-/* Tells where the elements of an operand are. */
+/* Tells where the elements of an operand are in shared memory. */
 typedef struct {
     uint32_t start, leading, stride; /* `start`, `leading` and `stride` count bytes. */
     /* `span` is the number of bytes of a row within a swizzle pattern, or 16 without a swizzle. */

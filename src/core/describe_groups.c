@@ -60,8 +60,8 @@ bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_grou
     return BSMM_OK;
 }
 
-/* Returns the number of rows (or columns, with by_cols) of which each group's first row (column)
- * must be a multiple. At such a multiple a byte of codes begins. Unless each group's scales are a
+/* Returns a number of rows (or of columns, with by_cols). The first row (column) of each group must
+ * be a multiple of it. At such a multiple a byte of codes begins. Unless each group's scales are a
  * separate array (`apart`), a scale block and a tile of the scale layout also begin there. A tile
  * is a rectangle of scales that are adjacent in memory. */
 static int64_t grain_of(const bsmm_operand *o, bool by_cols, bool apart) {

@@ -22,8 +22,8 @@ static const char *refusal(const bsmm_kernel *kernel, const bsmm_product *part, 
     return lacks ? lacks : kernel->refuse(part, state->bytes, why, size);
 }
 
-/* Returns the largest workspace in bytes that the kernel `few` needs for any number of rows that it
- * accepts. */
+/* Returns the largest workspace in bytes that `few`, the kernel for few rows of A, needs for any
+ * number of rows that it accepts. */
 static uint64_t few_workspace(const bsmm_kernel *few, const bsmm_product *widest) {
     char why[200];
     kernel_state state;

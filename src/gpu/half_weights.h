@@ -58,7 +58,8 @@ BSMM_SHARED bsmm_half_range bsmm_half_range_of(uint32_t bits, uint32_t mantissa)
     /* The smallest decoded e2m1 element is 2^-7, and the largest is 6 * 2^-6. Their products with
      * all normal powers of two fit in f16. */
     const bsmm_half_range e2m1 = {6, 1, 29, 12};
-    /* e4m3 elements are multiples of 2^-9 up to 448, so the factor is 2^-14 to 2^7. */
+    /* e4m3 elements are multiples of 2^-9 up to 448. Their products with a factor from 2^-14 to 2^7
+     * therefore fit in f16. */
     const bsmm_half_range e4m3 = {0, 1, 21, 8};
     /* Decoded e2m3 elements are multiples of 2^-17, and decoded e3m2 elements are multiples of
      * 2^-16. f16 holds multiples of 2^-24, so the factors by which the kernel multiplies these

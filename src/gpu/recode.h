@@ -92,7 +92,7 @@ typedef struct bsmm_quantize_job {
 
 /* Dequantizing computes the value of an element of at most 8 bits by one of these methods. */
 typedef enum bsmm_dequantize_way {
-    /* BSMM_WAY_EXACT: the kernel multiplies an element by its block scale, which is exact in
+    /* BSMM_WAY_EXACT: the kernel multiplies an element by its block scale. The product is exact in
      * fp32. */
     BSMM_WAY_EXACT = 0,
     /* BSMM_WAY_MULTIPLY: the kernel multiplies an exact number by an fp32 factor and rounds once.

@@ -208,7 +208,7 @@ static void set_scales(test_matrix *b, rng *r) {
                 clear_block(b, row, i);
                 codes[i] = (uint8_t)(row % 16 < 8 ? 0 : 254);
             }
-            /* All blocks but one are zeros. The scale of this block is far from 1. */
+            /* All blocks but one are zeros. The scale of the nonzero block is far from 1. */
             if (pattern == 3 && i != odd) clear_block(b, row, i);
             if (pattern == 3) codes[i] = (uint8_t)(row % 16 < 8 ? 40 : 200);
             /* The scales of a row lie anywhere between 2^-67 and 2^62. */
@@ -261,10 +261,10 @@ static void expect_refused(const char *a, const char *b, int64_t k) {
     checked_free(&p);
 }
 
-/* Tests products that cuda_sm90a_mixed refuses. The FP8 kernels take an A of e4m3 without scales.
+/* Tests products that cuda_sm90a_mixed refuses. An A of e4m3 without scales is for the FP8 kernels.
  * With an f16 A, cuda_sm90a_mixed reads whole blocks of mxfp8 weights, so K must be a multiple of
- * 32. With scales of A's rows and second-level scales of nvfp4 weights, no result would take its
- * fast path. */
+ * 32. If the rows of A have scales and nvfp4 weights have a second-level scale, no result would
+ * take the fast path of cuda_sm90a_mixed. */
 static void test_refusals(void **state) {
     (void)state;
     need_hopper();

@@ -118,7 +118,8 @@ static void test_ordinary(void **state) {
     check_all(&decode_all, 1312, FILL_ORDINARY, 61);
 }
 
-/* Tests a K that the thread blocks of a cluster share. It is an odd multiple of 128 elements. */
+/* Tests a K that is split among the thread blocks of a cluster. It is an odd multiple of 128
+ * elements. */
 static void test_long(void **state) {
     (void)state;
     check_all(&decode_bf16, 4224, FILL_ORDINARY, 62);

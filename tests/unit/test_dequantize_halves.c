@@ -33,7 +33,7 @@ static double halfway(uint32_t to, rng *r) {
 }
 
 /* Returns a factor for which the product with one of `values` is halfway between two numbers of the
- * format `to`, or next to that. */
+ * format `to`, or next to this midpoint. */
 static float factor_of(const double *values, uint32_t count, uint32_t to, rng *r) {
     double value = values[1 + rng_below(r, count - 1)];
     uint32_t bits = bsmm_float_bits((float)(halfway(to, r) / value));

@@ -81,7 +81,7 @@ static void damaged_images_are_named(void **state) {
     for (cut.packed_bytes = 0; cut.packed_bytes < p.images[1].packed_bytes; cut.packed_bytes++)
         expect_damage(&cut);
     cut.pack_bytes =
-        /* The table of images states fewer compressed bytes than the pack has. */
+        /* This case states fewer compressed bytes in the table of images than the pack has. */
         WHOLE - 64;
     expect_damage(&cut);
     cut.pack_bytes = WHOLE + 64;

@@ -64,7 +64,7 @@ static bool is_shortage_of_system(bsmm_status status) {
     return status == BSMM_E_IO && strstr(bsmm_error_message(), "Cannot allocate memory");
 }
 
-/* Repeats a call and makes a later allocation fail each time. */
+/* Repeats a call until no allocation fails. Each time, a later allocation of the call fails. */
 static void check(const char *name, bsmm_status (*call)(const char *), const char *argument) {
     if (call(argument) != BSMM_OK) fail_msg("%s: %s", name, bsmm_error_message());
     for (int n = 1;; n++) {

@@ -113,10 +113,10 @@ BSMM_DEVICE bool gemm_trusts_large(gemm_shape s, const gemm_sums sums) {
     return (uint32_t)positive <= limit && negative - sign <= limit;
 }
 
-/* Returns true if each sum of a lane is 0 or has a magnitude of at least GEMM_LEAST_SUM. The bits
- * of a sum without its sign are an integer, and these integers have the order of the magnitudes.
- * The function compares twice this integer minus 1. A sum of 0 thereby becomes the largest integer
- * and does not count as small. */
+/* Returns true if each sum of a lane is 0 or has a magnitude of at least GEMM_LEAST_SUM. The
+ * function shifts the bits of each sum left by one, which removes the sign, and subtracts 1. The
+ * resulting integers have the order of the magnitudes, except that a sum of 0 becomes the largest
+ * integer. It therefore does not count as small. */
 BSMM_DEVICE bool gemm_trusts_small(gemm_shape s, const gemm_sums sums) {
     uint32_t least = UINT32_MAX;
 #pragma unroll

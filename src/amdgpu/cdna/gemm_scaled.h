@@ -149,9 +149,9 @@ typedef struct gemm_chores {
     gemm_carrier carrier;
     gemm_lds *ring;  /* `ring` points to the ring buffer in LDS that holds the scales. */
     gemm_lds *stage; /* `stage` points to the stage in LDS that loads fill. */
-    /* `unused` is an address in the wave's trays, which plain steps do not need. Prefetches of
-     * large tiles write there, with two addresses in turn, because the last prefetch may be
-     * unfinished. */
+    /* `unused` is an address in LDS that plain steps do not need. It lies in the wave's trays, i.e.
+     * in its buffers for scales. Prefetches of large tiles write to two such addresses in turn,
+     * because the last prefetch may be unfinished. */
     uint32_t unused;
     /* `step` is the number of this step of the main loop, and `loading` is the number of the step
      * whose elements are being loaded. */
@@ -201,8 +201,9 @@ BSMM_DEVICE uint32_t gemm_plain_steps(const gemm_place *at, gemm_shape s, bool i
     return !in_row ? 0 : direct < most ? direct : most;
 }
 
-/* Executes chore number `number` of a plain step. Such a step has few instructions and branches, so
- * that both waves of a SIMD together keep the matrix core busy. */
+/* Executes chore number `number` of a plain step, i.e. a small task that follows a matrix
+ * instruction. A plain step has few instructions and branches, so that both waves of a SIMD
+ * together keep the matrix core busy. */
 BSMM_DEVICE void gemm_plain_chore(gemm_chores *c, const gemm_place *at, gemm_shape s,
                                   uint32_t number) {
 #if defined(__gfx950__)

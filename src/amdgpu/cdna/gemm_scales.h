@@ -71,7 +71,8 @@ BSMM_DEVICE uint32_t gemm_ring_half(gemm_shape s) {
     return GEMM_RING_ROW * (gemm_rows(s, 0) + gemm_rows(s, 1));
 }
 
-/* Returns the offset in the ring buffer of the scales of a unit, in the first row. */
+/* Returns the offset in bytes at which the ring buffer holds the scales of a unit (128 elements of
+ * K) of the first row. */
 BSMM_DEVICE uint32_t gemm_slot(gemm_shape s, uint32_t unit) {
     return unit / GEMM_GROUP % 2 * gemm_ring_half(s) + unit % GEMM_GROUP * GEMM_UNIT_BLOCKS;
 }

@@ -198,7 +198,7 @@ BSMM_DEVICE void gemm_store_part(const bsmm_cdna_gemm *p, gemm_shape s, const ge
 }
 
 /* Stores the sums of a wave's tile, whose first row and column in D are `first`. The function may
- * write a strip for each wave (gemm_strip_bytes) to LDS at `strips`. */
+ * use LDS at `strips`. A strip is a wave's LDS buffer of gemm_strip_bytes bytes. */
 BSMM_DEVICE void gemm_store_sums(gemm_shape s, const gemm_sums sums, const uint32_t first[2],
                                  gemm_lds *strips, gemm_trust trust) {
     const bsmm_cdna_gemm *p = gemm_params_here();

@@ -21,9 +21,10 @@ enum { BY_ROWS, TURNED, ORDERS };
 #define LARGE_TILE(kernel)                                                                         \
     [LARGE] = {                                                                                    \
         {"cdna/groupwise", "large_" kernel, STAGES(128)}, 128, 128, 512, 2200, 2700, false, false}
-/* TALL_BYTES is the bytes of LDS of a tile of 256 x 128 results, which exists only on gfx942
- * (gfx942/tall.h). Each of two buffers in LDS holds 64 elements of K for 256 rows of A and 128 rows
- * of B. With column-major operands, some waves also write to the 4096 bytes after the buffers. */
+/* TALL_BYTES is the number of bytes of LDS for a tile of 256 x 128 results, which exists only on
+ * gfx942 (gfx942/tall.h). Each of two buffers in LDS holds 64 elements of K for 256 rows of A and
+ * 128 rows of B. With column-major operands, some waves also write to the 4096 bytes after the
+ * buffers. */
 #define TALL_BYTES (2 * (256 + 128) * 64 + 4096)
 #define TALL_TILE(kernel)                                                                          \
     [TALL] = {                                                                                     \

@@ -10,8 +10,8 @@ enum { TYPES = 5 };
 static const uint32_t elems[TYPES] = {BSMM_ELEM_E4M3, BSMM_ELEM_E5M2, BSMM_ELEM_E2M3,
                                       BSMM_ELEM_E3M2, BSMM_ELEM_E2M1};
 
-/* STAGES is the bytes of LDS of a kernel, which hold the stages and the scales. A stage has K
- * elements of `rows` rows of A and of `rows` rows of B. K is 256 if both operands have 4-bit
+/* STAGES is the number of bytes of LDS that the stages and the scales of a kernel take. A stage has
+ * K elements of `rows` rows of A and of `rows` rows of B. K is 256 if both operands have 4-bit
  * elements, else 128. */
 #define K(a_bits, b_bits)           ((a_bits) + (b_bits) == 8 ? 256 : 128)
 #define STAGE(rows, a_bits, b_bits) ((rows)*K(a_bits, b_bits) / 8 * ((a_bits) + (b_bits)))

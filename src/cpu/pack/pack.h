@@ -51,8 +51,9 @@ static inline bool bsmm_pack_has_segments(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_F32;
 }
 
-/* Returns true if each `length` consecutive elements of K lie in one block of fp32 scales. This
- * also holds if a block has all of K, and K is no multiple of `length`. */
+/* Divides K into segments of `length` elements. Returns true if each segment of a row lies in a
+ * single block of fp32 scales. This is also true if one block has all of K, and K is no multiple of
+ * `length`. */
 static inline bool bsmm_pack_has_whole_segments(const bsmm_operand *o, int64_t length) {
     return o->m.format.block_cols % length == 0 || o->m.format.block_cols >= o->m.cols;
 }

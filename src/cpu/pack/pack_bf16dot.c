@@ -72,8 +72,8 @@ typedef struct tile {
     const bsmm_pack_isa *isa;
     const bsmm_pack_table *t;
     int64_t row, rows; /* `row` is the first row. `rows` is the number of rows, which may be 0. */
-    /* `at` is the place of the tile in its panel. The address is that of the tile's first column of
-     * K. */
+    /* `at` is the position of the tile in its panel. Its address is that of the tile's first column
+     * of K. */
     bsmm_pack_place at;
     lane lanes[LANES];
     /* `factors` receives the factor that is divided out of each row, for the epilogue. */

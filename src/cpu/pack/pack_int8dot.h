@@ -88,8 +88,9 @@ enum {
  * (bits & 0xff000000) - BSMM_INT8_PRODUCT_BIAS. */
 extern const float bsmm_int8_products[2][BSMM_INT8_PRODUCT_ROWS][BSMM_INT8_PRODUCTS];
 
-/* Returns the offset in bytes of the row of a scale of A in the table of products. `bits` are the
- * fp32 bits of an e4m3 value other than 0 and NaN, divided by the multiple of A's integers. */
+/* Returns the offset in bytes of the row of the table of products that belongs to a scale of A. A
+ * is packed as integers, which are multiples of its elements, and its scales are divided by this
+ * factor. `bits` are the fp32 bits of such a scale, whose e4m3 code is not 0 or NaN. */
 static inline int32_t bsmm_int8_product_offset(int32_t bits) {
     const int32_t lowest = (BSMM_INT8_PRODUCT_LOWEST + 127) << 23;
     int32_t row = ((bits & INT32_MAX) - lowest) >> 20;

@@ -30,9 +30,9 @@ INLINE weights decode(const uint8_t *b, __m256i table) {
                      _mm256_shuffle_epi8(table, _mm256_and_si256(upper, nibble))};
 }
 
-/* Multiplies 64 weights by the same 64 elements of a row of A. The result has 16-bit partial sums;
- * those in each 128 bits belong to 32 consecutive elements of K. The sum of a unit (32 or 16
- * elements) is the sum of its 16-bit lanes. */
+/* Multiplies 64 weights of a row of B by the elements of a row of A with the same indices along K.
+ * The result has 16-bit partial sums. The partial sums in each 128 bits belong to 32 consecutive
+ * elements of K. The sum of a unit (32 or 16 elements) is the sum of its 16-bit lanes. */
 INLINE __m256i multiply_row(const weights *w, const uint8_t *a) {
     return bsmm_int8_dot(w->even, load_32(a), w->odd, load_32(a + BSMM_INT8_PART / 2), false);
 }

@@ -76,9 +76,9 @@ static void sort_bits(const bit *bits, int way, const bit **sorted) {
     }
 }
 
-/* Returns true if a thread can load or store `bytes` bytes at once. This requires that the address
- * of the scales is a multiple of `bytes`, and so is every stride of the layout that is not
- * smaller. */
+/* Returns true if a thread can load or store `bytes` bytes at once. The address of the scales must
+ * be a multiple of `bytes`. Each stride of the layout must be smaller than `bytes` or a multiple of
+ * it. */
 static bool is_aligned(const side *s, uint32_t size, uint64_t bytes) {
     uint64_t all = (uintptr_t)s->scales;
     for (int axis = ROW; axis <= COL; axis++)

@@ -284,7 +284,7 @@ static __device__ __forceinline__ void finish_tile(finish *f, uint32_t turn, cor
         for (int i = 0; i < (HELD - 1) * CHUNK; i++)
             bits[i / CHUNK][i % CHUNK] = bits[i / CHUNK + 1][i % CHUNK];
         /* The wait follows the load at once, because no instruction may read or copy the loaded
-         * registers before it. */
+         * registers before the wait. */
         if (chunk + HELD < chunks) {
             ptx_tcgen05_load_x32(from + column_of(p, which, chunk + HELD), bits[HELD - 1]);
             ptx_tcgen05_wait_loads();

@@ -267,7 +267,8 @@ mixed_store_most(const bsmm_small_m_params *p, const mixed_block *block, const m
     return left;
 }
 
-/* Returns a number with one bit for each of the thread's runs. A thread has at most 32 runs. */
+/* Returns a mask with one set bit for each run of the thread, from bit 0 on. A run is MIXED_RUN
+ * adjacent results of a row of D. A thread has at most 32 runs. */
 static __device__ __forceinline__ uint32_t mixed_run_bits(const mixed_runs *runs) {
     if (runs->first >= runs->count) return 0;
     const uint32_t count = (runs->count - runs->first + runs->step - 1) / runs->step;

@@ -96,7 +96,8 @@ typedef struct small_m_codes {
      * 16. */
     const uint8_t *from;
     uint32_t to, before;
-    /* The thread copies the bytes from byte `first` on, and from every `stride`th byte after it. */
+    /* A thread copies 16 bytes at a time. `first` is the offset of its first copy and `stride` is
+     * the distance from one copy to the next, in bytes. */
     uint32_t first, stride;
     /* `end` is the number of bytes up to the last code before the end of K, and `all` is the number
      * up to the last code of a whole step (128 elements along K), both from `from` on. */
