@@ -44,8 +44,8 @@ static double loss_of_window(llm_state *s, const int32_t *tokens) {
     return loss;
 }
 
-/* Returns the perplexity of a text. As in llama-perplexity, only the second half of each window
- * counts. */
+/* Returns the perplexity of a text. The text is divided into windows, i.e. sequences of tokens. As
+ * in llama-perplexity, only the second half of each window counts. */
 static double perplexity_of(llm_state *s, const llm_ids *text) {
     const int64_t windows = text->count / WINDOW;
     double loss = 0;
@@ -54,7 +54,8 @@ static double perplexity_of(llm_state *s, const llm_ids *text) {
     return exp(loss / (double)(windows * (WINDOW - FIRST - 1)));
 }
 
-/* Returns the time of reading a window at once, or WRITTEN tokens one by one, in seconds. */
+/* Returns the time in seconds in which the model reads `count` tokens, `at_once` tokens at a
+ * time. */
 static double time_tokens(llm_state *s, const int32_t *tokens, int64_t count, int64_t at_once) {
     const double start = seconds_now();
     s->count = 0;

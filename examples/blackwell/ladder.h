@@ -20,7 +20,7 @@ enum {
 };
 
 /* These macros give the bytes of shared memory for one stage, i.e. for a k block of A, of B and of
- * their scales. `ctas` thread blocks share the rows of B. */
+ * their scales. Each of `ctas` thread blocks has an equal part of the rows of B. */
 #define A_BYTES           (TILE_M * ROW_BYTES)
 #define B_BYTES(ctas)     (TILE_N * ROW_BYTES / (ctas))
 #define SCALES_BYTES      ((TILE_M + TILE_N) / SCALE_ROWS * MOST_SCALE_TILES * SCALE_TILE)

@@ -57,8 +57,8 @@ static const char *string(reader *r) {
     return text;
 }
 
-/* Reads a value of one of the forms that a table of file names uses. Returns its text, or NULL if
- * it is a number. */
+/* Reads a value that is stored in one of the DWARF forms that a table of file names uses. Returns
+ * its text, or NULL if it is a number. */
 static const char *form_value(reader *r, uint64_t form, const gfx9_debug *d) {
     enum { DATA2 = 5, STRING = 8, BLOCK = 9, DATA1 = 11, STRP = 14, UDATA = 15, DATA16 = 30 };
     enum { LINE_STRP = 31 };

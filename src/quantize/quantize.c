@@ -150,8 +150,8 @@ typedef struct tasks_run {
     const quantize_call *call;
     const bsmm_recipe_run *run;
     task_shape shape;
-    /* `scratch` has a buffer for each thread, in which a panel of a column-major source becomes
-     * row-major. */
+    /* `scratch` has a buffer for each thread, in which the thread transposes a part of a
+     * column-major source to row-major order. */
     float *scratch;
 } tasks_run;
 

@@ -24,7 +24,8 @@ BSMM_SHARED uint32_t tall_slot(uint32_t row) {
     return row / 8 * 8 + row % 4 * 2 + row / 4 % 2;
 }
 
-/* Returns the row that lies in place `slot` in LDS. The function is the inverse of tall_slot. */
+/* Returns the number of the operand's row that LDS holds at position `slot`. The function is the
+ * inverse of tall_slot. */
 BSMM_SHARED uint32_t tall_row_of_slot(uint32_t slot) {
     return slot / 8 * 8 + slot % 2 * 4 + slot / 2 % 4;
 }

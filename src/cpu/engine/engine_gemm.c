@@ -167,8 +167,8 @@ static void finish_block(const gemm *g, const block *b) {
                           (float)bsmm_operand_global(&g->p->d));
 }
 
-/* Runs the epilogue of one panel's columns as soon as their accumulators are complete, because L1
- * or L2 still holds them. */
+/* Runs the epilogue on the columns of D of one panel of B as soon as the accumulators of these
+ * columns are complete, because L1 or L2 still holds the accumulators. */
 static void finish_strip(const gemm *g, block strip, int64_t j) {
     strip.acc = strip_acc(g, &strip, j);
     strip.col += j;

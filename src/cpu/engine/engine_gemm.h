@@ -131,7 +131,8 @@ static inline double bsmm_gemm_terms(int64_t longest, int64_t k) {
 typedef struct bsmm_gemm_side {
     int64_t rows, panels, width;
     uint64_t panel_bytes;
-    /* `units` is the memory of the panels. Each run sets the members units, factors and wide. */
+    /* `units` points to the memory of the packed panels. Each run sets the members units, factors
+     * and wide. */
     uint8_t *units;
     double *factors;
     uint8_t *wide;
@@ -145,7 +146,8 @@ typedef struct bsmm_gemm {
     bsmm_gemm_side a, b;
     /* `units` is the number of units along K. A unit is a range of K with one scale per row. */
     int64_t units;
-    /* `chunk` is the length of the range of K that a cache block multiplies at a time, in units. */
+    /* `chunk` is the length in units of a chunk, i.e. of the range of K that a cache block
+     * multiplies at a time. */
     int64_t chunk;
     /* `mc` and `nc` are the numbers of rows of A and of B in a cache block. They are the engine's
      * mc and nc, or fewer so that a block fits L2 and every thread gets work. */

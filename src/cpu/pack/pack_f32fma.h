@@ -54,7 +54,7 @@ double bsmm_f32fma_bound(const bsmm_product *p, const void *state);
 
 /* These functions pack rows [first, first + count) into panels of `width` rows, at most 64.
  * bsmm_f32fma_pack uses the best instruction set of the processor, bsmm_f32fma_pack_by the given
- * one. The bytes are the same. */
+ * one. Both write the same bytes. */
 void bsmm_f32fma_pack(const bsmm_product *p, bool is_b, int64_t width, int64_t first, int64_t count,
                       bsmm_panel *to);
 void bsmm_f32fma_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bool is_b, int64_t width,

@@ -40,8 +40,8 @@ typedef struct product_run {
 /* Points to the arrays in a thread's scratch memory. */
 typedef struct scratch {
     float *acc; /* `acc` holds accumulators in the order [row of A][COLUMNS]. */
-    /* `part` holds the sums of an incomplete chunk of K, in the order [row of A's
-     * tile][COLUMNS]. */
+    /* A chunk is a range of K that is summed by itself. `part` holds the sums of an incomplete
+     * chunk, in the order [row of A's tile][COLUMNS]. */
     float *part;
     double *values; /* `values` holds the results of one row of D, COLUMNS values. */
     /* `factors` holds the factors that are divided out of the rows of B, one for each column of
@@ -202,9 +202,9 @@ static int64_t copied_steps(const product_run *x) {
 }
 
 /* Multiplies the steps (32 elements of K each) from number `step` to the end of K, reading B from a
- * padded copy. The copy is necessary in three cases: the panels extend past the last row of B, K
- * ends inside the last group of steps, or B is in compact order and the multiply loop reads only
- * row order. */
+ * padded copy. The copy is necessary in three cases: a panel (16 rows of B) extends past the last
+ * row of B, K ends inside the last group of steps, or B is in compact order and the multiply loop
+ * reads only row order. */
 static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t step,
                                 const bsmm_small_m_span *whole) {
     _Alignas(64) uint8_t copy[COPY_BYTES + READ_PAST];

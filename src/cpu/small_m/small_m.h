@@ -37,8 +37,8 @@ enum {
  * A. The range is a number of steps of 32 elements each. */
 typedef struct bsmm_small_m_span {
     const uint8_t *a; /* `a` holds the packed elements and scales of the tile of A. */
-    /* `b` is the address of the first row of B. The rows of all panels follow at the distance
-     * `pitch`. */
+    /* `b` is the address of the first row of B. The rows of all panels follow, each `pitch` bytes
+     * after the row before. */
     const uint8_t *b;
     /* `compact` is true if b points to packed weights in compact order (format/compact.c), in which
      * the 16 rows of a panel are stored together. It is false unless the engine's flag

@@ -80,9 +80,9 @@ extern const bsmm_small_m_bf16_form bsmm_small_m_bf16_dots, bsmm_small_m_bf16_fm
 extern const bsmm_small_m_bf16_plain_form bsmm_small_m_bf16_plain;
 
 /* These functions implement the member `multiply_packed` of bsmm_small_m_engine. It multiplies
- * panels of B that had to be packed, because elements are Inf or NaN, or because scales are NaN,
- * negative or too far apart. The indices are [FMAs instead of dot products][sums are scaled after
- * each 128 elements of K]. */
+ * panels (16 rows each) of B that had to be packed, because elements are Inf or NaN, or because
+ * scales are NaN, negative or too far apart. The indices are [1 for FMAs, 0 for dot products][1 if
+ * sums are scaled after each 128 elements of K]. */
 extern void (*const bsmm_small_m_bf16_packed[2][2])(const uint8_t *a, const uint8_t *b,
                                                     int64_t width, int64_t units, float *acc);
 #endif

@@ -357,7 +357,8 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
     for (int p = 0; p < PANELS; p++)
         to.unit[p] = _mm512_setzero_si512();
     load_part(s, width, panels, to.acc);
-    /* `left` is the number of steps (32 elements of K) to the end of the chunk. */
+    /* `left` is the number of steps (32 elements of K) to the end of the chunk, i.e. of the range
+     * of K that is summed by itself. */
     int64_t left = s->chunk_steps - s->first;
     /* `stride` is the distance in bytes from one step to the next. */
     const int64_t stride = s->compact ? LANES * row_bytes : row_bytes;

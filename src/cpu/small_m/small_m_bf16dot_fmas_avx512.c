@@ -122,9 +122,10 @@ INLINE __m512 power_of_two(__m512i exponent) {
     return _mm512_castsi512_ps(_mm512_add_epi32(exponent, _mm512_set1_epi32(127 << 23)));
 }
 
-/* Converts a panel's accumulators from the scale of one block to the scale of the next block, by
- * which they are divided (their unit). The multiplication is exact: with any scale, accumulators
- * and products are multiples of 2^-149 and far below fp32's largest value (pack_bf16dot.c). */
+/* Converts the accumulators of a panel (16 rows of B) from the scale of one block to the scale of
+ * the next block, by which they are divided (their unit). The multiplication is exact: with any
+ * scale, accumulators and products are multiples of 2^-149 and far below fp32's largest value
+ * (pack_bf16dot.c). */
 INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
     __m512 factor = power_of_two(_mm512_sub_epi32(unit, to->unit[panel]));
 #    pragma GCC unroll 16
@@ -224,9 +225,10 @@ typedef struct batch {
     panel_rows *rows, *next;
 } batch;
 
-/* Copies a row of each panel of the next batch, and prefetches a cache line of a later batch. With
- * 4-bit codes the most rows are read side by side. Their lines are prefetched only to L2, because
- * rows whose stride is a power of two map to the same sets of L1 and would evict each other. */
+/* Copies a row of each panel (16 rows of B) of the next batch (64 bytes of each row), and
+ * prefetches a cache line of a later batch. 4-bit codes are read from more rows side by side than
+ * other codes. Their cache lines are prefetched only to L2, because rows whose stride is a power of
+ * two map to the same sets of L1 and would evict each other. */
 INLINE void bring_row(const bsmm_small_m_span *s, const batch *b, int panels, bsmm_weights kind,
                       int row) {
 #    pragma GCC unroll 4

@@ -87,8 +87,9 @@ int64_t bsmm_small_m_f32_width(const bsmm_product *p);
 int64_t bsmm_small_m_f32_panels(int64_t width);
 
 /* These functions implement the member `multiply_packed` of bsmm_small_m_engine. It multiplies
- * panels of B that had to be packed, because elements are NaN, or because scales are NaN, negative
- * or too far apart. The index is 1 if sums are scaled after each 128 elements of K. */
+ * panels (16 rows each) of B that had to be packed, because elements are NaN, or because scales are
+ * NaN, negative or too far apart. The index is 1 if sums are scaled after each 128 elements of
+ * K. */
 extern void (*const bsmm_small_m_f32_packed[2])(const uint8_t *a, const uint8_t *b, int64_t width,
                                                 int64_t units, float *acc);
 

@@ -205,8 +205,8 @@ INLINE void multiply_sums(__m512 *acc, int width, __m512 factor) {
         acc[r] = _mm512_mul_ps(acc[r], factor);
 }
 
-/* Multiplies a panel of B. With e8m0 scales, a sum is kept divided by the scale of its current
- * block, and multiplied by it at the end. */
+/* Multiplies a panel (16 rows) of B. With e8m0 scales, a sum is kept divided by the scale of its
+ * current block. At the end it is multiplied by this scale. */
 INLINE void multiply_panel(const tile *a, const bsmm_tiny_rows *rows, const bsmm_tiny_codes *codes,
                            int64_t steps, int width, kind b, decoder *d, __m512 *acc) {
     const __m512i zero = _mm512_set1_epi32(127);

@@ -444,8 +444,8 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     return bsmm_cuda_ready_make(p->device, &multiply, &m->multiply);
 }
 
-/* Returns the kernels' parameters for one band of A's rows. `image` is memory for this band of A,
- * converted to bf16 in the order in which the GEMM kernel reads it. */
+/* Returns the kernels' parameters for one band, i.e. range of rows, of A. `image` is memory for
+ * this band of A, converted to bf16 in the order in which the GEMM kernel reads it. */
 static bsmm_small_m_params params_of_band(const bsmm_product *band, const made *m, uint8_t *image) {
     bsmm_small_m_params params = m->params;
     bsmm_small_m_params_bind(band, &params);

@@ -309,9 +309,9 @@ typedef struct place {
     uint32_t a, b, k;
 } place;
 
-/* Returns the place of a k block. If an element is the sum of several bf16 parts, a packed row
- * holds the first parts of BLOCK_K elements of K, then their second parts, then their third parts,
- * before the next BLOCK_K elements. */
+/* Returns the position of a k block in the rows of A and B. If an element is the sum of several
+ * bf16 parts, a packed row holds the first parts of BLOCK_K elements of K, then their second parts,
+ * then their third parts, before the next BLOCK_K elements. */
 static __device__ __forceinline__ place place_of(const bsmm_scaled_params *p, uint32_t block) {
     if (!WIDE || p->b_parts * p->a_parts == 1) return (place){block, block, block};
     const uint32_t pairs = p->a_parts * p->b_parts, unit = block / pairs, pair = block % pairs;

@@ -41,8 +41,8 @@ enum {
     BSMM_SCALED_THREADS_GROUPS = 384,
     /* Each fp32 scale covers a multiple of this number of elements of K. */
     BSMM_SCALED_GROUP_K = 128,
-    /* These are the limits of the kernels for few rows of A: the rows of A, and the thread blocks
-     * of a cluster, which share the K of one tile of D. */
+    /* These are limits of the kernels for few rows of A: the number of rows of A, and the number of
+     * thread blocks of a cluster that split the K of one tile of D. */
     BSMM_SCALED_SMALL_M = 64,
     BSMM_SCALED_SMALL_M_PARTS = 8,
 };

@@ -74,7 +74,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         for (int chunk = 0; chunk < MIXED_CHUNKS; chunk++) {
             mixed_multiply_chunk(MIXED_HALF, TILES, &sums[0][0], fragments.f[chunk % 2],
                                  a + (chunk * SMALL_M_GROUP_CHUNK(TILES) >> 4), i > 0 || chunk > 0);
-            /* After the last chunk, the first chunk of the next step is decoded. */
+            /* After the last chunk (32 elements along K) of a step, the first chunk of the next
+             * step is decoded. */
             const int next = (chunk + 1) % MIXED_CHUNKS;
             if (next == 0) mixed_next(MIXED_FORMAT, MIXED_HALF, &stream, &words, &factors, &most);
             if (GROUPED && next == 0) mixed_group_factors(MIXED_HALF, &groups, &factors);

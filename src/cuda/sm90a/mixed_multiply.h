@@ -26,7 +26,7 @@
 #define WGMMA_TAIL  ", 1, 1, 0"
 #include "cuda/ptx/wgmma_one.h"
 
-/* MIXED_CHUNKS is the number of chunks in a step. */
+/* MIXED_CHUNKS is the number of chunks (32 elements along K) in a step (128 elements along K). */
 enum { MIXED_CHUNKS = 4 };
 
 /* Decodes four e4m3 codes to f16. NaN stays NaN. */
@@ -36,8 +36,9 @@ static __device__ __forceinline__ void mixed_four_halves(uint32_t codes, uint32_
 }
 
 /* Decodes 8 weights of one row of B to f16 and multiplies them by their scales. The 8 weights are
- * the thread's part of chunk number `chunk`. `pairs` receives two f16 numbers per word, which are
- * 1 (8-bit weights), 2 (4-bit weights) or 4 (6-bit weights) apart along K. */
+ * the thread's part of chunk number `chunk` of a step. A chunk is 32 elements along K. `pairs`
+ * receives two f16 numbers per word, which are 1 (8-bit weights), 2 (4-bit weights) or 4 (6-bit
+ * weights) apart along K. */
 static __device__ __forceinline__ void mixed_chunk_half(const int format, const uint4 *w,
                                                         const int chunk, const uint32_t factor[2],
                                                         uint32_t pairs[4]) {
@@ -66,9 +67,9 @@ static __device__ __forceinline__ void mixed_chunk_half(const int format, const 
         pairs[i] = bsmm_ptx_mul_f16x2(pairs[i], f);
 }
 
-/* Starts the two wgmma instructions that multiply one chunk. They compute sums = (add ? sums : 0) +
- * products. The operands are f16 if `half` is true. Otherwise they are bf16, and
- * small_m_multiply_chunk starts the instructions. */
+/* Starts the two wgmma instructions that multiply one chunk, i.e. 32 elements along K. They compute
+ * sums = (add ? sums : 0) + products. The operands are f16 if `half` is true. Otherwise they are
+ * bf16, and small_m_multiply_chunk starts the instructions. */
 static __device__ __forceinline__ void mixed_multiply_chunk(const bool half, const int tiles,
                                                             float *sums, const uint32_t f[8],
                                                             uint64_t a, uint32_t add) {
@@ -85,9 +86,9 @@ static __device__ __forceinline__ void mixed_multiply_chunk(const bool half, con
     ptx_wgmma_commit();
 }
 
-/* Decodes the thread's weights of one chunk, 8 of each of two rows of B, to the registers `f`, from
- * which wgmma reads them. The weights become f16 if `to_half` is true, else bf16. If e4m3 becomes
- * bf16, bit 7 of a byte of nans[i] is set if a weight of row i is NaN. */
+/* Decodes the thread's weights of one chunk (32 elements along K), 8 of each of two rows of B, to
+ * the registers `f`, from which wgmma reads them. The weights become f16 if `to_half` is true, else
+ * bf16. If e4m3 becomes bf16, bit 7 of a byte of nans[i] is set if a weight of row i is NaN. */
 static __device__ __forceinline__ void mixed_decode(const int format, const bool to_half,
                                                     const int chunk, const small_m_words *words,
                                                     const small_m_factors *factors, uint32_t f[8],
