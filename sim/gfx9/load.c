@@ -167,9 +167,9 @@ static const char *load_symbols(const file *f, gfx9_object *object, const Elf64_
             take_symbol(object, &s, (const char *)f->bytes + names.sh_offset + s.st_name, dynamic);
         if (wrong) return wrong;
     }
-    /* The functions of a damaged file may overlap, or lie in an image that is far larger than the
-     * file. A small file could then have a huge amount of code to decode. The code of all functions
-     * may therefore not be larger than the file. */
+    /* The functions of a damaged file may overlap, or lie in a memory image that is far larger than
+     * the file. A small file could then have a huge amount of code to decode. The code of all
+     * functions may therefore not be larger than the file. */
     uint64_t code = 0;
     for (uint32_t i = 0; i < object->function_count; i++)
         code += object->functions[i].size;

@@ -19,14 +19,14 @@ typedef struct bsmm_gpu_image {
      * "gfx942" is an AMD code object. */
     const char *code;
     const unsigned char *pack;
-    /* `packed_bytes` and `pack_bytes` are the sizes of the compressed and of the decompressed pack,
-     * in bytes. */
+    /* `packed_bytes` and `pack_bytes` are the sizes in bytes of the pack (several images that are
+     * compressed together), first compressed and then decompressed. */
     size_t packed_bytes, pack_bytes;
-    /* `offset` and `bytes` are the offset and size in bytes of this image in the decompressed
-     * pack. */
+    /* `offset` and `bytes` are the offset and size in bytes of this image in the decompressed pack,
+     * which holds several images. */
     size_t offset, bytes;
-    /* If the pack holds PTX text in the form that gpu/ptx_text.h describes, `text_bytes` is the
-     * size of the ordinary text in bytes. Otherwise it is 0. */
+    /* If this image is PTX, which a pack stores in the shortened form that gpu/ptx_text.h
+     * describes, `text_bytes` is the size of the ordinary PTX text in bytes. Otherwise it is 0. */
     size_t text_bytes;
 } bsmm_gpu_image;
 
@@ -55,9 +55,10 @@ typedef struct bsmm_gpu_unpacked {
     const void *bytes;
 } bsmm_gpu_unpacked;
 
-/* Decompresses the pack that contains the image, and restores its text if it is PTX. Returns MEMORY
- * if an allocation fails, and FORMAT if the pack's checksum or the size of the text shows that the
- * pack is damaged. Thread-safe. */
+/* An image is compiled GPU code, and a pack is a compressed file of several images. Decompresses
+ * the pack that contains `image`, and restores the image's text if it is PTX. Returns MEMORY if an
+ * allocation fails, and FORMAT if the pack's checksum or the size of the text shows that the pack
+ * is damaged. Thread-safe. */
 bsmm_status bsmm_gpu_image_unpack(const bsmm_gpu_image *image, bsmm_gpu_unpacked *unpacked);
 
 /* Embeds the bytes of a file in the library under the symbol bsmm_gpu_pack_SYMBOL. Only the table

@@ -28,10 +28,10 @@ typedef struct bsmm_strip_job {
 } bsmm_strip_job;
 
 /* `bsmm_decode_job` holds the constants for decoding codes of at most 8 bits to f32, f16 or bf16. A
- * value is the element times the block scale times the second-level scale, which is `other`. At
- * most one of these two products is rounded, and directly to the destination format. If
- * scale_is_exact is set, this is the product with the second-level scale. Otherwise it is the
- * product with the block scale, and `other` is 1. */
+ * value is the element times the block scale times `other`. If scale_is_exact is set, `other` is
+ * the second-level scale, and the product with the block scale is exact. Only the product with
+ * `other` is then rounded, directly to the destination format. Otherwise `other` is 1, and only the
+ * product with the block scale is rounded, directly to the destination format. */
 typedef struct bsmm_decode_job {
     uint32_t bits, to_elem;
     int mantissa_bits;

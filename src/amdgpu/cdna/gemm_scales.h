@@ -43,9 +43,10 @@ typedef struct gemm_carrier {
     uint32_t at, period;
     uint32_t blocks; /* `blocks` is the number of scale blocks along K. */
     uint32_t low;    /* `low` is the least scale of the thread's row so far, as an e8m0 code. */
-    /* `wide` is the number of units (128 elements of K) whose scales wide loads bring, a multiple
-     * of four. `units` is the number of all units. Both are 0 if this wave has no rows, because the
-     * tile has fewer rows than the workgroup has threads. */
+    /* Wide loads load the scales of four units at once, where a unit is 128 elements of K. `wide`
+     * is the number of units whose scales come by wide loads, and `units` is the number of all
+     * units. Both are 0 if this wave has no rows, because the tile has fewer rows than the
+     * workgroup has threads. */
     uint32_t wide, units;
     /* `arrived` says which scales the previous step has loaded: none, those of one step to the
      * thread's tray (a buffer in LDS), or those of four units to the ring buffer. `unit` is the
@@ -220,8 +221,8 @@ BSMM_DEVICE void gemm_begin_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring
 
 enum { GEMM_MOST_UNITS = 2, GEMM_MOST_SCALE_WORDS = GEMM_MOST_ROW_TILES * GEMM_MOST_UNITS / 4 };
 
-/* Holds a lane's e8m0 scales for one step. The scale of tile i for unit u is byte i * units + u,
- * where `units` is the number of units of a step (gemm_units). gemm_scaled_tile reads it. */
+/* Holds a lane's e8m0 scales for one step. A step has `units` units (gemm_units) of 128 elements of
+ * K. The scale of tile i for unit u is byte i * units + u. gemm_scaled_tile reads it. */
 typedef struct gemm_scales {
     uint32_t sides[2][GEMM_MOST_SCALE_WORDS];
 } gemm_scales;

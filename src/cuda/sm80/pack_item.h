@@ -42,7 +42,8 @@ static __device__ __forceinline__ uint32_t biased_pair(const bsmm_pack_job *job,
     return (halves >> job->pair.down & job->pair.mask) | (halves & 0x80008000u);
 }
 
-/* Returns elements 2 i and 2 i + 1 of a thread's item, each at the top of a 16-bit half. */
+/* Returns elements 2 i and 2 i + 1 of a thread's item (8 or 16 elements along K), each at the top
+ * of a 16-bit half. */
 static __device__ __forceinline__ uint32_t top_pair(int bits, const uint32_t *codes, int i) {
     /* Byte j of `even` has element 2 j in its upper bits. Byte j of `odd` has element 2 j + 1
      * there. */

@@ -65,8 +65,8 @@ static __device__ __forceinline__ void place_bytes(const bsmm_relayout_regions *
     }
 }
 
-/* Loads a region, whose first scale is at `from`, and writes it to shared memory. A thread issues
- * the loads of `batch` steps before it needs their results. */
+/* Loads a region (a part of the scale matrix), whose first scale is at `from`, and writes it to
+ * shared memory. A thread issues the loads of `batch` steps before it needs their results. */
 static __device__ __forceinline__ void
 load_region(const bsmm_relayout_regions *p, uint32_t log2, uint32_t batch, uint8_t *tile,
             const bsmm_region_spot *first, const uint8_t *from, uint32_t row, uint32_t col) {

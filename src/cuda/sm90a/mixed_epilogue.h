@@ -185,11 +185,12 @@ typedef struct mixed_runs {
  * the fast path loads at once. */
 enum { MIXED_AT_ONCE = 4 };
 
-/* Loads one accumulator, number `term`, of each result in `count` runs, i.e. in the tile's rows
- * i[0], i[1] and so on. Results past the thread's last run become zeros. The accumulators of a
- * result are numbered as follows: those of this thread block have the lowest numbers, and those of
- * the following ranks of the cluster come next. If all thread blocks began with rank 0 instead,
- * they would wait for the shared memory of rank 0, while that of the other ranks would be idle. */
+/* Loads one accumulator, number `term`, of each result in `count` runs, which are in the tile's
+ * rows i[0], i[1] and so on. A run is MIXED_RUN adjacent results of a row of D. Results past the
+ * thread's last run become zeros. The accumulators of a result are numbered as follows: those of
+ * this thread block have the lowest numbers, and those of the following ranks of the cluster come
+ * next. If all thread blocks began with rank 0 instead, they would wait for the shared memory of
+ * rank 0, while that of the other ranks would be idle. */
 static __device__ __forceinline__ void mixed_load(const int count, const bsmm_small_m_params *p,
                                                   const mixed_runs *runs, uint32_t term,
                                                   const uint32_t *i, float4 *to) {
@@ -214,9 +215,10 @@ static __device__ __forceinline__ void mixed_accumulate(const int count, const f
     }
 }
 
-/* Adds up the accumulators of `count` runs of results, in rows i[0], i[1] and so on of the tile.
- * Loads from the shared memory of another thread block have a long latency, so two terms are loaded
- * at once. If there are several terms, their number is even. */
+/* Adds up the accumulators of each result of `count` runs, in rows i[0], i[1] and so on of the
+ * tile. A run is MIXED_RUN adjacent results of a row of D. Loads from the shared memory of another
+ * thread block have a long latency, so two accumulators of each result are loaded at once. If a
+ * result has several accumulators, their number is even. */
 static __device__ __forceinline__ void mixed_collect(const int count, const bsmm_small_m_params *p,
                                                      const mixed_runs *runs, const uint32_t *i,
                                                      float (*v)[MIXED_RUN]) {
@@ -275,8 +277,8 @@ static __device__ __forceinline__ uint32_t mixed_run_bits(const mixed_runs *runs
     return ~0u >> (32 - count);
 }
 
-/* Returns a mask of the thread's rows of B that have an accumulator of 0 among the runs of results
- * whose bits are set in `left`. */
+/* Returns a mask of the thread's rows of B that have an accumulator of 0. The function looks only
+ * at the runs whose bits are set in `left`. A run is MIXED_RUN adjacent results of a row of D. */
 static __device__ __forceinline__ uint32_t mixed_find_zeros(const bsmm_small_m_params *p,
                                                             const mixed_runs *runs, uint32_t left) {
     uint32_t zeros = 0;

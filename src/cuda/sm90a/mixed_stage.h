@@ -17,8 +17,8 @@ typedef struct mixed_block {
     /* `rank` is the thread block's rank in its cluster. The thread blocks of a cluster compute the
      * same tile of D and split K among them. */
     uint32_t rank;
-    /* `image` is the tile of A's image in global memory (mixed_prepare.h), from the first step
-     * on. */
+    /* `image` points to a tile of A's image in global memory, beginning with the first step. The
+     * image is A in the order in which the kernel reads it (mixed_prepare.h). */
     const uint8_t *image;
 } mixed_block;
 
@@ -82,7 +82,8 @@ static __device__ __forceinline__ uint32_t mixed_slot(const mixed_ring *ring, ui
     return ring->first + mixed_slot_offset(ring, i, ring->slot_bytes);
 }
 
-/* Starts the copy of A's tile for step number i of the group, if there is such a step. */
+/* Starts the copy of A's tile for step number i of the group, if there is such a step. A group is
+ * the warpgroups that multiply the same part of K. */
 static __device__ __forceinline__ void mixed_fill(const mixed_ring *ring, const uint8_t *image,
                                                   uint32_t i) {
     if (ring->begin + i >= ring->end) return;
@@ -100,7 +101,8 @@ static __device__ __forceinline__ void mixed_fill_first(const mixed_ring *ring,
         mixed_fill(ring, image, i);
 }
 
-/* Waits until A's tile for step number i of the group is in shared memory. */
+/* Waits until A's tile for step number i of the group is in shared memory. A group is the
+ * warpgroups that multiply the same part of K. */
 static __device__ __forceinline__ void mixed_wait_slot(const mixed_ring *ring, uint32_t i) {
     const uint32_t full = ring->full + mixed_slot_offset(ring, i, 8);
     while (!ptx_bulk_try_wait(full, i >> ring->slots_log2 & 1)) {
@@ -114,9 +116,10 @@ static __device__ __forceinline__ void mixed_leave_slot(const mixed_ring *ring, 
     if (threadIdx.x % 32 == 0) ptx_bulk_arrive(ring->done + mixed_slot_offset(ring, i, 8));
 }
 
-/* Refills the slot of step number i, after all warps of the group have read it. The first warps of
- * the group's warpgroups take turns to do so. The caller has already started to multiply the next
- * step, so that the slower warps have usually read the slot. */
+/* Refills the slot of the ring buffer that held step number i, after all warps of the group have
+ * read it. A group is the warpgroups that multiply the same part of K. The first warps of these
+ * warpgroups take turns to refill slots. The caller has already started to multiply the next step,
+ * so that the slower warps have usually read the slot. */
 static __device__ __forceinline__ void mixed_refill(const mixed_ring *ring, const uint8_t *image,
                                                     uint32_t i, uint32_t row_warp) {
     const uint32_t next = i + (1u << ring->slots_log2);

@@ -199,9 +199,9 @@ static __device__ __forceinline__ void mixed_begin(const int format, const bsmm_
     mixed_load_codes(format, p, scales, s->step, &s->codes);
 }
 
-/* Loads the next step's weights, or their first half, into *words, and converts its scales to
- * *factors. Starts the copy of the weights of a later step to the slot that the thread read last.
- * Loads zeros after the last step. */
+/* Loads the next step's weights, or their first half, into *words, and converts the step's scales
+ * to *factors. Starts the copy of the weights of a later step to the slot of the ring buffer that
+ * the thread read last. After the last step, loads zeros. */
 static __device__ __forceinline__ void mixed_next(const int format, const bool half,
                                                   mixed_stream *s, small_m_words *words,
                                                   small_m_factors *factors, uint32_t *most) {

@@ -158,8 +158,8 @@ static __device__ __forceinline__ void small_m_take_six(uint32_t slot, small_m_w
     __syncwarp();
 }
 
-/* Loads the thread's 4-bit weights of one step from a slot that holds two steps. `half` (0 or 1)
- * selects the step. */
+/* Loads the thread's 4-bit weights of one step from a slot of the ring buffer that holds two steps.
+ * `half` (0 or 1) selects the step. */
 static __device__ __forceinline__ void small_m_take_half(const small_m_lane *lane, uint32_t slot,
                                                          const int half, small_m_words *to) {
     const uint8_t *from = (const uint8_t *)__cvta_shared_to_generic(

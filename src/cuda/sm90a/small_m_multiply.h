@@ -25,14 +25,14 @@ typedef struct small_m_ring {
      * The warp next reads slot number `slot`, and `parity` is the phase parity of that slot's
      * mbarriers. */
     uint32_t slots, slot, parity;
-    /* These are the shared memory addresses of the "full" and "done" mbarriers of the first slot.
-     */
+    /* These are the shared memory addresses of the "full" and "done" mbarriers of the ring buffer's
+     * first slot. */
     uint32_t full, done;
     /* `first` is the shared memory address of the first slot. `step_bytes` is the number of bytes
      * of A for one step of K (128 elements). `span` is the number of steps in a slot. */
     uint32_t first, step_bytes, span;
-    /* When this warp has read a slot, the slot that it reads next begins `stride` steps of K
-     * later. */
+    /* `stride` is the number of steps of K from a slot that this warp reads to the slot that it
+     * reads next. */
     uint32_t stride;
     /* If `lag` is 0, the warp refills a slot as soon as it has read the slot. If it is 1, the warp
      * refills a slot only after it has read the following slot too. */

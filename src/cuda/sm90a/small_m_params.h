@@ -102,7 +102,8 @@ typedef struct bsmm_small_m_params {
     uint32_t scale_columns;
     uint32_t narrow; /* `narrow` is nonzero if weights have 4 or 6 bits, 0 if they have 8. */
     /* `half` is nonzero if a mixed-input kernel multiplies an f16 A without splitting it into bf16
-     * numbers. The image of A then has f16 elements. */
+     * numbers. The image of A (A in the order in which the kernel reads it) then has f16
+     * elements. */
     uint32_t half;
     /* The mixed-input kernels read A from its image, i.e. in the order of the main loop. A 32-bit
      * word of the image holds two elements that are `pair_distance` (1, 2 or 4) apart along K. */
