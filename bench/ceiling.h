@@ -55,8 +55,9 @@ double bench_ceilings_share(const bench_ceilings *run, const bench_probed *row);
  * again, or mark it in the output if no attempt is left. */
 bool bench_ceilings_disturbed(const bench_ceilings *run, const bench_probed *row);
 
-/* Describes the rows to measure. `measure` measures one row and stores its result in `context`.
- * `keep` makes the latest measurement the final result of the row. */
+/* Describes the rows of the output, each of which shows one measurement. `measure` measures one row
+ * and stores its result in `context`. `keep` makes the latest measurement the final result of the
+ * row. */
 typedef struct bench_rows {
     size_t count;
     /* Measures row number `row` and fills *probed. Returns 0, or a failure status. */

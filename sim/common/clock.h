@@ -54,10 +54,11 @@ SIM_EXPORT void bsmm_sim_time(int mode);
  * to `times`. Returns 0 if the launch is not among the last 64 timed launches. */
 SIM_EXPORT int bsmm_sim_times(unsigned back, char *name, size_t name_bytes, double *times,
                               size_t count);
-/* Returns source line number `number` of a launch, where line 0 has the longest wait of the waves
- * (or warps). `back` later timed launches have followed the launch. Writes the line to `place`, or
- * the text of the instruction if its line is unknown. Writes the cycles of the first `count` causes
- * of waits to `cycles`, in the order of the launch's times. Returns 0 if there is no such line. */
+/* The simulator sorts the source lines of a launch by the cycles for which waves (or warps) wait at
+ * them, the longest wait first. The launch is the one that `back` later timed launches have
+ * followed. Writes line `number` of this list to `place`, or the text of the instruction if its
+ * line is unknown. Writes the cycles of the first `count` causes of waits to `cycles`, in the order
+ * of the launch's times. Returns 0 if there is no such line. */
 SIM_EXPORT int bsmm_sim_stalls(unsigned back, unsigned number, char *place, size_t place_bytes,
                                double *cycles, size_t count);
 #endif

@@ -18,9 +18,9 @@ static bool touch(gfx9_wave *w, const gfx9_inst *i, uint32_t at, uint32_t bytes,
     return w->stop == STOP_NO;
 }
 
-/* Returns the byte offset of the first or second address of an LDS instruction (`place` is 0 or
- * 1). If the instruction has two addresses, the table entry's `what` is the number of bytes by
- * which the encoded offsets are multiplied. */
+/* An LDS instruction has one or two addresses. Returns the byte offset that it adds to the first
+ * (`place` is 0) or to the second (`place` is 1). If there are two addresses, the table entry's
+ * `what` is the number of bytes by which the encoded offsets are multiplied. */
 static uint32_t offset_of(const gfx9_inst *i, uint32_t place) {
     const uint32_t scale = (uint32_t)i->row->what;
     return scale == 0 ? (uint32_t)i->offset : scale * (uint32_t)(place ? i->offset1 : i->offset);

@@ -290,9 +290,9 @@ static void interleave(const test_matrix *from, test_matrix *to) {
     }
 }
 
-/* Tests a gated activation with scales outside the range of fp32. A kernel sums the affected rows
- * again in double. It must then find the rows of B of each gate and of each up, by which the gate
- * is multiplied. Both orders of B's rows must give the same bits. */
+/* Tests a gated activation, f(gate) * up, with scales outside the range of fp32. A kernel sums the
+ * affected rows again in double. It must then find two rows of B for each result, that of the gate
+ * and that of the up. With each of the two orders of B's rows, D must have the same bits. */
 static void check_extreme(const char *a_format, const char *b_format, int64_t rows) {
     test_matrix a, b, permuted, d;
     rng r = {84};

@@ -93,8 +93,8 @@ BSMM_DEVICE uint32_t small_m_bits(small_m_format f) {
     return small_m_is_wide(f) ? 16 : f.elem == BSMM_ELEM_E2M1 ? 4 : 8;
 }
 
-/* Returns the distance in bytes from the first 16 bytes that a lane loads of a row to the rest. The
- * rest has eight bytes of 6-bit elements, or 16 bytes of 8-bit elements. */
+/* A lane loads 16 bytes of a row and then the rest, which is 8 bytes of 6-bit elements or 16 bytes
+ * of 8-bit elements. Returns the distance in bytes from the first load to the second one. */
 BSMM_DEVICE uint32_t small_m_gap(small_m_shape s, small_m_format f) {
     return small_m_is_scaled(s) && small_m_bits(f) == 8 ? SMALL_M_K / 2 : SMALL_M_LANE_K / 2;
 }

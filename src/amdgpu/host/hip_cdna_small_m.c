@@ -16,10 +16,11 @@ enum {
     B_SIZES = 2,
 };
 
-/* Describes the kernels for a pair of formats. If B's format has no scales, the formats also stand
- * for those whose fp32 scales cover whole rows. An A of e4m3 without scales also stands for one
- * with such scales. If a scale is fp32, the number of rows of its block is not compared: that of A
- * is any number, and that of B any multiple of 16. */
+/* Describes the kernels for a pair of formats. Some entries cover other formats too. An entry whose
+ * B has no scales also covers a B whose fp32 scales each cover whole rows. An entry whose A is e4m3
+ * without scales also covers an A whose fp32 scales each cover whole rows. If a scale is fp32, the
+ * number of rows of its block is not compared: that of A is any number, and that of B any multiple
+ * of 16. */
 typedef struct pair {
     bsmm_format a, b;
     bsmm_hip_function functions[B_SIZES][A_SIZES];

@@ -239,8 +239,9 @@ typedef struct bsmm_gemm_columns {
     int64_t col, cols;
 } bsmm_gemm_columns;
 
-/* Returns the columns of D that are computed from columns [col, col + cols) of A x B^T. If gates
- * and ups are two halves of A x B^T, the given columns must be ups. */
+/* Returns the columns of D that are computed from columns [col, col + cols) of A x B^T. For a gated
+ * activation f(gate) * up whose gates and ups are the two halves of the columns of A x B^T, the
+ * given columns must be ups. */
 bsmm_gemm_columns bsmm_gemm_columns_of_d(const bsmm_product *p, int64_t col, int64_t cols);
 
 /* Returns the largest of n numbers `wide`, each of which measures the dynamic range of the

@@ -67,8 +67,8 @@ static inline int64_t bsmm_int8_unit(const bsmm_product *p) {
     return bsmm_int8_by_exponent(p) ? BSMM_INT8_EXPONENT_UNIT : BSMM_INT8_MULTIPLY_UNIT;
 }
 
-/* Returns true if the kernel can look up the products of the operands' scales in a table: A has
- * e4m3 scales, and B's scales are not fp32. */
+/* Returns true if the kernel can look up the products of the operands' scales in a table. This
+ * requires that A has e4m3 scales and that B's scales are not fp32. */
 bool bsmm_int8_has_products(const bsmm_product *p);
 
 /* These constants are the exponent of the smallest scale in the table of products, and the number

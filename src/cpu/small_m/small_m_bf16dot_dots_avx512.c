@@ -116,8 +116,9 @@ INLINE scaling load_product_codes(const decoder *d, const uint8_t *codes) {
     return s;
 }
 
-/* Returns a pair of products of e2m1 elements and the mantissas of their scales in bf16. `codes`
- * has the magnitude of each element in bits 3 to 5 and its sign in the top bit. */
+/* Multiplies e2m1 elements by the mantissas of their scales, and returns the products as pairs of
+ * bf16. `codes` has the magnitude of each element in bits 3 to 5 and its sign in the top bit of a
+ * 16-bit lane. */
 INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s, bool scales_sums) {
     /* The constant 0xca makes the instruction take the bits of `codes` where the first operand has
      * ones, and the bits of s->codes elsewhere. */

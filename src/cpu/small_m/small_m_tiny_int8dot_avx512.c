@@ -16,9 +16,9 @@ enum { ROWS = BSMM_TINY_ROWS, STEPS = BSMM_TINY_STEPS, LANES = BSMM_SMALL_M_LANE
 enum { STEP_BYTES = 16 }; /* STEP_BYTES is the number of bytes of 32 e2m1 elements. */
 
 /* This struct holds the integers of A. In each step of 32 elements of K, a row has four words of
- * the even elements and four words of the odd ones. `begin` has the values at which integer sums
- * begin, at positions 0 and 2 of a row's four. With one scale unit in a step, only position 0 is
- * used. */
+ * the even elements and four words of the odd ones. A step has one or two scale units. `begin` has
+ * the value at which the integer sum of a unit begins, at position 0 of a row's four values for the
+ * first unit and at position 2 for the second. */
 typedef struct tile {
     _Alignas(64) int32_t even[STEPS][ROWS][4], odd[STEPS][ROWS][4], begin[STEPS][ROWS][4];
     _Alignas(64) int32_t scales[2 * STEPS][ROWS];

@@ -15,9 +15,9 @@ typedef struct finish {
     /* `chunks` is the number of staging buffers (32 columns of D each) that this warp has passed to
      * TMA. */
     uint32_t chunks;
-    /* `factor` multiplies all results if `is_general` is false. It is true if an epilogue needs
-     * more than this factor. A thread keeps both in registers, because it would often wait for
-     * reads of shared memory, which the products use as well. */
+    /* `factor` multiplies all results if `is_general` is false. `is_general` is true if an epilogue
+     * needs more than this factor. A thread keeps both in registers, because it would often wait
+     * for reads of shared memory, which the products use as well. */
     double factor;
     bool is_general;
 } finish;

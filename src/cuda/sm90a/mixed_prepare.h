@@ -111,8 +111,8 @@ static __device__ __noinline__ uint32_t mixed_prepare_any(const bsmm_small_m_par
 }
 
 /* Converts a fragment (32 elements along K) of a row of A. Elements past the end of K become zeros.
- * Returns the smallest magnitude of a nonzero number of the fragment, as its code minus 1, or ~0 if
- * all are zeros. */
+ * Returns the smallest magnitude of a nonzero number of the fragment, as its 16-bit code minus 1,
+ * or ~0 if all numbers are zeros. */
 static __device__ __forceinline__ uint32_t mixed_prepare_fragment(const bsmm_small_m_params *p,
                                                                   uint32_t row, uint32_t step,
                                                                   uint32_t fragment) {
