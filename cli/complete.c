@@ -39,8 +39,8 @@ static void offer_options(const cli_command *command, const char *partial) {
     offer("--help", partial);
 }
 
-/* Returns argument name number `index` of a text such as "FORMAT CODE...". The last name also
- * stands for all further arguments. */
+/* `args` lists the names of a command's arguments, as in "FORMAT CODE...". Returns the name of
+ * argument number `index`. The last name also stands for all further arguments. */
 static const char *argument_at(const char *args, int index) {
     while (args && index-- > 0) {
         const char *next = strchr(args, ' ');

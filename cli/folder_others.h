@@ -9,7 +9,8 @@
 /* Checks before the long work that the files can be read, and warns of subfolders that are left
  * out. Returns false after printing a message. */
 bool cli_others_check(const char *source);
-/* Copies the files to the folder `work`. Returns false after printing a message. */
+/* Copies the files of the input folder `source` that hold no weights to the folder `work`. If this
+ * fails, prints a message and returns false. */
 bool cli_others_copy(const char *source, const char *work);
 
 #endif

@@ -257,7 +257,7 @@ static void test_largest_sums(void **state) {
  * zero or too small for an e4m3 scale. */
 static void test_zero_scales(void **state) {
     (void)state;
-    /* These are the codes of 0, 1, -0 and 2. */
+    /* These are the e4m3 codes of the scales 0, 1, -0 and 2. */
     static const uint8_t codes[] = {0x00, 0x38, 0x80, 0x40};
     rng r = {5};
     product p;

@@ -14,8 +14,8 @@
 enum { GEMM_WAVE = 64, GEMM_MOST_ROW_TILES = 8, GEMM_MOST_COL_TILES = 4 };
 
 typedef struct gemm_shape {
-    /* `types` holds the element types of A and B, as numbers of the instruction f8f6f4, or
-     * GEMM_E2M1_TWICE. */
+    /* `types` holds the element types of A and B, as the instruction f8f6f4 numbers them. If both
+     * types are e2m1, both numbers are GEMM_E2M1_TWICE. */
     uint32_t types[2];
     uint32_t waves_down, waves_across;
     /* `row_tiles` and `col_tiles` are the numbers of a wave's 16 x 16 tiles down and across. */

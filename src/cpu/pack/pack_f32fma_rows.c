@@ -255,8 +255,8 @@ static void measure(bsmm_f32fma_source *s, int64_t r, int64_t rows, const bool *
 /* Chooses the powers of two that are divided out of `rows` rows, from row r on. A row's scales
  * alone suffice if they are close together and the elements have fewer than 8 exponent bits.
  * Otherwise the elements are measured as well. Many quantizers give a block of zeros a tiny scale.
- * Without the measurement, such a block would make the row seem wide, and its results would be
- * summed slowly in double. */
+ * Without the measurement, the range of such a row would seem too wide for fp32 sums, and its
+ * results would be summed slowly in double. */
 void bsmm_f32fma_look_at(bsmm_f32fma_source *s, int64_t r, int64_t rows, bsmm_f32fma_row *plans) {
     bool wide = bsmm_elem_row(s->o->m.format.elem)->exponent_bits >= 8, any = false;
     bool which[BSMM_F32FMA_MOST_ROWS];

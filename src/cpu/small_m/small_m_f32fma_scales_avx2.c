@@ -26,11 +26,13 @@
 #endif
 
 enum {
-    /* A panel is packed if a row of A and a row of B together cover more than SPAN_LIMIT + top
-     * exponents, where `top` is the exponent of the largest decoded element. */
+    /* A panel (16 rows of B) cannot be multiplied as it is stored, and is packed first, if a row of
+     * A and a row of B together cover more than SPAN_LIMIT + top exponents. Here `top` is the
+     * exponent of the largest decoded element. */
     SPAN_LIMIT = 125,
-    /* A panel is packed if the ratio of two scales of a row is larger than 2^(DEEPEST - top), where
-     * `top` is the exponent of the largest decoded element. */
+    /* A panel (16 rows of B) cannot be multiplied as it is stored, and is packed first, if the
+     * ratio of two scales of a row is larger than 2^(DEEPEST - top). Here `top` is the exponent of
+     * the largest decoded element. */
     DEEPEST = 53,
     /* E4M3_SPREAD is the difference between the exponents of the largest and the smallest e4m3
      * scale. */

@@ -138,10 +138,10 @@ static double adding_of(const cut *c) {
     return 0.6 * (c->groups - 1) + 1.3 * bsmm_small_m_log2(c->splits);
 }
 
-/* Predicts the time of a division of the GEMM in us. It is the number of waves of clusters times
- * the time of a thread block, plus fixed times. The constants are fitted to 211 times that were
- * measured on an H200. If they are fitted to every second time only, the others are predicted with
- * an error of 7% (root mean square). */
+/* Predicts the time in us of a division of the GEMM among thread blocks. It is the number of waves
+ * of clusters times the time of a thread block, plus fixed times. The constants are fitted to 211
+ * times that were measured on an H200. As a test, they were also fitted to every second of these
+ * times only. The remaining times were then predicted with an error of 7% (root mean square). */
 static double predict(const bsmm_product *p, const weights *w, const cut *c) {
     const uint32_t steps =
         bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c->splits * c->groups);

@@ -143,11 +143,11 @@ static bool is_unknown(const bsmm_wgmma_state *s) {
            (s->first.a.stored || s->first.b.stored || parts > 1 || scaled);
 }
 
-/* Returns true if the GEMM kernel needs no header of the packed B. This is so if packing B to f16
- * is exact, because the elements fit f16 and the GEMM kernel applies B's fp32 scales itself. Only a
- * scale of Inf can then make a result wrong, and this result is Inf or NaN, which the GEMM kernel
- * detects (is_unknown). The kernel that packs B sets head.closed to 0, so no other kernel has to
- * clear it. */
+/* Returns true if the GEMM kernel does not need the header of the packed B, which summarizes B's
+ * values. This is so if packing B to f16 is exact, because the elements fit f16 and the GEMM kernel
+ * applies B's fp32 scales itself. Only a scale of Inf can then make a result wrong, and this result
+ * is Inf or NaN, which the GEMM kernel detects (is_unknown). The kernel that packs B sets
+ * head.closed to 0, so no other kernel has to clear it. */
 static bool needs_no_header(const bsmm_product *p, const bsmm_wgmma_state *s) {
     if (s->plan.when != BSMM_WHEN_FITS || s->plan.elems[0] != BSMM_ELEM_F16) return false;
     if (p->b_packed || !s->first.a.stored || s->first.b.stored) return false;

@@ -39,9 +39,9 @@ typedef struct bsmm_cuda_device {
  * made. After a failure, the next call tries again. */
 bsmm_status bsmm_cuda_device_get(uint32_t ordinal, const bsmm_cuda_device **device);
 
-/* Returns the record of a simulated GPU. The simulated GPU "sim:MODEL:number" has the ordinal
- * number * n + i, where n is the count of models and i is the index of MODEL in bsmm_cuda_models.
- * Errors are as for bsmm_cuda_device_get. */
+/* Returns the record of a simulated GPU. If bsmm_cuda_models has n models, the simulated GPU number
+ * k of the model with index i, "sim:MODEL:k", has the ordinal k * n + i. Errors are as for
+ * bsmm_cuda_device_get. */
 bsmm_status bsmm_cuda_simulated_get(uint32_t ordinal, const bsmm_cuda_device **device);
 
 /* Fills a device's record except for the context, because making a context takes time and device

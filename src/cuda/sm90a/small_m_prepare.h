@@ -78,7 +78,7 @@ static __device__ __forceinline__ uint4 decode_values_e2m1(uint32_t codes, uint3
     for (int i = 0; i < 4; i++)
         /* 2^126 in both bf16 halves corrects the exponent bias of decoded e2m1. */
         pairs[i] = ptx_mul_bf16x2(ptx_mul_bf16x2(pairs[i], 0x7e807e80u), scale);
-    /* Pair i holds elements i and i + 4. */
+    /* pairs[i] holds elements i and i + 4 of the eight elements. */
     return make_uint4(
         __byte_perm(pairs[0], pairs[1], 0x5410), __byte_perm(pairs[2], pairs[3], 0x5410),
         __byte_perm(pairs[0], pairs[1], 0x7632), __byte_perm(pairs[2], pairs[3], 0x7632));
