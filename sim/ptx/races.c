@@ -53,8 +53,9 @@ struct ptx_races {
      * operation's engine is stored after each clock. `free_jobs` lists the unused entries of
      * `jobs`. */
     uint32_t *jobs, *free_jobs, job_room, free_count;
-    /* `issued` counts all asynchronous operations except wgmma. issues[e] counts those of engine e,
-     * i.e. of the group of operations whose common counter is e's. */
+    /* Asynchronous operations are divided among engines. The operations of one engine have a common
+     * counter. `issued` counts all operations except wgmma, and issues[e] counts the operations of
+     * engine e. */
     uint32_t issued, *issues;
     /* `done` holds for each warp and engine, as [warp][ENGINES], the counter of the warp's last
      * complete tcgen05 operation. A later tcgen05.commit makes these counters known to the warps

@@ -78,9 +78,7 @@ BSMM_SHARED bool bsmm_pack_is_bf16(uint32_t route) {
  * positive. They are 0 if every value is 0, Inf or NaN. Threads update the fields by atomic maxima,
  * so the order of the updates does not matter. */
 typedef struct bsmm_pack_header {
-    /* Tests damaged packs, i.e. damaged files of compressed GPU code, in which one bit is changed
-     * or the end is missing. Reading them must return an error that names the image. A change of
-     * one particular bit is not found, because zstd does not use this bit. */
+    /* `flags` holds the problems that packing found, as bits of the enum bsmm_pack_flags. */
     uint32_t flags;
     /* `high` is 512 + h, where 2^h is a bound above the magnitudes of all finite values of the
      * operand. */

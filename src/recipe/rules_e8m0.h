@@ -143,9 +143,9 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_quark(float amax, const bsmm_tensor_step *
     return step;
 }
 
-/* compressed-tensors' rule equals `even`, but rounds amax to 1 mantissa bit (that of e2m1) for
- * 4-bit and 8-bit elements. For 6-bit elements amax is rounded to 3 mantissa bits, those of e2m3,
- * whose largest value is 7.5. */
+/* The rule of compressed-tensors is the rule `even`, except that it rounds amax to 1 mantissa bit
+ * (that of e2m1) for elements of 4 and of 8 bits. For e2m3 elements, whose largest value is 7.5, it
+ * rounds amax to 3 mantissa bits. */
 BSMM_SHARED bsmm_block_step bsmm_e8m0_compressed_tensors(float amax, const bsmm_tensor_step *t) {
     return bsmm_with_reciprocal(bsmm_even_code(amax, t->max == 7.5f ? 3 : 1, t->emax));
 }

@@ -1,6 +1,7 @@
 /* Tests how the host chooses a tile and the number of parts of K (split-K) for GEMMs on Hopper. A
  * file has times that were measured on an H200. For each GEMM in it, the time of the choice must
- * not be much longer than the shortest time, and the mean over all GEMMs must be near 1. */
+ * not be much longer than the shortest time. The ratio of these two times, averaged over all GEMMs,
+ * must be near 1. */
 #include "cuda/host/wgmma.h"
 
 #include <math.h>

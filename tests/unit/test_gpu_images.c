@@ -61,9 +61,9 @@ static void expect_damage(const bsmm_gpu_image *image) {
         strstr(bsmm_error_message(), "test/second (sm_90): the library's image is damaged"));
 }
 
-/* Tests damaged packs, in which one bit is changed or the end is missing. Reading them must return
- * an error that names the image. A change of one particular bit is not found, because zstd does not
- * use it. */
+/* Tests damaged packs, i.e. damaged files of compressed GPU code, in which one bit is changed or
+ * the end is missing. Reading them must return an error that names the image. A change of one
+ * particular bit is not found, because zstd does not use this bit. */
 static void damaged_images_are_named(void **state) {
     (void)state;
     /* This byte is the descriptor of zstd's frame header, and this is its unused bit (RFC 8878,

@@ -52,8 +52,8 @@ uint32_t bsmm_mfma_choose_parts(const bsmm_product *p, const bsmm_mfma_tile *til
 uint32_t bsmm_mfma_choose_groups(const bsmm_product *p, const bsmm_mfma_tile *tile, uint32_t tiles,
                                  uint32_t parts);
 
-/* Returns true if the tile has a function with code for the product's device, and takes the
- * product's K and distances between rows (or columns). */
+/* Returns true if the tile has a function with code for the product's device, and if this function
+ * supports the product's K and its strides between rows (or columns). */
 bool bsmm_mfma_fits(const bsmm_product *p, const bsmm_mfma_tile *tile);
 
 /* Returns the tile with the least estimated time (bsmm_mfma_estimate) among the tiles of a list

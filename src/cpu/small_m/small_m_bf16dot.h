@@ -69,7 +69,7 @@ typedef struct bsmm_small_m_bf16_form {
 } bsmm_small_m_bf16_form;
 
 /* `bsmm_small_m_bf16_plain_form` holds the multiply loops for weights in bf16 without scales. The
- * array `multiply` is indexed by [FMAs instead of dot products][rows in a tile]. */
+ * indices of `multiply` are [1 for FMAs, 0 for dot products][number of the tile size]. */
 typedef struct bsmm_small_m_bf16_plain_form {
     int64_t panels[BSMM_BF16_TILES];
     uint32_t (*multiply[2][BSMM_BF16_TILES])(const bsmm_small_m_span *span);
