@@ -56,7 +56,8 @@ typedef struct cli_job {
     uint64_t type_bytes[CLI_FILE_TYPES];
     cli_shard *shards;
     size_t shard_count;
-    /* `claimed` has one entry for each tensor. It is true if the tensor belongs to a weight. */
+    /* `claimed` has one entry for each tensor. An entry is true if its tensor belongs to a
+     * weight. */
     bool *claimed;
     cli_step *steps;
     uint64_t step_count, changed, added, left_out;

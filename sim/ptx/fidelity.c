@@ -1,5 +1,5 @@
-/* Lists the opcodes that kernels of other projects test, and makes the names under which executed
- * opcodes are counted (common/fidelity.h). */
+/* Lists the opcodes that tests with kernels of other projects execute, and makes the names under
+ * which executed opcodes are counted (common/fidelity.h). */
 #include "fidelity.h"
 #include <stdlib.h>
 #include <string.h>

@@ -223,7 +223,8 @@ bsmm_status bsmm_unpack_b(const void *packed, uint64_t packed_bytes, int64_t ind
     BSMM_TRY(bsmm_operand_check_memory(&to, "b"));
     BSMM_TRY(check_same(&from, &to));
     bsmm_compact_unpack(&from, &to);
-    /* Packed weights that are a tensor of a file may lie at any address. */
+    /* The scale is copied as bytes, because packed weights that are a tensor of a file may lie at
+     * any address. */
     const float one = 1;
     if (to.m.global_scale)
         memcpy(to.m.global_scale, from.m.global_scale ? (const void *)from.m.global_scale : &one,

@@ -146,8 +146,8 @@ static bsmm_status finish(const void *device, void *stream) {
                                   : bsmm_cuda_fail(d->driver, result, "cuStreamSynchronize");
 }
 
-/* These functions serve both backends. Only opening and describing a device differ between a GPU
- * and a simulator. */
+/* The backend for NVIDIA GPUs and the backend for simulated ones share these functions. Each has
+ * functions of its own only for opening and describing a device. */
 #define HOOKS                                                                                      \
     .check_pointer = check_pointer, .allocate = allocate, .release = release, .store = store,      \
     .copy = copy, .fill = fill, .finish = finish, .quantize = bsmm_cuda_quantize,                  \
