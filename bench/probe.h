@@ -24,9 +24,9 @@ typedef struct bench_probe {
  * probes measure the same unit, the last of them is the fastest. */
 const bench_probe *bench_probe_at(uint32_t index);
 
-/* Returns the fastest available probe, i.e. loop that measures the peak rate, of an arithmetic
- * unit. If the processor lacks the unit, the function returns the fastest probe of the unit "f32".
- */
+/* A probe is a loop that measures the peak rate of an arithmetic unit. Returns the fastest
+ * available probe of this unit. If the processor lacks the unit, the function returns the fastest
+ * probe of the unit "f32". */
 const bench_probe *bench_probe_of(const char *unit);
 
 /* Returns the probe whose rate is the ceiling for an arithmetic unit: the fastest probe of this

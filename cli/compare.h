@@ -15,7 +15,8 @@ typedef struct cli_difference {
     double sqnr_db;
     double max_error; /* `max_error` is the largest |x - q|, or NaN if one of the values is NaN. */
     double relative;  /* `relative` is max_error divided by the largest |x|. */
-    /* `clipped` is the fraction of elements above the largest value of their block. */
+    /* `clipped` is the fraction of elements whose magnitude exceeds the largest value that their
+     * block can represent with its scale. */
     double clipped;
 } cli_difference;
 

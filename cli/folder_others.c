@@ -20,7 +20,7 @@ static const char *const weights[] = {"*.safetensors", "*.safetensors.index.json
                                       "*.pt",          "*.pth",
                                       "*.gguf",        "*.h5",
                                       "*.msgpack",     "*.onnx"};
-/* `made_anew` lists the other files that the command writes itself. */
+/* `made_anew` lists files that the command does not copy, because it writes new ones itself. */
 static const char *const made_anew[] = {"config.json", "hf_quant_config.json"};
 
 static bool matches(const char *name, const char *const *patterns, size_t count) {

@@ -6,8 +6,8 @@
 #include "command.h"
 
 bool cli_same_format(bsmm_format a, bsmm_format b);
-/* Returns name number `index` of the formats with one scale for a whole row or a whole weight.
- * Returns NULL after the last name. */
+/* A table has the names of the formats with one scale for a whole row or a whole weight. Returns
+ * entry `index` of this table, or NULL after the last entry. */
 const char *cli_whole_at(uint32_t index);
 /* Reads the name of a preset, of an element format, or of a format with one scale for a row or a
  * weight. A block size that depends on the weight is set to 0. On failure the function returns
@@ -17,8 +17,8 @@ bool cli_parse_weight_format(const char *text, bsmm_format *format);
 bool cli_is_whole(bsmm_format format);
 /* Returns `format` after filling in the block sizes that depend on the size of the weight. */
 bsmm_format cli_whole_format(bsmm_format format, int64_t rows, int64_t cols);
-/* Returns the name of a format, which may have one scale for a row or for a weight of this size.
- * Returns "custom" if the format has no name. */
+/* Returns the name of the format of a rows x cols weight. The format may have one scale for each
+ * row, or one scale for the whole weight. Returns "custom" if the format has no name. */
 const char *cli_whole_name(bsmm_format format, int64_t rows, int64_t cols);
 /* Returns the name of the format in which a file stores a weight. Two formats may have the same
  * blocks for a weight of this size. In that case the shape of the scale tensor decides which name

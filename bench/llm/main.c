@@ -37,8 +37,9 @@ static void measure(const char *path, const llm_ids *text, const char *device, s
     llm_model_destroy(&m);
 }
 
-/* Prints one row of the table. Returns true if all errors are within the documented bounds, else
- * also prints which is not. */
+/* Prints one row of the table. Returns true if the error is within the documented bound and the
+ * logits are finite. Otherwise the function also prints which of the two conditions failed, and
+ * returns false. */
 static bool print_row(size_t index, const model_score *r) {
     printf("%-13s %-13s %6.3f %10.3f %9.5f %9.0f %8.1f %7.0f %8.3f\n", pairs[index][0],
            pairs[index][1], r->bits, r->perplexity, r->divergence, r->prefill, r->decode,

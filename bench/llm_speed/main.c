@@ -11,7 +11,8 @@
 
 enum {
     WINDOW = LLM_BATCH, /* WINDOW is the number of tokens that the model reads at once (pp512). */
-    /* FIRST is the first token of a window whose loss counts for the perplexity. */
+    /* FIRST is the index, in a window, of the first token that counts for the perplexity. The loss
+     * of the tokens before it does not count. */
     FIRST = WINDOW / 2,
     WRITTEN = 128 /* WRITTEN is the number of tokens that the model reads one by one (tg128). */
 };

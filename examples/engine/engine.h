@@ -82,10 +82,10 @@ bool engine_queue(const engine *e, int64_t rows);
 /* Computes `rows` rows of hidden values in bf16. The results replace the input. */
 bool engine_serve(const engine *e, uint16_t *hidden, int64_t rows);
 
-/* Captures one CUDA graph for each class of row counts. On devices other than NVIDIA GPUs the
- * function does nothing. */
+/* Captures one CUDA graph for each class of batches. Class i is for batches of up to 2^i rows. On
+ * devices other than NVIDIA GPUs the function does nothing. */
 bool engine_capture(engine *e);
-/* Launches the graph of class number `index` of row counts. */
+/* Launches the CUDA graph for batches of class `index`, i.e. of up to 2^index rows. */
 bool engine_launch(const engine *e, int index);
 void engine_free_graphs(engine *e);
 

@@ -148,7 +148,9 @@ static uint64_t row_distance(const gfx9_wave *w, const gfx9_inst *i, uint32_t ro
     const enum regs regs = (enum regs)rows[row].regs;
     const uint32_t by = rows[row].by;
     if (regs == ONE) return distance(w, rows[row].reg, by);
-    /* In memory instructions and comparisons, operand 0 is a source and not a result. */
+    /* Sources begin with operand i->first. A memory instruction is searched from operand 0 on,
+     * because a store has no result. The result of a load does not matter, because it is a VGPR,
+     * and the only table row for memory instructions that comes here concerns SGPRs. */
     const uint32_t last = regs == RESULT ? 1 : regs == FIRST ? i->first + 1u : i->operand_count;
     uint64_t least = ~0ull;
     const bool from_0 = regs == RESULT || regs == ALL || i->row->cost == COST_VMEM;

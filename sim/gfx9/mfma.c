@@ -159,10 +159,10 @@ static void write_d(gfx9_wave *w, const gfx9_operand *o, uint32_t count, uint32_
         memcpy(w->v[o->reg + r], d[r], sizeof d[r]), w->written[o->reg + r] = ~0ull;
 }
 
-/* Tells in which order an instruction adds the products of a result and C. AMD has not published
- * the order, so no program may depend on it. Product number k ^ `flip` is the k-th that is added. C
- * is added first, or last if `late` is true. With the default seed of 1, k ascends and C is first.
- */
+/* Tells in which order an instruction adds the terms of a result: C, and the products for all k.
+ * AMD has not published the order, so no program may depend on it. In step k, the simulator adds
+ * the product with index k XOR `flip`. C is added first, or last if `late` is true. With the
+ * default seed of 1, k ascends and C is first. */
 typedef struct {
     uint32_t flip;
     bool late;
@@ -184,8 +184,8 @@ static void add_row(order o, uint32_t m, float *row, const float *c) {
         row[j] += c[j];
 }
 
-/* For each j, adds a(i, k) * b(k, j) to sum[j] for k = 0 ^ flip, 1 ^ flip and so on. The loop uses
- * vector types, because compilers would vectorize it over k instead of j. */
+/* For each j, adds a(i, k) * b(k, j) to sum[j] for k = 0 XOR flip, 1 XOR flip and so on. Without
+ * the vector types, compilers would vectorize the loop over k instead of j. */
 typedef float floats __attribute__((vector_size(64)));
 
 #if defined(__x86_64__)

@@ -136,7 +136,8 @@ typedef struct ptx_timing ptx_timing;
 ptx_timing *ptx_timing_begin(const ptx_launch *launch);
 /* Returns true if the time model times this cluster in detail. */
 bool ptx_timing_takes(const ptx_timing *t, uint32_t cluster);
-/* Attaches a timeline to a cluster before its warps run, in which they record what they do. */
+/* Attaches a timeline to a cluster. The cluster's warps record in it what they do. Call this
+ * function before the warps run. */
 void ptx_timing_attach(ptx_timing *t, ptx_cluster *c, uint32_t cluster);
 /* Computes the time of a launch from its records, writes launch->times, and frees all memory. If
  * the launch has failed, i.e. if `error` is not empty, the function only frees the memory. If the

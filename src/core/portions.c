@@ -37,8 +37,8 @@ static int64_t unit_of(const bsmm_operand *o, int64_t most) {
     return block > most / scales ? most : common_multiple(TILE, block * scales, most);
 }
 
-/* Limits an extent to 2^40, so that sums and products of extents cannot overflow. No kernel accepts
- * an extent of 2^40. */
+/* Limits an extent to 2^40, so that adding to it or rounding it up cannot overflow. No kernel
+ * accepts an extent of 2^40. */
 static int64_t bounded(int64_t extent) {
     return bsmm_min_i64(extent, INT64_C(1) << 40);
 }

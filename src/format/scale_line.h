@@ -1,7 +1,7 @@
 /* Computes the offsets of consecutive scales in one row of the scale matrix. The results equal
  * those of bsmm_scale_map_at, but the functions here need no divisions per scale. In every layout
  * the offset of scale (r, c) is the sum of a term that depends on r and a term that depends on c.
- * The offsets inside a tile repeat from tile to tile, so they can be precomputed. */
+ * The offsets inside a tile are the same in every tile, so they can be precomputed. */
 #ifndef BSMM_SCALE_LINE_H
 #define BSMM_SCALE_LINE_H
 

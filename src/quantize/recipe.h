@@ -106,8 +106,8 @@ void bsmm_recipe_store_part(const bsmm_recipe_run *run, int64_t row, int64_t row
 /* The functions from here on are in scales.c. They write scales to memory. */
 
 /* Writes 0 to the padding of the scale layout in block rows [r0, r1). If block row r1 - 1 is the
- * last one, it also writes the padded rows after it. Gaps that a caller's scale_ld leaves are not
- * padding and are not written. */
+ * last one, the function also writes the rows of padding after it. Gaps that a caller's scale_ld
+ * leaves are not padding and are not written. */
 void bsmm_scales_pad(const bsmm_operand *dst, int64_t r0, int64_t r1);
 
 /* Copies all scale codes of src to dst, which may have another scale layout, and writes dst's

@@ -7,7 +7,7 @@
 
 typedef struct fake_cuda {
     fake_driver driver;
-    /* `capability` is the compute capability times 10. It begins as 90, i.e. 9.0. */
+    /* `capability` is the compute capability times 10. It is 90 at first, i.e. 9.0. */
     int capability;
     int depth; /* `depth` counts the contexts that were pushed and not yet popped. */
     /* `config` is the configuration of the last launch. `attributes` holds a copy of the attributes

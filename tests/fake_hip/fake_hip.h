@@ -7,7 +7,8 @@
 
 typedef struct fake_hip {
     fake_driver driver;
-    /* The architecture is "gfx9" followed by the digit `minor`. It begins as 4, i.e. gfx94x. */
+    /* The architecture is "gfx9" followed by the digit `minor`. `minor` is 4 at first, i.e. the
+     * architecture is gfx94x. */
     int minor;
     /* `version` is the version of the runtime that the driver reports. 60300000 means 6.3. */
     int version;

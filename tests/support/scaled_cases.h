@@ -112,9 +112,10 @@ static const scaled_case fp8_cases[] = {
     {"fp8_group128", "fp8_block128", "e5m2", 130, 704, 160, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
 };
 
-/* Lists the products for the kernel cuda_sm100f_wide. A tile has 128 rows, or 256 rows for a pair
- * of thread blocks, and 64 to 256 columns. Each load has 64 elements of K of one bf16 part. With
- * extreme scales, packing to bf16 is not exact, so another kernel computes the product. */
+/* Lists the products for the kernel cuda_sm100f_wide. A tile of D has 128 rows, or 256 rows for a
+ * pair of thread blocks, and 64 to 256 columns. The kernel splits each element into one to three
+ * bf16 parts, and each load has 64 elements of K of one of these parts. With extreme scales,
+ * packing to bf16 is not exact, so another kernel computes the product. */
 static const scaled_case wide_cases[] = {
     {"bf16", "bf16", "f32", 1, 1, 1, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 7},
     {"bf16", "bf16", "f32", 128, 256, 64, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},

@@ -331,8 +331,8 @@ static void test_many_tiles(void **state) {
         const char *a, *b, *kernel;
         uint32_t form;
         int64_t most;
-        /* `gap` is a number of rows below `most` for which the library nevertheless chooses to pack
-         * B, or 0 if there is none. */
+        /* `gap` is a number of rows of A below `most`. For this number of rows the library
+         * nevertheless packs B. 0 means that there is no such number. */
         int64_t gap;
     } rows[] = {
         {"mxfp4", "mxfp4", "cpu_avx512_int8dot", BSMM_PACKED_NONE, 64, 0},

@@ -40,10 +40,10 @@ BSMM_DEVICE uint32_t gemm_part_length(const bsmm_cdna_gemm *p) {
     return left < p->part_k ? left : p->part_k;
 }
 
-/* Returns the distance, in scales, from the first scale of a row to the first scale that belongs to
+/* Returns the distance, in scales, from the first scale of a row to the first scale of this row in
  * the workgroup's part of K. `block` is the number of elements along K that have one scale. The
- * offsets of scales repeat along K (bsmm_cdna_side), and a part of K consists of whole
- * repetitions. */
+ * offsets of BSMM_CDNA_SCALES consecutive scales form a pattern, and the next pattern begins
+ * scale_period scales later (bsmm_cdna_side). A part of K consists of whole patterns. */
 BSMM_DEVICE uint32_t gemm_part_scale(const bsmm_cdna_gemm *p, uint32_t side, uint32_t block) {
     return gemm_part_begin(p) / (BSMM_CDNA_SCALES * block) * p->sides[side].scale_period;
 }
@@ -100,8 +100,9 @@ BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, ui
     from.whole = o->direct && !s.ocp && !s.columns ? gemm_part_length(p) / gemm_k(type) : 0;
 #else
     /* On gfx942 no stage of this kernel is loaded directly to LDS. A direct load moves only four
-     * bytes per lane there, so a round of loads has few rows. The order of B's rows in LDS repeats
-     * only after more rows (gemm_row_of), so each round would need other addresses. */
+     * bytes per lane there, so a round of loads has few rows. LDS holds B's rows in a permuted
+     * order whose pattern is longer than such a round (gemm_row_of), so each round would need other
+     * addresses. */
     from.whole = 0;
 #endif
     from.buffer = s.columns ? bsmm_isa_buffer(o->o.data + begin * o->pitch + row,
@@ -121,9 +122,9 @@ BSMM_DEVICE uint32_t gemm_rounds(gemm_shape s, uint32_t side) {
 }
 
 /* Loads one round of a stage directly to LDS, i.e. one load by every lane of the workgroup. The
- * number of rows in a round is a multiple of the period of the swizzle, and of the period with
- * which the order of B's rows in LDS repeats (gemm_row_of). A lane's row in each round therefore
- * has the same swizzle, and the same `lane_offset` is right for all rounds. */
+ * number of rows in a round is a multiple of the period of the swizzle, and of the length of the
+ * pattern in which LDS permutes B's rows (gemm_row_of). A lane's row in each round therefore has
+ * the same swizzle, and the same `lane_offset` is right for all rounds. */
 BSMM_DEVICE void gemm_load_round(const gemm_source *from, gemm_shape s, uint32_t side,
                                  uint32_t step, uint32_t round, uint32_t lds) {
     const uint32_t type = s.types[side], bytes = gemm_load_bytes(type);

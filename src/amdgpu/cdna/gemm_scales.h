@@ -170,10 +170,10 @@ BSMM_DEVICE void gemm_store_step(gemm_carrier *c, gemm_shape s, gemm_lds *ring) 
     }
 }
 
-/* Lowers the least scale of the thread's row by the scales of four units, which a wide load has
- * brought to the ring buffer. The loop takes minima of 16-bit numbers, which their upper bytes
- * decide. The upper bytes of `odd` are the least scales of odd blocks, and the upper bytes of
- * `even` are the least scales of even blocks. */
+/* Updates c->low, the smallest scale code of the thread's row, with the scales of four units (128
+ * elements of K each), which a wide load has brought to the ring buffer. The loop takes minima of
+ * 16-bit numbers, and only their upper bytes matter. The upper bytes of `odd` are the smallest
+ * codes of odd scale blocks, and those of `even` are the smallest codes of even scale blocks. */
 BSMM_DEVICE void gemm_lower_group(gemm_carrier *c, gemm_shape s, const gemm_lds *ring,
                                   uint32_t unit) {
     typedef uint16_t pair __attribute__((vector_size(4)));

@@ -104,8 +104,9 @@ BSMM_DEVICE void tall_note(tall_scales *g, uint32_t side, float scale) {
     g->high[side] = bits > g->high[side] ? bits : g->high[side];
 }
 
-/* Computes the factors of this lane's rows in two of the wave's rows of tiles, `first` and `first`
- * + 1. A factor is A's scale of the row for this step, times B's scale `factor`. */
+/* Computes the factors by which this lane multiplies the sums of two of the wave's rows of tiles,
+ * `first` and `first` + 1. A factor is A's scale of the lane's row times B's scale, both for this
+ * step, times the constant `factor`. */
 BSMM_DEVICE void tall_take_scales(tall_scales *g, uint32_t first, float factor) {
     if (first == 0) tall_note(g, 1, g->all);
 #pragma unroll
@@ -159,9 +160,12 @@ BSMM_DEVICE void tall_promote_tile(tall_wave *w, const tall_scales *g, uint32_t 
         __builtin_elementwise_fma((bsmm_f32x4){f, f, f, f}, w->sums[i][j], w->totals[i][j]);
 }
 
-/* Adds the sums of a step to the totals during groups of matrix instructions that leave time for
- * it. The sums of rows 0 and 1 of tiles are added one group after their last instruction. The sums
- * of rows 2 and 3 are added in the groups 6 and 7 of the next step's half 0. */
+/* Multiplies the sums of a step (128 elements of K) by their scales and adds them to the totals
+ * over all of K. The matrix instructions of half `half` of a step form groups. This function is
+ * called in each group n (0 to 7), and does the part of the work for which the group has time. A
+ * wave computes 4 x 4 tiles of 16 x 16 results. The sums of tiles in rows 0 and 1 of the 4 x 4 are
+ * added one group after their last matrix instruction. The sums of tiles in rows 2 and 3 are added
+ * in groups 6 and 7 of half 0 of the next step. */
 BSMM_DEVICE void tall_promote(tall_wave *w, const tall_scales *g, uint32_t half, uint32_t n) {
     const uint32_t pair = half ? n - 5 : 3;
     if (half ? n >= 5 : n == 0)

@@ -17,9 +17,9 @@ static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns true if the offsets of the scales along K repeat after BSMM_CDNA_SCALES blocks, apart
- * from a constant (bsmm_cdna_side). The map from columns to offsets has mixed-radix digits
- * (gpu/axis_map.h). The product of the extents of all digits except the last must divide the
+/* Returns true if the offset of each scale along K is that of the scale BSMM_CDNA_SCALES blocks
+ * before it, plus a constant (bsmm_cdna_side). The map from columns to offsets has mixed-radix
+ * digits (gpu/axis_map.h). The product of the extents of all digits except the last must divide the
  * elements of K in BSMM_CDNA_SCALES blocks. */
 static bool repeats(const bsmm_gpu_operand *o, uint32_t block) {
     uint64_t extent = 1;

@@ -23,14 +23,14 @@ bsmm_status bsmm_cuda_clear_padding(const bsmm_recode *job);
 /* Describes a copy of scales to another layout that a plan prepares. Each run provides only the
  * stream and the addresses. */
 typedef struct bsmm_cuda_ready_relayout {
-    /* `launch` is the launch of the kernel that copies. Its handle is NULL if there are no scales.
-     */
+    /* `launch` is the launch of the kernel that copies the scales. Its handle is NULL if there are
+     * no scales. */
     bsmm_cuda_ready launch;
     /* `cleared_bytes` is the number of bytes of the destination that are set to 0 before the copy,
-     * because its layout has padding. 0 means that none are. */
+     * because the destination's layout has padding. It is 0 if the layout has no padding. */
     uint64_t cleared_bytes;
-    /* `params` holds the parameters of the kernel move_regions. If `by_regions` is false, the
-     * kernel move_scales runs, whose parameters are params.job. */
+    /* `by_regions` is true if the kernel move_regions copies the scales, with the parameters
+     * `params`. Otherwise the kernel move_scales copies them, with the parameters params.job. */
     bool by_regions;
     bsmm_relayout_regions params;
 } bsmm_cuda_ready_relayout;

@@ -86,8 +86,8 @@ static const double
     /* FLAG_CYCLES is the number of additional cycles of a GEMM that is split along K. Thread blocks
      * spend them to wait for the accumulators of other parts. */
     FLAG_CYCLES = 2100,
-    /* CYCLES_OF_RESULT is the number of cycles per accumulator to pass on the accumulators of a
-     * part of a split tile. */
+    /* CYCLES_OF_RESULT is a cost of split-K: the number of cycles that a cluster needs, per
+     * accumulator, to pass on the accumulators of its part of a tile. */
     CYCLES_OF_RESULT = 0.1;
 
 /* Returns the number of cycles that device memory needs to move A, B and D. */

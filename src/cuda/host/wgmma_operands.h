@@ -61,9 +61,9 @@ typedef struct bsmm_wgmma_packer {
     bool packs_scales, halves;
 } bsmm_wgmma_packer;
 
-/* Returns true if bsmm_wgmma_fill packs the operand to f16 by a single launch. The packed elements
- * are then wrong if f16 does not hold their values. If the function returns false, such elements
- * remain bf16. */
+/* Returns true if bsmm_wgmma_fill packs the operand to f16 by a single launch. If f16 does not hold
+ * the operand's values, the packed elements are then wrong. If the function returns false and f16
+ * does not hold the values, the packed elements remain bf16. */
 bool bsmm_wgmma_is_f16_at_once(const bsmm_product *p, const bsmm_operand *o,
                                const bsmm_wgmma_source *source);
 

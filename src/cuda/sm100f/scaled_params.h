@@ -47,7 +47,8 @@ enum {
     BSMM_SCALED_SMALL_M_PARTS = 8,
 };
 
-/* Returns the rows of a TMA copy, for a stage with `rows` rows of A or of B in a thread block. */
+/* Returns the number of rows that one TMA copy loads, if a thread block's stage holds `rows` rows
+ * of the operand (A or B). */
 #define BSMM_SCALED_BOX_ROWS(rows) ((rows) < BSMM_SCALED_LOAD_ROWS ? (rows) : BSMM_SCALED_LOAD_ROWS)
 /* Returns the most columns that a tile of D can have. With block scales (`scales` is not 0), a
  * single thread block (`ctas` is 1) has tiles of up to 192 columns, because two accumulators of 192

@@ -70,10 +70,11 @@ static __device__ __forceinline__ float next_factor(factor_row *f, uint32_t sum)
     return tame ? scale : __uint_as_float(0x7fc00000u);
 }
 
-/* Multiplies CHUNK sums by scales and adds them to `totals`. `factor` is the scale of A's row, and
- * `factors` holds the scales of B's rows. If all of B's rows have the same scale, `factors` is
- * NULL, and `factor` is the product of both scales. The loops load all scales before they multiply,
- * so that the latencies of the loads overlap. */
+/* Multiplies CHUNK sums, each over 128 elements of K, by scales and adds them to `totals`, the sums
+ * over all of K. `factor` is the scale of A's row, and `factors` holds the scales of B's rows. If
+ * all of B's rows have the same scale, `factors` is NULL, and `factor` is the product of both
+ * scales. The loops load all scales before they multiply, so that the latencies of the loads
+ * overlap. */
 static __device__ __forceinline__ void add_sums(const uint32_t *bits, float factor,
                                                 const float *factors, float *totals) {
     if (!factors) {
@@ -124,8 +125,10 @@ static __device__ __forceinline__ void promote_sum(uint32_t from, const uint64_t
     }
 }
 
-/* Computes the totals of a tile. *count is the number of sums that the thread block has computed
- * for earlier tiles. */
+/* Computes a thread's results of a tile: for each result, the sum over each 128 elements of K is
+ * multiplied by its scales and added to the result's element of `totals`. The tensor cores compute
+ * these sums in two accumulators, alternately. *count is the number of sums of earlier tiles, and
+ * tells which accumulator is next. */
 static __device__ __forceinline__ void promote_tile(const bsmm_scaled_params *p, corner at,
                                                     strip part, shared *told, uint32_t *count,
                                                     float *totals) {

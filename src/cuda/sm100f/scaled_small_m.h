@@ -120,8 +120,9 @@ static __device__ __forceinline__ void finish_rows(const finish *f, const float 
     if (__any_sync(0xffffffffu, doubts)) settle(f->p, f->told, doubts, zeros, first, step, f->col);
 }
 
-/* Returns the index of a sum in the array of sums in the shared memory of a thread block that has
- * one part of K. The sum belongs to row `row` and column `col` of a tile of the product's D. */
+/* Several thread blocks can split the K of a tile of D. Each of them then stores an array of fp32
+ * sums over its part of K in its shared memory. Returns the index in this array of the sum for row
+ * `row` and column `col` of the tile of D. */
 static __device__ __forceinline__ uint32_t partial_at(uint32_t row, uint32_t col) {
     return row * TILE_M + col;
 }

@@ -101,8 +101,9 @@ static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_
         return 1;
     }
     if (s->begin >= s->end) return 0;
-    /* The cluster computes its split-K range backwards. `last` is the tile that contains the last k
-     * block of the range that no work unit has covered yet. */
+    /* The cluster computes its split-K range from the end to the start. No work unit has covered
+     * the k blocks before s->end yet. `last` is the tile that contains the last of these k blocks.
+     */
     int32_t last = gemm_divide(s->end - 1, s->by_k);
     int32_t k_begin = last * blocks > s->begin ? 0 : s->begin - last * blocks;
     piece->tile = s->whole_tiles + last;

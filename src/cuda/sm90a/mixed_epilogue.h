@@ -89,8 +89,8 @@ static __device__ __forceinline__ void mixed_store_run(const bsmm_gpu_epilogue *
         if (!whole) to[i * e->d_col] = (uint16_t)((i < 2 ? low : high) >> 16 * (i % 2));
 }
 
-/* Returns a lower limit of the magnitude of a nonzero number of a row of A, or 2^127 if all are
- * zeros. The kernel mixed_prepare has stored such a limit for each part of the row. */
+/* Returns a lower limit of the magnitudes of all nonzero numbers in a row of A, or 2^127 if all
+ * numbers are zero. The kernel mixed_prepare has stored such a limit for each part of the row. */
 static __device__ __forceinline__ float mixed_least_of_a(const bsmm_small_m_params *p,
                                                          uint32_t row) {
     uint32_t least = ~0u;

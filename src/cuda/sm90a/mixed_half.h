@@ -44,9 +44,9 @@ static __device__ __forceinline__ double mixed_half_unfold(const int format) {
     return format == SMALL_M_NVFP4 ? 0x1p6 : 1;
 }
 
-/* Returns a mask of all bits but the sign bits of elements in 32-bit word number i of a block.
- * Word 0 begins with the first bit of an element. The places of 6-bit elements repeat after three
- * words. */
+/* Returns a mask of all bits but the sign bits of elements in 32-bit word number i of a block. Word
+ * 0 begins with the first bit of an element. For 6-bit elements, the mask is different in each of
+ * three consecutive words, and the same again three words later. */
 static __device__ __forceinline__ uint32_t mixed_magnitudes(const int format, uint32_t i) {
     if (small_m_is_4bit(format)) return 0x77777777u;
     if (!small_m_is_6bit(format)) return 0x7f7f7f7fu;

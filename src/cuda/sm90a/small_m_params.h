@@ -14,9 +14,10 @@ enum {
     BSMM_SMALL_M_WARPS = 16,
     BSMM_SMALL_M_THREADS = 32 * BSMM_SMALL_M_WARPS,
     BSMM_SMALL_M_PREPARE_THREADS = 256,
-    /* A column is one row of A, or one of the bf16 numbers into which a row is split. The host
-     * chooses how to split K as if A had BSMM_SMALL_M_COLUMNS columns, so the results do not depend
-     * on the number of rows of A. Shared memory always has room for this number of columns. */
+    /* The kernels compute the transpose of D. A column of it is one row of A, or one bf16 part of a
+     * row, if the elements of A are split into several bf16 numbers. The host chooses how to split
+     * K as if A had BSMM_SMALL_M_COLUMNS columns, so the results do not depend on the number of
+     * rows of A. Shared memory always has room for this number of columns. */
     BSMM_SMALL_M_COLUMNS = 32,
     /* A kernel computes the transpose of D: the rows of A are the columns of its tile. An A that
      * bf16 does not hold takes several columns for each row, one for each bf16 number into
@@ -56,9 +57,9 @@ typedef enum bsmm_small_m_plain {
     /* The epilogue has no alpha, C, bias or other factor. A result is an accumulator times a power
      * of two and, if row_scaled is set, times the fp32 scale of A's row. */
     BSMM_SMALL_M_PLAIN = 1,
-    /* The epilogue is BSMM_SMALL_M_PLAIN if the product of the global scales of A and B, which the
-     * kernel reads, is 1. Packed weights always have a global scale, and it is 1 for most
-     * formats. */
+    /* The epilogue is BSMM_SMALL_M_PLAIN if the product of the global scales of A and B is 1, and
+     * BSMM_SMALL_M_GENERAL otherwise. The kernel reads these scales when it runs. Packed weights
+     * always have a global scale, and it is 1 for most formats. */
     BSMM_SMALL_M_PLAIN_IF_ONE = 2
 } bsmm_small_m_plain;
 
