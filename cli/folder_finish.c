@@ -1,5 +1,5 @@
-/* Finishes an output folder: writes its index and config.json, copies the other files, and gives
- * the folder its name. */
+/* Finishes an output folder: writes its index and config.json, copies the input folder's files that
+ * hold no weights, and gives the output folder its final name. */
 #include "common.h"
 #include "files.h"
 #include "folder.h"

@@ -289,8 +289,8 @@ bool ptx_race_async(ptx_warp *w, const ptx_inst *i, ptx_block *b, uint32_t offse
     const access mine = (engine + 1) << COUNT_BITS | clock[engine];
     const size_t first = (size_t)b->rank * r->bytes + offset;
     const bool fences = b->launch->checks & CHECK_PROXIES;
-    /* `good` is the last write for which no race was found. Other bytes of the same write need no
-     * check. */
+    /* `good` is the last write for which no race was found. If the same write has written the next
+     * byte too, that byte needs no check. */
     access good = 0;
     for (size_t k = first; k < first + bytes; k++) {
         const access wrote = r->writes[k], read = write ? r->reads[k] : 0;

@@ -19,8 +19,8 @@ typedef struct {
 } ptx_device;
 
 /* Models a unit that serves requests at a limited rate. Time is divided into slices of SLICE
- * cycles. `taken` holds for each slice the number of its cycles that requests have taken. A later
- * call may take free cycles before those of an earlier call. */
+ * cycles. `taken` holds for each slice the number of its cycles that requests have taken. A request
+ * may take free cycles that come before the cycles of a request of an earlier call. */
 typedef struct {
     float *taken;
     /* `taken` has `count` entries. All cycles before slice `full` are taken. */

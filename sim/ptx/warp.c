@@ -133,8 +133,8 @@ static void reconverge(ptx_warp *w) {
     ptx_schedule(w, false);
 }
 
-/* Activates the lanes that wait at the instruction that the active lanes are about to execute, so
- * that all these lanes execute it together. Returns true if there were such lanes. */
+/* The active lanes are about to execute an instruction. Activates the lanes that wait at the same
+ * instruction, so that all of them execute it together. Returns true if there were such lanes. */
 static bool join_here(ptx_warp *w) {
     const uint32_t before = w->active, here = w->pc - 1;
     w->pc = here;

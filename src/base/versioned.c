@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* `smallest` is the number of bytes of struct_size and of one 4-byte field. */
+/* `smallest` is the smallest valid size of a struct in bytes: 4 bytes of struct_size and 4 bytes of
+ * one field. */
 static const size_t smallest = 8;
 static const size_t largest = 1u << 16;
 

@@ -6,8 +6,8 @@
 #include "core/recode.h"
 
 enum {
-    /* BSMM_QUANTIZER_BYTES is the largest size in bytes of a quantizer, i.e. of the launch data
-     * that a backend's make_quantizer prepares for a kernel that quantizes D. */
+    /* BSMM_QUANTIZER_BYTES is the largest size in bytes of a quantizer. A quantizer is the data for
+     * the launch of a kernel that quantizes D. A backend's make_quantizer prepares it. */
     BSMM_QUANTIZER_BYTES = 1024,
 };
 

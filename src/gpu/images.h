@@ -25,8 +25,8 @@ typedef struct bsmm_gpu_image {
     /* `offset` and `bytes` are the offset and size in bytes of this image in the decompressed pack,
      * which holds several images. */
     size_t offset, bytes;
-    /* If this image is PTX, which a pack stores in the shortened form that gpu/ptx_text.h
-     * describes, `text_bytes` is the size of the ordinary PTX text in bytes. Otherwise it is 0. */
+    /* `text_bytes` is the size of the ordinary PTX text in bytes if this image is PTX, else 0. A
+     * pack stores PTX in a shortened form (gpu/ptx_text.h). */
     size_t text_bytes;
 } bsmm_gpu_image;
 

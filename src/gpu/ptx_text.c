@@ -60,8 +60,8 @@ static uint32_t take(walk *w, uint32_t from) {
     return less ? from - distance : from + distance;
 }
 
-/* Writes the number of a register or label to the output. In the stored form of the text, the
- * output is the distance from the number `from` instead. */
+/* Writes the number of a register or label to the output. If the output is the stored form of the
+ * text, the function writes how far the number is above or below the number `from` instead. */
 static void give(walk *w, uint32_t number, uint32_t from) {
     if (w->to == BSMM_PTX_TEXT_ORDINARY) {
         put_number(w, number);

@@ -173,8 +173,8 @@ static bsmm_status check_index(const char *field, uint32_t value, uint32_t exten
     return bsmm_fail(BSMM_E_INVALID, "%s: value is %u; must be below %u", field, value, extent);
 }
 
-/* Stores the numbers of rows and columns of an operand in `extents`. The numbers are 0 if the
- * instruction does not have that operand, such as scales. */
+/* Stores the numbers of rows and columns of an operand in `extents`. If the instruction does not
+ * have this operand (most instructions have no scales), the numbers are 0. */
 static void operand_extents(const row *r, uint32_t operand, uint32_t extents[2]) {
     const uint32_t scales = is_scaled(r) ? r->k / SCALED_BLOCK : 0, scaled = scales ? r->m : 0;
     const uint32_t table[][2] = {

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* This file includes a source file of the library. Macros rename some of its functions, e.g. to
- * choose_by_estimate, so that this file can define its own function of the library's name, which
- * may call the renamed one. */
+/* This file includes a source file of the library, in which macros give some functions other names,
+ * e.g. choose_by_estimate. This file can therefore define a function with the library's original
+ * name, which may call the renamed function. */
 static const bsmm_mfma_tile *choose_by_estimate(const bsmm_product *p, const bsmm_mfma_tile *tiles,
                                                 uint32_t count);
 static uint32_t parts_by_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile);

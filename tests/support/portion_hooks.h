@@ -1,6 +1,6 @@
-/* Declares a function by which a test changes the size of the portions in which a GPU computes a
- * product with a block-scaled D. A test that calls the function is linked with portion_hooks.c in
- * place of src/core/portions_known.c. */
+/* Declares a function by which a test changes the size of portions. A GPU computes a product with a
+ * block-scaled D in portions, i.e. ranges of D's rows. A test that calls the function is linked
+ * with portion_hooks.c in place of src/core/portions_known.c. */
 #ifndef BSMM_TEST_PORTION_HOOKS_H
 #define BSMM_TEST_PORTION_HOOKS_H
 

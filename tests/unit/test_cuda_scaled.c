@@ -232,7 +232,7 @@ static void test_negative_scales(void **state) {
     check_negative_scales(some, BSMM_COUNT(some));
 }
 
-/* In the first product, several thread blocks share K, and only one of them reads the negative
+/* In the first product, several thread blocks split K, and only one of them reads the negative
  * scale. */
 static void test_small_m_negative_scales(void **state) {
     static const scaled_case some[] = {

@@ -90,7 +90,7 @@ static void amax_as_the_cpu(const char *device) {
 }
 
 /* Dequantizes src on the device and on the CPU, and compares the bytes. If the format has a
- * second-level scale, the function tests each scale in `levels`. */
+ * second-level scale, the function does this once for each second-level scale in `levels`. */
 static void dequantize_case(const char *device, test_matrix *src, bsmm_matrix shape,
                             const float *levels, size_t count) {
     recode_case c = {.src = *src, .recipe = "dequantize"};
@@ -133,7 +133,7 @@ static void dequantize_format(const char *device, bsmm_format format, uint32_t i
     test_matrix_free(&src);
 }
 
-/* Returns a number for which the product with `factor`, or the quotient by it, is very close to the
+/* Returns a number x. Either x * factor, or x / factor if `divides` is set, is very close to the
  * midpoint between two bf16 or f16 numbers. fp32 would round it to the midpoint, and a second
  * rounding would then be wrong. */
 static float near_middle(rng *r, float factor, bool divides) {

@@ -129,8 +129,8 @@ static void test_report_of_three_values(void **state) {
 }
 
 /* Tests the report of a matrix whose tensor scale is a divisor. The largest value that the block
- * can represent is 0.125. A value of 0.125 must not count as clipped. It would if the code
- * multiplied by the rounded reciprocal of the tensor scale. */
+ * can represent is 0.125. A value of 0.125 must not count as clipped. It would count as clipped if
+ * the code multiplied by the rounded reciprocal of the divisor. */
 static void test_report_under_a_divisor(void **state) {
     (void)state;
     uint8_t codes[16], scale = 7;

@@ -106,12 +106,12 @@ BSMM_DEVICE void gemm_scaled_scales(gemm_shape s, const gemm_lds *ring, gemm_sca
     }
 }
 
-/* Runs the matrix instructions of the last rows of tiles of a step, and meanwhile reads the scales
- * and the first operands of the next step. The first instruction has all its operands already, so
- * that the matrix core works at once. Each register of B is overwritten as soon as its last
- * instruction has started. Scales are picked later than they are read, so that no matrix
- * instruction waits for them. If the step has no other rows of tiles, A's operands are read after
- * all instructions. */
+/* Runs the matrix instructions of the last GEMM_LATE_ROWS rows of the wave's 16 x 16 tiles in a
+ * step, and meanwhile reads the scales and the first operands of the next step. The first
+ * instruction has all its operands already, so that the matrix core works at once. Each register of
+ * B is overwritten as soon as its last instruction has started. Scales are picked later than they
+ * are read, so that no matrix instruction waits for them. If the wave has only these rows of tiles,
+ * A's operands are read after all instructions. */
 BSMM_DEVICE void gemm_scaled_turn(gemm_scaled *g, const gemm_place *at, gemm_shape s,
                                   const gemm_lds *stage, const gemm_lds *ring, uint32_t step,
                                   gemm_sums sums) {

@@ -37,9 +37,10 @@ typedef struct gemm_carrier {
     /* `row` is the offset in bytes of the scales of the thread's row in `buffer`. */
     uint32_t row;
     /* `at` in lane l is the distance, in scales, from the scale of block 0 along K to the scale of
-     * block l % 8 in the same row. After 8 blocks the distances grow by `period`. The kernel keeps
-     * the distances in registers of different lanes, because reading another lane's register takes
-     * less time than loading a kernel parameter. */
+     * block l % 8 in the same row. The distance to the scale of block b + 8 is `period` more than
+     * the distance to the scale of block b. The kernel keeps the distances in registers of
+     * different lanes, because reading another lane's register takes less time than loading a
+     * kernel parameter. */
     uint32_t at, period;
     uint32_t blocks; /* `blocks` is the number of scale blocks along K. */
     uint32_t low;    /* `low` is the least scale of the thread's row so far, as an e8m0 code. */

@@ -48,8 +48,9 @@ enum {
     RING = AHEAD + 1,
 };
 
-/* Holds the steps of A in registers: rows of bf16 or f16 that are on their way to LDS, or elements
- * as they are stored. A kernel uses one of the members. */
+/* Holds several steps (128 elements of K each) of A in registers. In a kernel for bf16 or f16,
+ * `rows` holds rows that are on their way to LDS. In all other kernels, `stored` holds elements as
+ * they are in memory. */
 typedef struct small_m_ring {
     small_m_rows rows[RING];
     small_m_stored stored[RING];
@@ -268,8 +269,8 @@ BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
         run((small_m_shape){a, b, b_tiles, a_tiles}, &p);                                          \
     }
 
-/* Defines the kernels of a pair of formats. Their names end in the number of rows of B, and the
- * largest number of rows of A, of a workgroup. */
+/* Defines the kernels of a pair of formats. A kernel's name ends in two numbers: the number of rows
+ * of B that a workgroup computes, and the largest number of rows of A. */
 #define FUNCTIONS(name, a, b)                                                                      \
     FUNCTION(small_m_##name##_16x16, a, b, 1, 1)                                                   \
     FUNCTION(small_m_##name##_16x32, a, b, 1, 2)                                                   \

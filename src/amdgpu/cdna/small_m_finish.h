@@ -8,7 +8,8 @@
 #include "amdgpu/cdna/small_m_decode.h"
 
 /* SMALL_M_MOST_SCALE is the largest fp32 scale that kernels with a bf16 or f16 A take.
- * SMALL_M_LEAST_SCALE is the smallest nonzero fp32 scale that the other kernels take. */
+ * SMALL_M_LEAST_SCALE is the smallest nonzero fp32 scale that kernels with another type of A take.
+ */
 #define SMALL_M_MOST_SCALE  0x1p62f
 #define SMALL_M_LEAST_SCALE 0x1p-50f
 

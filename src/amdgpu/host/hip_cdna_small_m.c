@@ -159,9 +159,9 @@ static uint32_t scale_shift_of(const bsmm_operand *o) {
     return !rows || rows >= o->m.rows ? 31 : (uint32_t)__builtin_ctz(rows);
 }
 
-/* Returns true if the scales of an operand are fp32 and the kernels can use them: the elements of a
- * row that a step multiplies share a scale, and the scales are evenly spaced along rows and along
- * columns. */
+/* Returns true if the scales of an operand are fp32 and the kernels can use them. The kernels
+ * require that elements of one row in one step of K share a scale, and that the scales are evenly
+ * spaced along rows and along columns. */
 static bool has_good_floats(const bsmm_operand *o) {
     const int64_t step = BSMM_CDNA_SMALL_M_K, cols = o->m.format.block_cols;
     const int64_t rows = o->m.format.block_rows;
@@ -312,7 +312,8 @@ static void fill(const bsmm_product *p, small_m_state *s) {
     s->job.longer = steps % s->job.waves;
 }
 
-/* The limits on the rows of A and on the bytes of A and B keep every extent below 2^31. */
+/* The kernel limits the rows of A and the bytes of A and B. These limits keep every extent below
+ * 2^31. */
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     const char *reason = refuse_sides(p, why, size);
     if (!reason) reason = bsmm_hip_refuse(p, &find_pair(p)->functions[0][0], why, size);

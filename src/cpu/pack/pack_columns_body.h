@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* This function does one step of a transposition: it swaps the bits of x that the mask `low` <<
- * shift selects with the bits of y that the mask `low` selects. */
+/* This function does one step of a transposition: it swaps some bits of x with some bits of y. The
+ * mask `low` << shift selects the bits of x, and the mask `low` selects the bits of y. */
 INLINE void exchange(word *x, word *y, int shift, uint64_t low) {
     word moved = (*x >> shift ^ *y) & low;
     *y ^= moved;

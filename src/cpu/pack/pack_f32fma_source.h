@@ -12,8 +12,8 @@ typedef struct bsmm_f32fma_source {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
     const bsmm_pack_table *table;
-    /* `folded` is true if block scales are multiplied into the packed elements, or if there are
-     * none. */
+    /* `folded` is true if block scales are multiplied into the packed elements, or if there are no
+     * block scales. */
     bool folded;
     /* `block` is the number of columns that share a scale. Without scales, it is a number larger
      * than the number of columns of any matrix. */

@@ -106,7 +106,7 @@ static void gather_codes(const bsmm_small_m_scales *s, const uint64_t *columns, 
     int64_t done = bsmm_small_m_gather_runs(row, columns, s->used, run, s->codes);
     for (int64_t i = done; i < s->units; i++) {
         uint8_t *to = s->codes + i * LANES;
-        /* The padding past the end of K repeats the last scale. */
+        /* The entries past the end of K are copies of the last scale. */
         if (i > 0 && columns[i] == columns[i - 1])
             memcpy(to, to - LANES, LANES);
         else

@@ -72,7 +72,8 @@ typedef struct item {
     int64_t step;
 } item;
 
-/* Returns the item after `i`: the next step of the row, or the first step of the next row. */
+/* Returns the item (32 elements of a row of A) after `i`. It is the next step of the same row, or
+ * the first step of the next row. */
 INLINE item next_item(item i, int64_t steps, int64_t ld) {
     i.codes += BSMM_SMALL_M_STEP;
     i.pairs += STEP_PAIRS;

@@ -33,8 +33,8 @@ static __device__ __forceinline__ void ptx_tcgen05_pair_dealloc(uint32_t address
 /* One thread of the pair's leader issues the instructions from here on. */
 
 /* PTX ISA "tcgen05.commit" with multicast: when all earlier products and copies of this thread have
- * completed, the mbarrier at the same address in each thread block whose bit of `mask` is set gets
- * one arrival. */
+ * completed, one mbarrier in each selected thread block gets one arrival. Bit r of `mask` selects
+ * the thread block of rank r. The mbarriers have the same address in all thread blocks. */
 static __device__ __forceinline__ void ptx_tcgen05_pair_commit(uint32_t barrier, uint16_t mask) {
     asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster"
                  ".multicast::cluster.b64 [%0], %1;" ::"r"(barrier),

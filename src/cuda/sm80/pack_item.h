@@ -124,8 +124,8 @@ static __device__ __forceinline__ bsmm_lane_group reach_told(const bsmm_pack_job
 }
 
 /* Packs the elements that a thread packs of one row (its item) by the slow path in gpu/pack_lane.h.
- * `row_top` is the largest exponent of a block scale for which a group can use the common scale of
- * its row. */
+ * A group can use the common scale of its row if no block scale of the group has an exponent above
+ * `row_top`. */
 static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_job *job, int bits,
                                                               int out, uint32_t code, int row_top,
                                                               const uint32_t *codes, uint32_t *to) {

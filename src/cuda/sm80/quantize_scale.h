@@ -1,5 +1,5 @@
-/* Computes the block scales for the kernels that quantize, by the rule of the job's recipe, i.e. of
- * the quantization that the caller has chosen. */
+/* Computes the block scales for the kernels that quantize. The job's recipe, i.e. the quantization
+ * that the caller has chosen, gives the rule for the scales. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_SCALE_H
 #define BSMM_CUDA_SM80_QUANTIZE_SCALE_H
 

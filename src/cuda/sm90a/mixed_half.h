@@ -23,8 +23,8 @@
  * blocks (32 elements that share a scale) in a row of a step. */
 enum { MIXED_LOOKS = 3, MIXED_STEP_BLOCKS = BSMM_SMALL_M_K / 32 };
 
-/* MIXED_USUAL is the scale code that counts as a row's largest one if the kernel has seen only
- * zeros in the row's first steps. It means 2^-8. */
+/* MIXED_USUAL is the e8m0 code of the scale 2^-8. It takes the place of a row's largest scale code
+ * if the kernel has seen only zeros in the row's first steps. */
 enum { MIXED_USUAL = 119 };
 
 /* With e8m0 scales, the f16 kernels compute sums that are smaller than the results by a power of

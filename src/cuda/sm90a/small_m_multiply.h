@@ -108,9 +108,9 @@ static __device__ __forceinline__ void small_m_leave_slot(const bsmm_small_m_par
     small_m_fill_slot(p, &ring, ring.slot, next, end);
 }
 
-/* Starts the copy of A for the steps [first, end) of K from global to shared memory, for thread
- * blocks whose shared memory holds all of A that they need. A step is 128 elements. `barrier` is
- * the address of the mbarrier that counts the bytes. */
+/* Starts the copy of A for the steps [first, end) of K from global to shared memory. It is for
+ * thread blocks whose shared memory has room for all of A that they need. A step is 128 elements.
+ * `barrier` is the address of the mbarrier that counts the bytes. */
 static __device__ __forceinline__ void small_m_fetch_steps(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            uint32_t first, uint32_t end,

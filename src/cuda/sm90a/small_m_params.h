@@ -98,8 +98,8 @@ typedef struct bsmm_small_m_params {
      * K][scale_columns]. For the mixed-input kernels it instead holds one scale for each row of A,
      * if `row_scaled` is nonzero. */
     float *a_image_scales;
-    /* a_image_scales has this number of scales per step: `columns`, rounded up to a multiple of 4.
-     */
+    /* `scale_columns` is the number of scales per step in a_image_scales: `columns`, rounded up to
+     * a multiple of 4. */
     uint32_t scale_columns;
     uint32_t narrow; /* `narrow` is nonzero if weights have 4 or 6 bits, 0 if they have 8. */
     /* `half` is nonzero if a mixed-input kernel multiplies an f16 A without splitting it into bf16
