@@ -34,7 +34,8 @@ typedef struct bench_family_level {
      * else 16. If `spread` is false, an instruction adds the products of `unit` adjacent elements
      * of K. */
     bool spread;
-    /* `total_in_double` is true if the kernel adds the sums of the segments in double. */
+    /* A kernel may sum segments (ranges of K) separately. `total_in_double` is true if it adds
+     * these sums in double. */
     bool total_in_double;
     /* `divides_k` is true if the kernel splits K among thread blocks when D has few tiles
      * (split-K). Its rounding errors are then different from those that `level` assumes, and

@@ -34,11 +34,12 @@ const bench_probe *bench_probe_of(const char *unit);
  * dot products, and both can compute the same sums. */
 const bench_probe *bench_probe_ceiling(const char *unit);
 
-/* Runs a probe once on `threads` threads, which takes about 2 ms. Returns its operations per
- * second. */
+/* A probe is a loop that measures a peak rate. Runs a probe once on `threads` threads, which takes
+ * about 2 ms. Returns its operations per second. */
 double bench_probe_run(const bench_probe *probe, int threads);
 
-/* Runs a probe five times on `threads` threads. Returns the best operations per second. */
+/* A probe is a loop that measures a peak rate. Runs a probe five times on `threads` threads, and
+ * returns the best number of operations per second. */
 double bench_probe_best(const bench_probe *probe, int threads);
 
 #endif

@@ -68,7 +68,7 @@ static bool queue_run(void *context, size_t turn) {
     return c->plan.build->plan_run(c->plan.plan, &c->plan.buffers) == BSMM_OK;
 }
 
-/* Times one batch. Returns the seconds of one run, or 0 if a run failed. */
+/* Times one batch of runs. Returns the time of one run in seconds, or 0 if a run failed. */
 static double time_batch(contender *c, bool graph) {
     if (graph) {
         bench_samples seconds = {0};

@@ -64,9 +64,9 @@ typedef struct surface {
     } last;
 } surface;
 
-/* Reads cells from a file, one per line, times them on a device, and prints a JSON line for each to
- * standard output. Returns 0, or 2 after a message if there is no such device or a line is no
- * cell. */
+/* A cell describes a GEMM. Reads cells from a file, one per line, times them on a device, and
+ * prints a JSON line for each to standard output. Returns 0, or 2 after a message if there is no
+ * such device or a line is no cell. */
 int surface_run_all(const char *device, FILE *cells);
 
 /* These functions fill device memory with random finite codes of an element type, or with random

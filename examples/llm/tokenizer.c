@@ -15,7 +15,7 @@ void llm_ids_add(llm_ids *ids, int32_t id) {
     ids->at[ids->count++] = id;
 }
 
-/* Holds a token of a piece during the merges. */
+/* Holds a token of a piece of text while the tokenizer merges tokens. */
 typedef struct symbol {
     int32_t id; /* `id` is -1 if the token was merged into its left neighbor. */
     /* `before` and `behind` are the indices of the neighbors, or -1 at the ends of the piece. */

@@ -136,7 +136,8 @@ static void add_row(gfx9_lines *l, const line_row *row, reader *r) {
     l->rows[l->count++] = *row;
 }
 
-/* Describes the opcodes of a line program. `lengths` counts the operands of standard opcodes. */
+/* Describes the opcodes of a DWARF line program, which produces the table of source lines.
+ * `lengths` counts the operands of standard opcodes. */
 typedef struct {
     uint8_t step, range, first;
     int8_t base;

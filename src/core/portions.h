@@ -55,13 +55,15 @@ const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *
 bsmm_status bsmm_portions_make(const bsmm_kernel *kernel, const bsmm_product *product,
                                const void *state, void *last_state, uint64_t *workspace_bytes);
 
-/* Completes the kernel's states (what it computes once per plan) for the first and for the last
- * portion of D's rows. The function also makes the quantizers of D (the prepared launches of the
- * quantizing kernel), and loads the device code that runs need. */
+/* A product with a block-scaled D is computed in portions, i.e. ranges of D's rows. Completes the
+ * kernel's states (what it computes once per plan) for the first and for the last portion. The
+ * function also makes the quantizers of D (the prepared launches of the quantizing kernel), and
+ * loads the device code that runs need. */
 bsmm_status bsmm_portions_load(const bsmm_kernel *kernel, const bsmm_product *product, void *state,
                                void *last_state, bsmm_portion_quantizers *quantizers);
 
-/* Queues the product and the quantization of D, one portion of D's rows after another. */
+/* A product with a block-scaled D is computed in portions, i.e. ranges of D's rows. Queues the
+ * product and the quantization of D, one portion after another. */
 bsmm_status bsmm_portions_run(const bsmm_kernel *kernel, const bsmm_product *product,
                               const void *state, const void *last_state,
                               const bsmm_portion_quantizers *quantizers, void *workspace);

@@ -8,8 +8,8 @@
 #include <pthread.h>
 
 /* Holds a driver's library that is opened at most once. `outcome` and the message `reason` are the
- * result of the first attempt, which every later call returns. Initialize the struct with {.lock =
- * PTHREAD_MUTEX_INITIALIZER}. */
+ * result of the first attempt to open it. Every later call returns the same result. Initialize the
+ * struct with {.lock = PTHREAD_MUTEX_INITIALIZER}. */
 typedef struct bsmm_gpu_opened {
     pthread_mutex_t lock;
     bool tried;

@@ -71,9 +71,9 @@ struct bsmm_recipe {
     bsmm_recipe_steps steps;
 };
 
-/* Lists in `text` the names of the recipes that write `format` with a second-level scale of the
- * form `kind`. Each name follows a space, such as " te compressed-tensors". Messages use the
- * list. */
+/* A recipe writes a second-level scale of one kind: a multiplier or a divisor. Lists in `text` the
+ * names of the recipes that write `format` with a second-level scale of the kind `kind`. Each name
+ * follows a space, such as " te compressed-tensors". Messages use the list. */
 void bsmm_recipe_list_kind(bsmm_format format, uint32_t kind, char *text, size_t size);
 
 /* The functions from here on are in store.c. They quantize blocks. */

@@ -1,7 +1,7 @@
-/* Tests the ceilings of bench. A ceiling is the best rate that a probe reaches, i.e. a loop that
- * measures an arithmetic unit or memory. The machine in this test is simulated and may be busy
- * while a probe runs. bench must repeat a measurement whose probe was too slow, so that it never
- * reports a product above its ceiling. */
+/* Tests the ceilings of bench. A probe is a loop that measures the rate of an arithmetic unit or of
+ * memory. A ceiling is the best rate that a probe reaches. The machine in this test is simulated
+ * and may be busy while a probe runs. bench must repeat a measurement whose probe was too slow, so
+ * that it never reports a product above its ceiling. */
 #include "../../bench/ceiling.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
@@ -12,8 +12,9 @@
 
 enum { ROWS = 3, FAILURE = 7 };
 
-/* Holds the rates of the probe and of the product that the simulated machine reaches in one
- * measurement of row `row` of bench's output. The unit of all rates in this test is arbitrary. */
+/* The machine in this test is simulated. Holds the rates that its probe (a loop that measures a
+ * peak rate) and its product reach in one measurement of row `row` of bench's output. The unit of
+ * all rates in this test is arbitrary. */
 typedef struct moment {
     size_t row;
     double probe, product;
@@ -113,8 +114,9 @@ static void test_stays_busy(void **state) {
     assert_true(bench_ceilings_disturbed(&ceilings, &probed[1]));
 }
 
-/* Tests that the probe of a later row raises the ceiling. The probes of earlier rows are then too
- * slow, and bench must mark these rows as disturbed. */
+/* Tests that the probe of a later row of bench's output raises the ceiling, i.e. the best rate of
+ * all probes. The probes of earlier rows are then too slow, and bench must mark these rows as
+ * disturbed. */
 static void test_rises_late(void **state) {
     (void)state;
     static const moment moments[] = {
@@ -138,9 +140,9 @@ static void test_known_before(void **state) {
     assert_true(m.kept[0] == 65 && ceilings.best[BENCH_UNIT] == 100);
 }
 
-/* Tests that the memory bandwidth counts only for rows for which it was measured. A row has two
- * probes, for the arithmetic unit and for memory. The one that is slower relative to its ceiling
- * decides whether the row is disturbed. */
+/* Tests that the memory bandwidth counts only for rows of bench's output for which it was measured.
+ * A row has two probes (loops that measure a peak rate), for the arithmetic unit and for memory.
+ * The one that is slower relative to its ceiling decides whether the row is disturbed. */
 static void test_memory(void **state) {
     (void)state;
     const bench_ceilings ceilings = {.best = {100, 10}};

@@ -164,9 +164,9 @@ static void test_more_rows(void **state) {
     unsetenv("BSMM_TEST_MIXED");
 }
 
-/* Tests special cases of cli_level_run. The level is NaN if too few results have an error, or if
- * the kernel's typical errors are not known. If no errors are expected at all, any error makes the
- * level Inf. */
+/* Tests special cases of cli_level_run. The level, a measure of the errors of a kernel's results,
+ * is NaN if too few results have an error, or if the kernel's typical errors are not known. If no
+ * errors are expected at all, any error makes the level Inf. */
 static void test_edges(void **state) {
     (void)state;
     double level = 0;

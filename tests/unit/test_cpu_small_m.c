@@ -247,8 +247,9 @@ static void test_f16_weights(void **state) {
         }
 }
 
-/* Tests weights in bf16. K ends inside a step of 32 elements, inside a chunk of 512 elements, or at
- * the end of a chunk. */
+/* Tests weights in bf16. The kernel sums each chunk of 512 elements of K separately, and a chunk
+ * consists of steps of 32 elements. K ends inside a step, inside a chunk, or at the end of a chunk.
+ */
 static void test_bf16_weights_agree(void **state) {
     (void)state;
     static const char *const as[] = {"bf16", "mxfp8", "nvfp4"};

@@ -242,7 +242,8 @@ static void check_on_cuda(prepared *p, const plain_case *c) {
                  (int)steps.count, most);
 }
 
-/* Checks the kernels of a device that accept the product with weights of the form `packed`. */
+/* Checks the kernels of a device that accept the product with weights in the packed form `packed`
+ * (BSMM_PACKED_*). */
 static void on_kernels(prepared *p, const plain_case *c, uint32_t packed) {
     bsmm_explanation e = {.struct_size = sizeof e};
     p->desc.b_packed = packed;

@@ -52,7 +52,8 @@ typedef struct bsmm_small_m_span {
     /* `next` points to the rows that will be read after b. They are prefetched. */
     const uint8_t *next;
     int64_t lead; /* `lead` is the prefetch distance along a row of B in bytes. */
-    /* `codes` holds the scale codes of B as the engine's function `prepare` has written them. */
+    /* `codes` holds the scale codes of B as the function `prepare` of the kernel's function table
+     * (bsmm_small_m_engine) has written them. */
     const uint8_t *codes;
     /* `scales` holds the fp32 scales in the order [segment of 128 elements of K][16 rows]. NULL
      * means that there are none. */
@@ -71,7 +72,8 @@ typedef struct bsmm_small_m_span {
      * range begins in the middle of a chunk. */
     int64_t first;
     bool ends; /* `ends` is true if this range of K reaches the end of K. */
-    /* `context` points to the tables that the engine's function make_context has written. */
+    /* `context` points to the tables that the function make_context of the kernel's function table
+     * (bsmm_small_m_engine) has written. */
     const void *context;
     /* `acc` holds accumulators in the order [row of A][BSMM_SMALL_M_COLUMNS], 16 for each panel.
      * Results are added to them. If K is divided into chunks, the sum of each chunk is added. */

@@ -220,8 +220,9 @@ typedef struct batch {
     const uint8_t *ahead; /* `ahead` points to a later batch of B, which is prefetched. */
     const float *a;
     const uint8_t *codes;
-    /* `rows` holds copies of the rows of B in this batch, and `next` is the buffer for the rows of
-     * the next batch. Both arrays have one entry for each panel of B. */
+    /* `rows` holds copies of the rows of B in the current batch, i.e. in the range of K that is
+     * multiplied at a time, and `next` is the buffer for the rows of the next batch. Both arrays
+     * have one entry for each panel of B. */
     panel_rows *rows, *next;
 } batch;
 

@@ -164,8 +164,8 @@ INLINE void add_part(const batch *x, const float *a, int rows, int groups, int r
             add_columns(b, a, scales, rows, groups, first, count, run, scaling, sum);
 }
 
-/* Multiplies a batch of decoded elements of B by the tile of A, `rows` rows of A at a time, so that
- * the 8 accumulators stay in registers. */
+/* Multiplies a batch (64 or 128 elements of K of each row of B), which is decoded, by the tile of
+ * A. It multiplies `rows` rows of A at a time, so that the 8 accumulators stay in registers. */
 INLINE void add_batch(const batch *x, int rows, int groups, int run,
                       bsmm_small_m_f32_scaling scaling) {
     for (int64_t first = 0; first < x->width; first += rows) {

@@ -33,9 +33,9 @@ bool bsmm_small_m_int8_has_fours(const bsmm_product *p);
 /* Returns NULL if the loops support both operands, else the reason for refusing the product. */
 const char *bsmm_small_m_int8_refuse(const bsmm_product *p, char *why, size_t size);
 
-/* Returns an engine for tiles of A with `width` rows. The caller must set its members `prepare`,
- * `multiply` and `multiply_packed`. The engine packs A and B in the order of elements and with the
- * scales that the loops need. */
+/* Returns a function table (bsmm_small_m_engine) for tiles of A with `width` rows. The caller must
+ * set its members `prepare`, `multiply` and `multiply_packed`. The other functions pack A and B in
+ * the order of elements and with the scales that the loops need. */
 bsmm_small_m_engine bsmm_small_m_int8_engine_of(const bsmm_product *p, int64_t width);
 
 /* Implements the member `pack_a` of the engine that bsmm_small_m_int8_engine_of returns: it packs

@@ -72,8 +72,10 @@ void bsmm_small_m_tiny_finish(const bsmm_product *p, const bsmm_tiny_panel *pane
     bsmm_gemm_store_rows(p, &row, &rows, values);
 }
 
-/* Returns true if the processor runs the functions for tiny products faster than the packed
- * engines. On processors with two vector ports for all instructions, bf16 is multiplied by FMAs. */
+/* Returns true if the processor runs the functions for tiny products faster than the loops that
+ * multiply packed panels. For bf16, this is not so on processors with two vector ports for all
+ * instructions (BSMM_CPU_TWO_PORTS), because the loops there use FMAs instead of bf16 dot products.
+ */
 static bool is_supported(bool is_int8) {
     const uint32_t needed =
         BSMM_CPU_AVX512_VBMI | (is_int8 ? BSMM_CPU_AVX512_VNNI : BSMM_CPU_AVX512_BF16);

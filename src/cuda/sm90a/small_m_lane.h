@@ -36,9 +36,9 @@ typedef struct small_m_lane {
      * warp's first row. */
     const uint8_t *weights[4];
     /* For 6-bit weights, a thread copies six pieces of 8 bytes. offset[i] is the distance, in units
-     * of 8 bytes, from the warp's first row to the row of piece i. along[i] is the position of
-     * piece i in its row, in bytes. Pieces 3 to 5 lie 8 rows below pieces 0 to 2, at the same
-     * positions. */
+     * of 8 bytes, from the warp's first row to the row of piece i. along[i] is the offset of piece
+     * i in its row, in bytes. Pieces 3 to 5 lie 8 rows below pieces 0 to 2, at the same positions.
+     */
     uint32_t offset[SMALL_M_SIX_PIECES], along[SMALL_M_SIX_PIECES / 2];
     /* `left` is the number of bytes from the source addresses to the end of a row of B. */
     int32_t left;

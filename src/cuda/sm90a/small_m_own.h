@@ -14,9 +14,9 @@
 /* Holds the positions of one chunk of A, i.e. of 8 elements along K of one row, in A and in A's
  * image. The image is A converted to bf16, in the order in which the main loop reads it. */
 typedef struct small_m_place {
-    /* `row` is the row of A in which the chunk lies. `step` is the step of K (128 elements) in
-     * which the chunk lies, counted from the thread block's first step. `k` is the index along K of
-     * the chunk's first element. */
+    /* A chunk is 8 elements of a row of A. `row` is the chunk's row of A, and `k` is the index
+     * along K of its first element. `step` is the chunk's step of K (128 elements), counted from
+     * the thread block's first step. */
     uint32_t row, step, k;
     /* `to` is the offset in bytes of the converted chunk from the beginning of A's image in shared
      * memory. */
