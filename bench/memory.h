@@ -13,8 +13,8 @@ typedef struct bench_memory {
 bool bench_memory_create(bench_memory *memory);
 void bench_memory_destroy(bench_memory *memory);
 
-/* Moves 256 MiB, and reads `read` bytes for every `write` bytes that it writes. Returns the bytes
- * per second. */
+/* Moves 256 MiB, and reads `read` bytes for every `write` bytes that it writes. Returns the number
+ * of bytes moved per second. */
 double bench_memory_run(const bench_memory *memory, double read, double write, int threads);
 
 /* Calls bench_memory_run five times. Returns the highest bytes per second, or 0 if there is not

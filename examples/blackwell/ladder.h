@@ -7,7 +7,7 @@
 #include "cuda/runtime/tensor_map.h"
 
 enum {
-    /* TILE_M and TILE_N are the rows and columns of the tile of D that a thread block computes. */
+    /* A thread block computes a tile of D with TILE_M rows and TILE_N columns. */
     TILE_M = 128,
     TILE_N = 256,
     ROW_BYTES = 128, /* A k block is the part of K that fills 128 bytes of a row of a tile. */
@@ -25,7 +25,8 @@ enum {
 #define B_BYTES(ctas)     (TILE_N * ROW_BYTES / (ctas))
 #define SCALES_BYTES      ((TILE_M + TILE_N) / SCALE_ROWS * MOST_SCALE_TILES * SCALE_TILE)
 #define STAGE_BYTES(ctas) (A_BYTES + B_BYTES(ctas) + SCALES_BYTES)
-/* Gives the bytes of shared memory of a thread block. The last 256 bytes are for barriers. */
+/* Gives the number of bytes of shared memory that a thread block needs. The last 256 bytes are for
+ * barriers. */
 #define SHARED_BYTES(stages, ctas) ((stages)*STAGE_BYTES(ctas) + STAGING_BYTES + 256)
 
 /* Names the kinds of tcgen05.mma. KIND_MXF8F6F4 multiplies elements of 8 or 4 bits, KIND_MXF4

@@ -411,8 +411,8 @@ static void execute_mixed(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
 static const shape shapes[] = {TABLE};
 #undef X
 
-/* Gives the operations that a SIMD of CDNA 3 executes per cycle, by the type of A and B. The
- * shapes that CDNA 4 adds have twice the K and twice this rate. */
+/* Gives the number of operations that a SIMD of CDNA 3 executes per cycle, by the type of A and B.
+ * The shapes that CDNA 4 adds have twice the K and twice this rate. */
 static const uint16_t rates[] = {
     [IN_F32] = 64,  [IN_XF32] = 256, [IN_F16] = 512,  [IN_BF16] = 512,  [IN_I8] = 1024,
     [IN_F64] = 128, [IN_FP8] = 1024, [IN_BF8] = 1024, [IN_MIXED] = 2048};

@@ -5,8 +5,8 @@
 #include "core/describe.h"
 #include "sol/sol.h"
 
-/* Returns the bytes of the elements of one matrix with `rows` rows, without the gaps that a leading
- * dimension leaves. */
+/* Returns the number of bytes of the elements of one matrix with `rows` rows, without the gaps that
+ * a leading dimension leaves. */
 static double element_bytes(const bsmm_operand *o, double rows) {
     bool by_rows = o->m.order == BSMM_ORDER_ROW;
     int64_t contiguous = by_rows ? o->m.cols : o->m.rows;

@@ -65,8 +65,8 @@ static void test_neighbours(void **state) {
             fill_neighbours(elems[e], first, values);
             check_row(elems[e], values);
         }
-    /* These values are the codes from 65 on, i.e. the upper half of the subnormals of bf16, the
-     * midpoints between them, and numbers beside both. */
+    /* These values are bf16 numbers from code 65 on (the upper half of the subnormals), the
+     * midpoints between neighbouring ones, and numbers just above and below all of these. */
     fill_neighbours(BSMM_ELEM_BF16, 65, values);
     check_row(BSMM_ELEM_BF16, values);
 }

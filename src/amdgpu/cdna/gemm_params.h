@@ -31,10 +31,10 @@ enum {
 };
 
 /* BSMM_CDNA_STAGES is the number of stages in LDS of a GEMM with e8m0 scales. It is three if three
- * stages and the scales fit in LDS, and otherwise two. BSMM_CDNA_SCALE_BYTES is the bytes of LDS
- * that the scales need. `stage` is the bytes of a stage. `rows` is the number of rows of A and B
- * together in a workgroup's tile. `k` is the number of elements of K in a stage. The expressions
- * are constant, because tables of the host code contain them. */
+ * stages and the scales fit in LDS, and otherwise two. BSMM_CDNA_SCALE_BYTES is the number of bytes
+ * of LDS that the scales need. `stage` is the size of a stage in bytes. `rows` is the number of
+ * rows of A and B together in a workgroup's tile. `k` is the number of elements of K in a stage.
+ * The expressions are constant, because tables of the host code contain them. */
 #define BSMM_CDNA_SCALE_BYTES(rows, k)                                                             \
     ((BSMM_CDNA_SCALE_UNITS * 4 + (k) / BSMM_CDNA_K * 16) * (rows))
 #define BSMM_CDNA_STAGES(stage, rows, k)                                                           \

@@ -118,8 +118,8 @@ bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, const bsmm_wgmma_w
 }
 
 /* Returns true if a single launch packs the operand to f16. An operand with e8m0 scales that is
- * packed in advance takes two launches. The first one packs it to bf16, and the second one converts
- * it to f16 only if f16 holds its values, so that otherwise the bf16 elements remain. */
+ * packed in advance takes two launches. The first one packs it to bf16. The second one converts it
+ * to f16 if f16 holds its values, and otherwise leaves the bf16 elements unchanged. */
 bool bsmm_wgmma_is_f16_at_once(const bsmm_product *p, const bsmm_operand *o,
                                const bsmm_wgmma_source *s) {
     if (!s->half || s->stored || !bsmm_pack_has_f16(o)) return false;

@@ -50,11 +50,11 @@ enum {
 /* Returns the number of rows that one TMA copy loads, if a thread block's stage holds `rows` rows
  * of the operand (A or B). */
 #define BSMM_SCALED_BOX_ROWS(rows) ((rows) < BSMM_SCALED_LOAD_ROWS ? (rows) : BSMM_SCALED_LOAD_ROWS)
-/* Returns the most columns that a tile of D can have. With block scales (`scales` is not 0), a
- * single thread block (`ctas` is 1) has tiles of up to 192 columns, because two accumulators of 192
- * columns and the block scales of two k blocks fit in the 512 columns of tensor memory. A pair of
- * thread blocks has tiles of up to 256 columns. Its two accumulators share some columns of tensor
- * memory. Without block scales, two accumulators of 256 columns fit. */
+/* Returns the largest number of columns that a tile of D can have. With block scales (`scales` is
+ * not 0), a single thread block (`ctas` is 1) has tiles of up to 192 columns, because two
+ * accumulators of 192 columns and the block scales of two k blocks fit in the 512 columns of tensor
+ * memory. A pair of thread blocks has tiles of up to 256 columns. Its two accumulators share some
+ * columns of tensor memory. Without block scales, two accumulators of 256 columns fit. */
 #define BSMM_SCALED_TILE_N(scales, ctas) ((scales) && (ctas) == 1 ? 192 : 256)
 /* Returns the bytes of a stage in one thread block. A stage holds the elements of 128 rows of A and
  * of the most rows of B that a tile can have. In a pair of thread blocks (`ctas` is 2), each block
@@ -64,14 +64,14 @@ enum {
     ((BSMM_SCALED_TILE_M + BSMM_SCALED_TILE_N(scale_tiles, ctas) / (ctas)) *                       \
          BSMM_SCALED_ROW_BYTES +                                                                   \
      3 * (scale_tiles)*BSMM_SCALED_SCALE_TILE)
-/* BSMM_SCALED_FIXED_BYTES is the bytes of dynamic shared memory that are not part of a stage. The
- * first 1024 of them make room for alignment. */
+/* BSMM_SCALED_FIXED_BYTES is the number of bytes of dynamic shared memory that are not part of a
+ * stage. The first 1024 of them make room for alignment. */
 #define BSMM_SCALED_FIXED_BYTES (1024 + BSMM_SCALED_STAGING)
 /* Returns the number of stages. It is the largest number that fits in 227 KiB together with 1536
  * bytes of static shared memory. */
 #define BSMM_SCALED_STAGES(scale_tiles, ctas)                                                      \
     ((227 * 1024 - 1536 - BSMM_SCALED_FIXED_BYTES) / BSMM_SCALED_STAGE_BYTES(scale_tiles, ctas))
-/* Returns the bytes of dynamic shared memory of a kernel. */
+/* Returns the number of bytes of dynamic shared memory that a kernel needs. */
 #define BSMM_SCALED_SHARED(scale_tiles, ctas)                                                      \
     (BSMM_SCALED_FIXED_BYTES +                                                                     \
      BSMM_SCALED_STAGES(scale_tiles, ctas) * BSMM_SCALED_STAGE_BYTES(scale_tiles, ctas))

@@ -72,7 +72,7 @@ static __device__ __forceinline__ void load_rows(const bsmm_pack_job *job, int b
     }
 }
 
-/* Loads a thread's elements of row i alone, or zeros if the row does not exist. Elements of 4 bits
+/* Loads only a thread's elements of row i, or zeros if the row does not exist. Elements of 4 bits
  * stay packed. Elements of 6 and 8 bits become one per byte. */
 static __device__ __forceinline__ void load_row_again(const bsmm_pack_job *job, int bits, int count,
                                                       int i, const pack_place *p, uint32_t *codes) {

@@ -22,8 +22,8 @@ enum {
     BSMM_FP8_SMALL_M_WEIGHT_BYTES = BSMM_FP8_SMALL_M_ROWS * BSMM_SMALL_M_K,
 };
 
-/* Returns the bytes of one stage of a warpgroup's ring buffer. A stage holds 64 rows of weights and
- * `columns` rows of A, for one step of 128 elements along K. */
+/* Returns the size in bytes of one stage of a warpgroup's ring buffer. A stage holds 64 rows of
+ * weights and `columns` rows of A, for one step of 128 elements along K. */
 #define BSMM_FP8_SMALL_M_SLOT_BYTES(columns)                                                       \
     (BSMM_FP8_SMALL_M_WEIGHT_BYTES + (columns)*BSMM_SMALL_M_K)
 

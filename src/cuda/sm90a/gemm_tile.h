@@ -45,9 +45,9 @@
 #define GEMM_MEMORY_BYTES(s, m, n, stages, places)                                                 \
     (GEMM_BARRIERS_AT(s, m, n, stages, places) + ((stages) + (places)) * 16)
 
-/* Returns the bytes of dynamic shared memory of a launch. The kernel aligns its data to 1024 bytes,
- * but dynamic shared memory may begin at any address. The additional 1024 bytes make room for the
- * alignment. */
+/* Returns the number of bytes of dynamic shared memory of a launch. The kernel aligns its data to
+ * 1024 bytes, but dynamic shared memory may begin at any address. The additional 1024 bytes make
+ * room for the alignment. */
 #define GEMM_SHARED_BYTES(s, m, n, stages, places)                                                 \
     (GEMM_MEMORY_BYTES(s, m, n, stages, places) + 1024)
 

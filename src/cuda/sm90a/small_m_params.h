@@ -114,10 +114,10 @@ typedef struct bsmm_small_m_params {
     uint32_t row_scaled; /* `row_scaled` is nonzero if A has one fp32 scale per row. */
     /* `plain` tells which factors the epilogue has, by a value of the enum bsmm_small_m_plain. */
     uint32_t plain;
-    /* With these two fields the epilogue tests whether an accumulator of 0 has lost products to
-     * underflow. zero_block is the smallest number of elements along K that share a block scale, in
-     * A or in B. zero_least is the product of A's and B's smallest nonzero elements. If zero_block
-     * is 0, the epilogue recomputes every accumulator of 0 in double. */
+    /* The epilogue uses zero_block and zero_least to test whether an accumulator of 0 has lost
+     * products to underflow. zero_block is the smallest number of elements along K that share a
+     * block scale, in A or in B. zero_least is the product of A's and B's smallest nonzero
+     * elements. If zero_block is 0, the epilogue recomputes every accumulator of 0 in double. */
     uint32_t zero_block;
     float zero_least;
     /* zero_a_scales and zero_b_scales are the numbers of scales in a row of A and in a row of B.
