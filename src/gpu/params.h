@@ -46,10 +46,10 @@ bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_
 bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_axis_map *across,
                      uint32_t number);
 
-/* Finds the aligned uint32 words that hold four consecutive scale codes along K each, and stores in
- * *words how to compute their addresses. `down` is the map of rows and `across` is the map of
- * columns. Scale blocks have several columns and one row. Returns false unless the layout is
- * row-major or has tiles of 128 rows by 4 scales. */
+/* Finds the aligned uint32 words each of which holds four scale codes that are consecutive along K.
+ * Stores in *words how to compute the addresses of these words. `down` is the map of rows and
+ * `across` is the map of columns. Scale blocks have several columns and one row. Returns false
+ * unless the layout is row-major or has tiles of 128 rows by 4 scales. */
 bool bsmm_words_of(const bsmm_axis_map *down, const bsmm_axis_map *across, bsmm_pack_words *words);
 
 #endif

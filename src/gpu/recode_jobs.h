@@ -29,8 +29,8 @@ bool bsmm_recode_has_padding(const bsmm_recode *job);
  * raises *result to it by atomic maxima. */
 bsmm_amax_job bsmm_amax_job_of(const bsmm_recode *job, float *result);
 
-/* Returns the parameters of the kernels that quantize. `amax` points to the tensor's largest
- * magnitude in device memory if the recipe has a second-level scale, else it is NULL. */
+/* Returns the parameters of the kernels that quantize a matrix. If the recipe has a second-level
+ * scale, `amax` points to the tensor's largest magnitude in device memory. Otherwise it is NULL. */
 bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax);
 
 /* Sets the pointers of a run in *q. A plan has prepared *q without pointers, for a quantization

@@ -65,9 +65,10 @@ INLINE __m512i nearest_e2m1(__m512 a) {
  * The exponent of the ruler is the exponent of the magnitude (at least that of min_normal) plus
  * k->shift, the number of mantissa bits that fp32 has more than the element format. The last bits
  * of the ruler are the first code with the exponent of the magnitude, minus 2^(mantissa bits of the
- * element format). The implicit 1 of the magnitude adds this number again, so the last bits of the
- * sum are the code. These bits of the ruler are an even number, so they do not change the direction
- * of ties. Bit 22 of the ruler is set, so that the sum has the same exponent as the ruler. */
+ * element format). The implicit 1 of the magnitude adds 2^(mantissa bits) again, so the last bits
+ * of the sum are the code. These bits of the ruler are an even number, so they do not change the
+ * direction of ties. Bit 22 of the ruler is set, so that the sum has the same exponent as the
+ * ruler. */
 INLINE __m512i nearest_even(const vector_coder *k, __m512 magnitude) {
     if (k->bits == 4) return nearest_e2m1(magnitude);
     __m512i field = _mm512_and_si512(_mm512_castps_si512(magnitude), _mm512_set1_epi32(0x7f800000));

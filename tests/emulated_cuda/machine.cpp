@@ -390,9 +390,10 @@ static void make_fiber(fiber *f, emulated_block *in, uint32_t number, size_t sta
     makecontext(&f->context, fiber_main, 0);
 }
 
-/* Runs the threads of one warp until each waits, several times. Returns true if any made progress.
- * The stacks of a single warp fit in the L1 cache, so it is faster to run one warp many times in a
- * row than all warps of a block once. A random limit varies the order in which warps run. */
+/* Runs the threads of one warp until each of them waits, and does so several times. Returns true if
+ * any thread made progress. The stacks of a single warp fit in the L1 cache, so it is faster to run
+ * one warp many times in a row than to run all warps of a block once. A random limit on the number
+ * of runs varies the order in which warps run. */
 static bool run_warp(cluster *c, fiber *first, uint32_t lanes) {
     bool any = false;
     for (uint32_t rounds = 1 + random_below(MOST_ROUNDS_OF_WARP); rounds > 0; rounds--) {

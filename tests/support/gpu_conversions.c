@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* `device` is the name of the GPU that converts. */
+/* `device` is the name of the GPU that runs the conversions. */
 static const char *device;
 
 static void expect_same(const recode_case *c, const char *what, const void *expected,

@@ -1,6 +1,6 @@
 /* These functions compute FP8 GEMMs whose fp32 scales cover 128 elements of K. The matrix cores sum
  * the products of each stage (128 elements of K), starting from 0. The vector unit multiplies this
- * sum by the product of A's scale and B's scale and adds it to an fp32 total. */
+ * sum by the product of A's scale and B's scale, and adds it to the fp32 sum over all of K. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_PROMOTED_H
 #define BSMM_AMDGPU_CDNA_GEMM_PROMOTED_H
 

@@ -5,15 +5,15 @@
  * the scale, as bf16. The instruction v_perm_b32 picks four of eight bytes, so the table has the
  * low bytes and the high bytes in separate words.
  *
- * e4m3: an instruction decodes two elements of e4m3fnuz to fp32. An e4m3 number has the code of
- * half its value in e4m3fnuz. -0 has the code of NaN there, so it becomes +0 before. The codes of
- * e4m3's NaN mean numbers there, so a lane looks for them. The same holds for e5m2 and e5m2fnuz,
- * and for the codes of e5m2's Inf and NaN.
+ * e4m3: an instruction decodes two elements of e4m3fnuz to fp32. The code of an e4m3 number is the
+ * e4m3fnuz code of half the number. The code of -0 means NaN in e4m3fnuz, so a lane first replaces
+ * -0 by +0. The codes of e4m3's NaN mean numbers in e4m3fnuz, so a lane looks for them. The same
+ * holds for e5m2 and e5m2fnuz, and for the codes of e5m2's Inf and NaN.
  *
- * e2m3 and e3m2: a lane moves the 6-bit codes to bytes. With the sign in bit 7, a code is that of
- * 2^-7 of its value in e4m3fnuz (e2m3), or of 2^-13 of its value in e5m2fnuz (e3m2). e4m3fnuz has
- * as many mantissa bits as e2m3, e5m2fnuz has as many as e3m2, and both have more exponent bits. -0
- * becomes +0 here too. */
+ * e2m3 and e3m2: a lane moves the 6-bit codes to bytes. With the sign in bit 7, the code of an e2m3
+ * number is the e4m3fnuz code of 2^-7 times the number. The code of an e3m2 number is the e5m2fnuz
+ * code of 2^-13 times the number. e4m3fnuz has as many mantissa bits as e2m3, e5m2fnuz has as many
+ * as e3m2, and both have more exponent bits. -0 becomes +0 here too. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_DECODE_GFX942_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_DECODE_GFX942_H
 

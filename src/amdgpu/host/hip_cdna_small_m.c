@@ -334,7 +334,8 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
  * are added. An f16 element is the sum of two bf16 numbers of its sign, so twice as many products
  * are added. With fp32 scales for parts of rows, an instruction adds only the products of a step of
  * 128 elements. The bound then allows a rounding for the product of two scales, and one for adding
- * the sum of a step to a total. Three roundings multiply results by scales of whole rows. */
+ * the sum of a step to the sum over all of K. Three roundings multiply results by scales of whole
+ * rows. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     const double k = (double)p->a.m.cols, waves = BSMM_CDNA_SMALL_M_MOST_WAVES;

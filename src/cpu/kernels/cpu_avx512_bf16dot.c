@@ -1,5 +1,6 @@
 /* The kernel cpu_avx512_bf16dot multiplies operands of all formats that are exact in bf16 by the
- * instruction vdpbf16ps, which adds the dot product of two pairs of bf16.
+ * instruction vdpbf16ps, which adds the dot product of two pairs of bf16 numbers to an fp32
+ * accumulator.
  *
  * A register tile has 8 rows of A and 48 rows of B: 24 registers of fp32 accumulators and 3
  * registers of B. Elements of A are broadcast from memory. If scales are folded into the packed

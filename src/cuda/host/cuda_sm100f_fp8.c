@@ -45,7 +45,7 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
  * bound assumes that a tcgen05.mma truncates each term at worst 13 bits below the largest term, as
  * Hopper's FP8 tensor cores do (docs/NUMERICS.md). One instruction multiplies 32 elements of K, so
  * four of them sum a group of 128 elements. An fp32 FMA multiplies the group's sum by a rounded
- * product of scales and adds it to a total. */
+ * product of scales and adds it to the sum over all of K. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_SCALED_GROUP_K + 4) * 0x1p-24;

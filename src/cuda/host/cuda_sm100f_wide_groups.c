@@ -47,7 +47,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 /* The error bound assumes that one tcgen05.mma of kind f16 truncates each term at worst 23 bits
  * below the largest term, as the bound of cuda_sm100f_wide does. Instructions of 16 elements sum
  * each 128 elements of K. An fp32 FMA multiplies each of these sums by a rounded product of scales
- * and adds it to a total. */
+ * and adds it to the sum over all of K. */
 static double bound(const bsmm_product *p, const void *state) {
     const int64_t pairs = bsmm_wide_pairs(&((const groups_state *)state)->operands);
     return bsmm_wgmma_bound(BSMM_WGMMA_BF16, BSMM_ELEM_BF16, BSMM_SCALED_GROUP_K * pairs) +

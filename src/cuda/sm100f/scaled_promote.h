@@ -59,9 +59,9 @@ static __device__ __forceinline__ factor_row factor_row_of(const bsmm_scaled_par
  * magnitude is not 0 and lies outside 2^-46 to 2^46, the function returns NaN instead. Results with
  * a factor of NaN are recomputed in double. Inside this range, the product of two scales and a
  * nonzero sum of FP8 products is a normal fp32 number, so that no term is lost. Sums of bf16
- * products have a wider range, so small totals are recomputed too (is_doubtful). If A and B both
- * have scales and are bf16, the range is 2^-23 to 2^23, so that a product of two scales is at most
- * 2^46. */
+ * products have a wider range, so results that are small are recomputed too (is_doubtful). If A and
+ * B both have scales and are bf16, the range is 2^-23 to 2^23, so that a product of two scales is
+ * at most 2^46. */
 static __device__ __forceinline__ float next_factor(factor_row *f, uint32_t sum) {
     const float scale = f->next[0], magnitude = fabsf(scale);
     const bool tame = scale == 0 || (magnitude >= 1 / f->most && magnitude <= f->most);

@@ -49,10 +49,10 @@ static __device__ __forceinline__ void promote_by_blocks(consumer *c, float *tot
     }
 }
 
-/* Multiplies the sums of a subtile (64 rows of the tile) by the scales of A and B and adds them to
- * the fp32 totals. Each iteration does this for four sums, in two rows and two columns. If
- * `checked` is set, the function also tests whether every product of a scale of A and a scale of B
- * lies between 2^-104 and 2^64. */
+/* Multiplies the sums of one k block for a subtile (64 rows of the tile) by the scales of A and B,
+ * and adds them to the fp32 sums over all of K. Each iteration does this for four sums, in two rows
+ * and two columns. If `checked` is set, the function also tests whether every product of a scale of
+ * A and a scale of B lies between 2^-104 and 2^64. */
 static __device__ __forceinline__ void promote_by_rows(consumer *c, uint32_t subtile, float *total,
                                                        const float *sum, const factors *f,
                                                        bool checked) {
@@ -96,8 +96,8 @@ static __device__ __forceinline__ void add_sum(consumer *c, uint32_t subtile, fl
         total[i] += sum[i];
 }
 
-/* Multiplies the unscaled totals of a subtile by the scales at the end of a tile. The function is
- * used if each row of A and of B has one scale for all of K. */
+/* At the end of a tile, multiplies the sums of a subtile (64 rows of the tile) over all of K by the
+ * scales. The function is used if each row of A and of B has one scale for all of K. */
 static __device__ __forceinline__ void scale_even(const consumer *c, uint32_t subtile,
                                                   uint32_t stage, float *total) {
     const factors f = factors_of(c, stage, subtile);
