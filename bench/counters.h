@@ -9,8 +9,7 @@ enum {
 #include "counters.def"
 #undef COUNTER
     BENCH_COUNTERS,
-    /* BENCH_COUNTED_LAUNCHES is the number of launches of one product of which bench keeps the
-     * counters. */
+    /* bench keeps the counters of at most BENCH_COUNTED_LAUNCHES launches of a product. */
     BENCH_COUNTED_LAUNCHES = 8,
     /* BENCH_COUNTED_LINES is the largest number of source lines of a launch for which bench keeps
      * the waits. BENCH_WAITS is the number of causes of waits. */

@@ -13,9 +13,9 @@ typedef struct bench_sim_model {
     /* `get_times` returns the times of a timed launch. `back` is the number of timed launches after
      * this one. */
     int (*get_times)(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
-    /* `get_stalls` gives the source line number `number` at which waves of a launch wait. `back`
-     * later timed launches have followed the launch. The pointer is NULL if the simulator does not
-     * record waits. */
+    /* `get_stalls` writes to `place` entry `number` of a list: the source lines of a launch at
+     * which waves wait, the longest wait first. `back` is the number of timed launches after that
+     * launch. The pointer is NULL if the simulator does not record waits. */
     int (*get_stalls)(unsigned back, unsigned number, char *place, size_t place_bytes,
                       double *cycles, size_t count);
 } bench_sim_model;

@@ -16,9 +16,9 @@
 #include <string.h>
 
 /* These patterns match names of weights that are usually not quantized. The patterns from
- * token_embd on match names in GGUF files. llama.cpp computes with the weights after output.weight
- * in f32 only (llama-quant.cpp). The patterns for routers of experts and for convolutions of states
- * are ModelOpt's (_default_disabled_quantizer_cfg). */
+ * token_embd on match names in GGUF files. llama.cpp computes in f32 only with the weights that are
+ * listed after output.weight (llama-quant.cpp). The patterns for routers of experts and for
+ * convolutions of states are ModelOpt's (_default_disabled_quantizer_cfg). */
 static const char *const spared[] = {"*[Ee]mbed*",
                                      "*[Nn]orm*",
                                      "*lm_head*",

@@ -55,8 +55,8 @@ const char *cli_parse_error(void);
 /* Stores the message "value is TEXT; RULE", which cli_parse_error then returns. Returns false, so
  * that a parser can return the result. */
 bool cli_parse_refuse(const char *text, const char *rule);
-/* Returns the name of named pair of formats number `index`, such as "mixed", or NULL past the last
- * pair. */
+/* Returns the name of entry `index` in the list of named pairs of formats, such as "mixed", or NULL
+ * past the last entry. */
 const char *cli_pair_at(uint32_t index);
 
 /* Holds a short text. cli_seconds formats a time ("812 ns", "3.25 ms"), and cli_quantity formats a

@@ -42,8 +42,8 @@ void cli_folder_resume(const cli_folder *folder, size_t shards);
 /* Returns the path of shard number `shard` in the unfinished folder. The numbers begin with 0. The
  * caller frees the path. */
 char *cli_folder_shard(const cli_folder *folder, size_t shard);
-/* Writes the index, config.json and copies of the input's other files, and gives the folder its
- * final name. Returns false after printing a message. */
+/* Writes the index and config.json, copies the input folder's files that hold no weights, and gives
+ * the folder its final name. Returns false after printing a message. */
 bool cli_folder_finish(cli_folder *folder, size_t shards);
 /* Removes the unfinished folder if it contains nothing but its plan. Otherwise tells the user that
  * running the same command again continues the work. */

@@ -110,8 +110,8 @@ static json_t *compressed_tensors(const cli_layers *layers) {
                      "compressed");
 }
 
-/* Lists the algorithms of ModelOpt, by the format of the weight and whether the layer has an input
- * scale. */
+/* Lists the names of ModelOpt's quantization algorithms, by the format of the weight and whether
+ * the layer has an input scale. */
 static const struct {
     const char *format;
     bool has_input;

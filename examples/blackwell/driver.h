@@ -26,7 +26,8 @@ typedef struct device_model {
 /* Turns the time model on if the device is simulated. If `complete` is false, a launch executes
  * only the thread blocks that the model needs. */
 void device_use_model(bool complete);
-/* Returns false if there is no model of the last launch. */
+/* Writes to *to what the simulator's time model has computed for the last launch. Returns false if
+ * the device has no time model or the launch has no matrix products. */
 bool device_read_model(device_model *to);
 
 /* Allocates `bytes` bytes of device memory. If `from` is not NULL, copies the bytes at `from` to

@@ -101,8 +101,8 @@ static void free_operand(operand *o) {
 }
 
 /* Fills the tensor maps of an operand. If e2m1 elements are multiplied by e4m3 elements, TMA
- * spreads 16 of them over 16 bytes of shared memory. Returns the number of bytes that TMA counts
- * for a box of elements. */
+ * spreads 16 e2m1 elements over 16 bytes of shared memory. Returns the number of bytes that TMA
+ * counts for a box of elements. */
 static uint32_t map_operand(ladder_params *p, int side, const operand *o, uint32_t box_rows) {
     const bool four = o->plain.format.elem == BSMM_ELEM_E2M1,
                spread = four && p->kind == KIND_MXF8F6F4;

@@ -86,8 +86,8 @@ typedef struct llm_formats {
     const char *device; /* `device` is the device that computes the products. */
 } llm_formats;
 
-/* Sets the formats by their names. NULL means f32 if the weights are f32, else bf16. The format of
- * the last product's input is `activations` if `embedding` is given, else that of NULL. */
+/* Sets the formats by their names. NULL means f32 if the weights are f32, else bf16. If `embedding`
+ * is given, the last product's input has the format `activations`, else the one for NULL. */
 void llm_formats_set(llm_formats *formats, const char *weights, const char *activations,
                      const char *embedding);
 

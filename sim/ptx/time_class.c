@@ -56,7 +56,8 @@ static const struct {
     {"sub.", ORDINARY, PIPE_FMA, 0},
 };
 
-/* Lists the beginnings of opcodes past which the assembler moves no other instruction. */
+/* Lists how the names of some opcodes begin. The assembler moves no other instruction past an
+ * instruction with such an opcode. */
 static const char *const orderings[] = {"bra",        "brx",         "call",          "ret",
                                         "exit",       "bar",         "membar",        "fence",
                                         "mbarrier",   "nanosleep",   "atom",          "ld.acquire",

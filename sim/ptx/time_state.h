@@ -67,8 +67,8 @@ ptx_sm *ptx_cluster_sms(const ptx_replay_state *p, const ptx_replayed *w);
 /* Makes a warp wait until cycle `at`, and counts these cycles as waiting for `cause`. */
 void ptx_wait_until(ptx_replay_state *p, ptx_replayed *w, double at, int cause);
 void ptx_add_to_queue(ptx_groups *q, double done);
-/* Runs one instruction of a warp in the time model, with the event that describes its access to
- * shared or global memory. */
+/* Each of these functions runs one instruction of a warp in the time model. If the instruction
+ * accesses shared or global memory, *e describes the access. */
 void ptx_replay_instruction(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, uint32_t code);
 void ptx_replay_shared(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, const ptx_event *e);
 void ptx_replay_memory(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, const ptx_event *e);

@@ -162,7 +162,8 @@ double ptx_run_job(ptx_units *u, const ptx_timeline *t, const ptx_job *job, ptx_
     *read = at;
     if (job->m) return multiply(u, job, sm, at);
     if (job->ordered && job->reads) return copy_to_tensor(u, job, sm, at);
-    /* This is a tcgen05.commit, which waits for the earlier operations. */
+    /* This is a tcgen05.commit. It is complete when the earlier tcgen05 operations of its SM are
+     * complete. */
     if (job->ordered) return fmax(at, sms[job->block].tensor_done);
     if (job->store) return store(u, t, job, sm, at, read);
     if (job->spans || job->bytes) return load(u, t, job, sms, at);

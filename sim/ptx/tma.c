@@ -25,8 +25,7 @@ static uint32_t shared_bits(const ptx_tensor_map *m) {
     return m->type == ALIGN16 || m->type == PACKED6 ? 8 : m->bits;
 }
 
-/* Returns the number of bytes of global memory that contain the elements for 16 bytes of shared
- * memory. */
+/* Returns the number of bytes of global memory from which TMA fills 16 bytes of shared memory. */
 static uint32_t memory_bytes(const ptx_tensor_map *m) {
     return m->type == ALIGN16 ? 8 : m->type == PACKED6 ? 12 : 16;
 }

@@ -41,8 +41,8 @@ bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_
 
 /* Returns true if four consecutive scale codes of one byte, beginning at a multiple of 4, always
  * form one aligned uint32. `down` is the map from rows to offsets, and `across` is the map from
- * columns to offsets. `number` is the index of the first digit of `across` that counts scales. The
- * digits before it count elements of a scale block. */
+ * columns to offsets. A map splits its index into mixed-radix digits. `number` is the index of the
+ * first digit of `across` that counts scales. The digits before it count elements of a block. */
 bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_axis_map *across,
                      uint32_t number);
 

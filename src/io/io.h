@@ -184,9 +184,9 @@ uint64_t bsmm_file_sibling(const bsmm_file *file, const char *name, size_t base,
 
 bsmm_status bsmm_safetensors_parse(const uint8_t *data, size_t bytes, bsmm_file *file);
 bsmm_status bsmm_gguf_parse(const uint8_t *data, size_t bytes, bsmm_file *file);
-/* Adds the other files of a GGUF model to `file`, for which the model's first file has been parsed.
- * Does nothing if the model is one file. `path` is the path of the first file, or NULL if it was
- * opened from memory. */
+/* The model's first file has been parsed into `file`. Adds the remaining files of a GGUF model to
+ * `file`. Does nothing if the model is one file. `path` is the path of the first file, or NULL if
+ * it was opened from memory. */
 bsmm_status bsmm_gguf_open_parts(const char *path, bsmm_file *file);
 bsmm_status bsmm_npy_parse(const uint8_t *data, size_t bytes, const char *name, bsmm_file *file);
 

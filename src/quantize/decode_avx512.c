@@ -30,7 +30,7 @@ typedef struct vector_values {
     __m512 table[2], bias, other;
     __m512i nan_base, nan_mask, nans;
     __m128i shift;
-    /* These are constants of the path from 8-bit codes to bf16. */
+    /* These constants are used to convert 8-bit codes to bf16. */
     __m512i special_base, special_mask, specials;
     __m512i pairs_shift, pairs_field, pairs_base, exponent, subnormals;
 } vector_values;
@@ -152,8 +152,9 @@ INLINE __m512i upper_halves(__m512i low, __m512i high) {
 }
 
 /* Stores four registers of floats as bf16. `whole` promises that the floats are bf16 values
- * already, so that nothing is rounded. Every exact product of an element of at most 6 bits is a
- * bf16 value: the smallest is 2^-131, and the smallest bf16 value is 2^-133. */
+ * already, so that nothing is rounded. If an element has at most 6 bits, its product with a scale,
+ * if exact in fp32, is a bf16 value: the smallest product is 2^-131, and the smallest bf16 value is
+ * 2^-133. */
 INLINE void store_bf16(uint8_t *to, const __m512 y[4], bool whole, bool stream) {
     for (int i = 0; i < 2; i++) {
         __m512i low = whole ? _mm512_castps_si512(y[2 * i]) : round_bf16(y[2 * i]);

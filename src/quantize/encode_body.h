@@ -99,9 +99,9 @@ INLINE void encode_elem(const bsmm_coder *coder, const encode_row *row, uint32_t
         encode_all(coder, row, bits, BSMM_ELEM_F16, way, care);
 }
 
-/* Encodes a row without special cases: no NaN can arise, and zeros keep their signs (CARE_NONE).
- * This usual case has a separate loop for each number of bits, element format and way to apply the
- * factor. */
+/* Encodes a row in which no special case can arise (CARE_NONE): no result is NaN, and zeros keep
+ * their signs. This usual case has a separate loop for each number of bits, element format and way
+ * to apply the factor. */
 TARGET static void encode_care_none(const bsmm_coder *coder, const encode_row *row) {
     if (row->way == WAY_DIVIDE_TAME)
         encode_elem(coder, row, row->bits, WAY_DIVIDE_TAME, CARE_NONE);

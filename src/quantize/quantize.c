@@ -188,8 +188,8 @@ static bsmm_status run_tasks(const quantize_call *call, task_shape shape, int th
     return BSMM_OK;
 }
 
-/* Allocates a buffer of `values` floats, in which each thread makes panels of a column-major source
- * row-major. The report of errors uses the same memory afterwards. */
+/* Allocates a buffer of `values` floats. Each thread transposes parts of a column-major source to
+ * row-major order in it. Later the report of errors uses the same memory. */
 static bsmm_status allocate(const quantize_call *call, uint64_t values, bool report,
                             void **scratch) {
     uint64_t bytes = 0, lines = 0;

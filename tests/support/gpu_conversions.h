@@ -1,5 +1,5 @@
-/* Declares a series of conversions on a GPU that runs every kernel for converting matrices, moving
- * scales and packing. */
+/* Declares a test that converts matrices, moves scales and packs operands on a GPU. The test runs
+ * every kernel for these tasks. */
 #ifndef BSMM_TEST_GPU_CONVERSIONS_H
 #define BSMM_TEST_GPU_CONVERSIONS_H
 

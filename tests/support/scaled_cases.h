@@ -163,8 +163,8 @@ static const scaled_case wide_groups_cases[] = {
     {"bf16", "fp8_block128", "f32", 20, 70, 288, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"fp8_block128", "mxfp8", "f32", 20, 70, 96, FILL_EXTREME, BSMM_LAYOUT_ROW_MAJOR, 0},
     /* On 6 SMs, pairs of thread blocks compute these products. Each pair has one or two tiles. In
-     * the first product, the last range of 128 elements of K has only 64 elements and needs only
-     * one load. */
+     * the first product, K = 320 is no multiple of 128, so the last k block has only 64 elements
+     * and needs only one load. */
     {"bf16", "fp8_block128", "f32", 140, 1152, 320, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"fp8_group128", "bf16", "bf16", 256, 768, 400, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR, 0},
     {"f16", "fp8_group128", "f16", 130, 700, 200, FILL_SPECIAL, BSMM_LAYOUT_ROW_MAJOR, 0},

@@ -82,9 +82,9 @@ static void test_nan_and_inf_fail(void **state) {
     assert_int_equal(validate(BSMM_ELEM_F16, (double)INFINITY).failed, 1);
 }
 
-/* Tests the stride between the results that bench compares with exact ones if there are too many to
- * compare all. The stride must be odd, and the comparison must not need more than a budget of
- * multiplications. */
+/* Tests how bench chooses the results that it compares with exact ones. If there are too many
+ * results, it compares only every n-th of them. The stride n must be odd, and the comparison must
+ * not need more than a budget of multiplications. */
 static void test_stride(void **state) {
     (void)state;
     assert_int_equal(choose_stride(1024 * 1024, 256), 1);

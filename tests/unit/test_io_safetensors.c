@@ -179,8 +179,8 @@ static void test_accepted(void **state) {
     bsmm_file_close(file);
 }
 
-/* Tests that the reader lists tensors in the order of their bytes, even if the header lists them in
- * another order. */
+/* Tests that the reader lists tensors in the order in which their data lie in the file, even if the
+ * header lists them in another order. */
 static void test_order(void **state) {
     (void)state;
     const char *header = "{\"z\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"

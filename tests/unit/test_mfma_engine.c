@@ -277,7 +277,7 @@ static void test_banks(void **state) {
 
 /* Tests that the reads and writes of a tall tile cause no bank conflicts in LDS. A phase of a write
  * serves eight neighboring lanes. In column-major operands, these lanes hold two rows whose numbers
- * differ by four. In other operands, they hold neighboring bytes. */
+ * differ by four. In row-major operands, they hold neighboring bytes. */
 static void test_tall_banks(void **state) {
     (void)state;
     for (uint32_t row = 0; row < 64; row++)

@@ -63,7 +63,8 @@ BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks
  * four neighbouring columns of D, i.e. rows of B. Because of the order in LDS, the columns that a
  * lane gets from all instructions of a row of tiles are neighbours too. The lane then stores them
  * with few wide stores. For B, `tiles` is the number of a wave's 16 x 16 tiles along B's rows. For
- * A, `tiles` is 1, and the rows keep their order. The order repeats every 16 * tiles rows. */
+ * A, `tiles` is 1, and the rows keep their order. Each 16 * tiles rows are permuted in the same
+ * way. */
 
 /* Returns the number of the operand's row that LDS holds at row `at`. For B, whose rows are
  * reordered, `tiles` is the number of a wave's 16 x 16 tiles along B's rows. For A, `tiles` is 1,

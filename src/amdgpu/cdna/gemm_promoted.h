@@ -174,9 +174,9 @@ BSMM_DEVICE void gemm_promoted_multiply(gemm_promoted *g, gemm_shape s, const ge
     }
 }
 
-/* Sets all totals to NaN if a product of a scale of A and a scale of B may have been outside the
- * safe range (GEMM_LEAST_FACTOR to GEMM_MOST_FACTOR). The epilogue computes results again in double
- * if their totals are NaN. */
+/* Sets all totals (sums over K) to NaN if a product of a scale of A and a scale of B may have been
+ * outside the safe range (GEMM_LEAST_FACTOR to GEMM_MOST_FACTOR). The epilogue computes results
+ * again in double if their totals are NaN. */
 BSMM_DEVICE void gemm_promoted_distrust(const gemm_promoted *g, gemm_shape s, gemm_sums totals) {
     const bool safe =
         g->low[0] * g->low[1] >= GEMM_LEAST_FACTOR && g->high[0] * g->high[1] <= GEMM_MOST_FACTOR;

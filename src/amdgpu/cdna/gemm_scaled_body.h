@@ -120,8 +120,8 @@ BSMM_DEVICE void gemm_scaled_multiply(const gemm_place *at, gemm_chores *chores,
 }
 
 /* GEMM_SCOUTED_FIRST is the number of steps of a workgroup's next tile that the workgroup
- * prefetches to L2 before it stores the results of a tile. Loads from memory that are issued after
- * the stores wait for them. */
+ * prefetches to L2 before it stores the results of a tile. If the workgroup issued these loads
+ * after the stores, the loads would have to wait for the stores. */
 enum { GEMM_SCOUTED_FIRST = 6 };
 
 /* Issues the first loads of the tile that this workgroup computes next. The workgroup computes the

@@ -147,7 +147,7 @@ BSMM_DEVICE void tall_columns_turn(tall_relay *r, uint32_t half, uint32_t n) {
         r->pieces[half][n][c] = (int32_t)words[c];
 }
 
-/* Stores row `row` of the four rows of which the thread holds 16 columns. */
+/* The thread holds 16 columns of four rows. Stores row `row` of these four rows. */
 BSMM_DEVICE void tall_columns_store(const tall_relay *r, uint32_t half, uint32_t row) {
     const bsmm_i32x4 piece = {r->pieces[half][0][row], r->pieces[half][1][row],
                               r->pieces[half][2][row], r->pieces[half][3][row]};

@@ -94,8 +94,8 @@ static int64_t count_units(const bsmm_product *p) {
 }
 
 /* The length of each part of K must be a multiple of the number of elements that this function
- * returns. The offsets of scales then repeat in each part, and wide loads of e8m0 scales begin at
- * the part's first scale (cdna/gemm_scales.h). */
+ * returns. Relative to a part's first scale, the offsets of scales are then the same in each part,
+ * and wide loads of e8m0 scales begin at the part's first scale (cdna/gemm_scales.h). */
 static int64_t part_unit(const bsmm_product *p) {
     const int64_t repeat = BSMM_CDNA_SCALES * (int64_t)p->a.m.format.block_cols;
     const int64_t wide = 4 * (int64_t)BSMM_CDNA_K;

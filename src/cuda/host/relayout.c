@@ -65,8 +65,9 @@ static bool list_bits(const side sides[2], uint32_t size, uint32_t rows_log2, ui
     return true;
 }
 
-/* Sorts the descriptions of bits by the distance by which the bit moves a byte in the source (`way`
- * is 0) or in the destination (`way` is 1), smallest first. */
+/* Each description tells how many bytes a byte moves if one bit of its row, column or position is
+ * set. Sorts the descriptions by this distance in the source (`way` is 0) or in the destination
+ * (`way` is 1), smallest first. */
 static void sort_bits(const bit *bits, int way, const bit **sorted) {
     for (int i = 0; i < BSMM_REGION_BITS; i++) {
         int at = i;

@@ -15,13 +15,13 @@ typedef struct bsmm_scaled_tile {
     uint32_t cols;
 } bsmm_scaled_tile;
 
-/* Returns the tile size of a table with the fewest estimated cycles, or NULL if D has more than
- * 2^31 tiles of each size. Among sizes with equal cycles the function chooses the first in the
- * table, which should be the one that loads the fewest bytes. */
+/* Returns the entry of `tiles` whose tile size has the fewest estimated cycles, or NULL if D has
+ * more than 2^31 tiles of each size. Among sizes with equal cycles the function chooses the first
+ * in the table, which should be the one that loads the fewest bytes. */
 const bsmm_scaled_tile *bsmm_scaled_tile_choose(const bsmm_product *p,
                                                 const bsmm_scaled_tile *tiles, size_t count);
 
-/* Writes the reason why no tile size suffices, and returns it. */
+/* Writes to `why` the reason why no tile size suffices, and returns `why`. */
 const char *bsmm_scaled_tile_refuse(const bsmm_product *p, char *why, size_t size);
 
 /* Sets the parameters that describe D, its tiles, and A and B as they are stored. */

@@ -151,9 +151,9 @@ enum {
     THREADS = SCALED_SIGNED   ? BSMM_SCALED_THREADS_SIGNED
               : SCALED_GROUPS ? BSMM_SCALED_THREADS_GROUPS
                               : BSMM_SCALED_THREADS,
-    /* FINISH_REGISTERS and FEED_REGISTERS are registers per thread in kernels for fp32 scales. A
-     * thread begins with 168, and setmaxnreg then moves registers to the warps that multiply sums
-     * by scales (FINISH). */
+    /* FINISH_REGISTERS and FEED_REGISTERS are the numbers of registers per thread in kernels for
+     * fp32 scales. A thread begins with 168, and setmaxnreg then moves registers to the warps that
+     * multiply sums by scales (FINISH). */
     FINISH_REGISTERS = 232,
     FEED_REGISTERS = 40,
     LOAD_WARP = FINISH_WARPS,

@@ -30,8 +30,8 @@ enum {
      * scales. */
     BSMM_SCALED_SCALE_BOX = 256,
     /* BSMM_SCALED_THREADS is the number of threads of a thread block. Warps 0 to 3 store D, warp 4
-     * loads, and warp 5 issues tcgen05.mma. Kernels whose scales may be negative also have warp 6,
-     * which looks for negative scales. */
+     * loads A, B and their scales, and warp 5 issues tcgen05.mma. Kernels whose scales may be
+     * negative also have warp 6, which looks for negative scales. */
     BSMM_SCALED_THREADS = 192,
     BSMM_SCALED_THREADS_SIGNED = 224,
     /* In kernels for fp32 scales, warps 0 to 7 multiply sums by scales and store D, warp 8 loads,

@@ -34,8 +34,9 @@ enum {
      * product of a scale of A and a scale of B may lie outside fp32's range of normal numbers, so
      * these kernels test it. */
     CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !EVENS,
-    /* AGAIN is 1 if the kernel tests whether products of a scale of A and a scale of B lie outside
-     * the range from 2^-104 to 2^64, and recomputes such results in double. */
+    /* AGAIN is 1 if the kernel tests whether any product of a scale of A and a scale of B lies
+     * outside the range from 2^-104 to 2^64. The kernel then recomputes in double the results that
+     * use such a product. */
     AGAIN = GEMM_SCALES == GEMM_ROW_BLOCK || CAREFUL,
 
     TILE_M = GEMM_TILE_M(SUBTILES, CONSUMERS),

@@ -76,8 +76,8 @@ static __device__ __forceinline__ void small_m_wgmma(const int tiles, float *sum
 
 /* Holds the decoded weights of one thread, which wgmma reads from registers. One fragment is the
  * thread's weights for two wgmma instructions, each of which multiplies 16 elements along K. With
- * two fragments, the thread decodes one while wgmma reads the other. A third or fourth fragment
- * gave no speed. */
+ * two fragments, the thread decodes one while wgmma reads the other. A third or fourth fragment did
+ * not make the kernels faster. */
 enum { SMALL_M_FRAGMENTS = 2 };
 typedef struct small_m_fragments {
     uint32_t f[SMALL_M_FRAGMENTS][8];
