@@ -54,7 +54,7 @@ typedef struct bench_result {
     double operations;   /* `operations` is the number of operations of one run, i.e. 2 M N K. */
     /* `light_seconds` is the shortest possible time in seconds. On a GPU it follows from the data
      * sheet's peak rate and bandwidth (bsmm_estimate_sol), and on the CPU from the best rate of the
-     * probe. */
+     * probe (the loop that measures the peak). */
     double light_seconds;
     /* `intensity` is the number of operations per byte of A, B and D. Each byte counts once. */
     double intensity;

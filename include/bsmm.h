@@ -1104,9 +1104,9 @@ typedef struct bsmm_mfma_place {
 } bsmm_mfma_place;
 
 /* Finds the registers and lane that hold element (row, col) of product `block` of a matrix
- * instruction. `type` ("e2m1") names the type of A or B if bsmm_mfma_info lists several; NULL takes
- * the first. Returns NOT_FOUND for an unknown instruction or type. Returns INVALID for an operand
- * that the instruction does not have, or for an index out of range. Sources: AMD's matrix
+ * instruction. `type` ("e2m1") names the type of A or B if bsmm_mfma_info lists several; NULL means
+ * the first of them. Returns NOT_FOUND for an unknown instruction or type. Returns INVALID for an
+ * operand that the instruction does not have, or for an index out of range. Sources: AMD's matrix
  * instruction calculator, and the CDNA4 ISA guide for the f8f6f4 instructions, which the calculator
  * lacks. */
 BSMM_API bsmm_status bsmm_mfma_find_place(const char *name, const char *type, uint32_t operand,

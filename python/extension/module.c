@@ -1,5 +1,5 @@
-/* Defines the module bsmm._bsmm. It joins the functions of the other files, the exceptions, and
- * those constants of bsmm.h that no table of the library has. */
+/* Defines the module bsmm._bsmm. It joins the functions of the extension's other files, the
+ * exceptions, and those constants of bsmm.h that no table of the library has. */
 #include "extension.h"
 
 #define CONSTANT(name)                                                                             \

@@ -222,11 +222,11 @@ struct gfx9_wave {
     /* `ready` and `free` hold for each VGPR the first wait state in which an instruction may read
      * it or write it, after a matrix instruction has written it or has read it as C. */
     uint64_t ready[VGPRS], free[VGPRS];
-    /* These arrays hold, for each VGPR that a matrix instruction has written, the first register of
-     * its result, and the first wait state in which another matrix instruction may read the VGPR as
-     * C. This wait state is in ready_as_own_c if the C of the reading instruction is the whole
-     * result. Otherwise it is in ready_as_c, with index 1 if the reading instruction is an XDL
-     * instruction. */
+    /* result_of[v] is the first register of the matrix instruction's result to which VGPR v
+     * belongs. The other arrays hold, for each VGPR of such a result, the first wait state in which
+     * another matrix instruction may read the VGPR as a part of its C. ready_as_own_c is for a C
+     * that is the whole result. ready_as_c is for any other C, with index 1 if the reading
+     * instruction is an XDL instruction. */
     uint16_t result_of[VGPRS];
     uint64_t ready_as_c[2][VGPRS], ready_as_own_c[VGPRS];
     /* `touched` holds, for each kind of effect and each register, the wait state of the last effect
@@ -245,7 +245,8 @@ struct gfx9_group {
     struct gfx9_shadow *shadow;
     gfx9_wave *waves;
     uint32_t checks;
-    /* `seed` is the seed of the launch, which varies the order in which MFMA adds. */
+    /* `seed` is the seed of the launch. It varies the order in which matrix instructions add
+     * products. */
     uint64_t seed;
     char *error; /* `error` receives the message of the first failure. The buffer has 512 bytes. */
 };

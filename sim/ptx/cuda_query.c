@@ -1,5 +1,6 @@
-/* Implements queries of the simulated CUDA driver that launchers and allocators of other programs
- * make: parameters of kernels, contexts, addresses on the PCI bus, and occupancy. */
+/* Implements functions by which programs query the simulated CUDA driver: parameters of kernels,
+ * contexts, addresses on the PCI bus, and occupancy. Launchers and allocators of other projects
+ * call them. */
 #include "cuda.h"
 #include "cuda_entries.h"
 #include <stdbool.h>

@@ -79,7 +79,7 @@ typedef struct bsmm_strip_ops {
 
     /* Decodes codes[0 .. cols), which start at a block. scales[i] is the scale of block i.
      * job->width is a multiple of 16 or equals cols. The pointer is NULL if there is no vector code
-     * that decodes. */
+     * for decoding. */
     void (*decode)(const bsmm_decode_job *job, const uint8_t *codes, int64_t cols,
                    const float *scales, void *to);
 

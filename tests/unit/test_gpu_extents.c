@@ -1,7 +1,7 @@
 /* Tests which sizes the GPU kernels refuse. Kernels count rows, columns and elements of K in 32-bit
  * integers, so no kernel may accept a product with more than 2^31 - 1 of them. No kernel may accept
- * a product for which its grid would be too large either. The test asks the kernels of simulated
- * GPUs, and runs none of them. */
+ * a product for which its grid would be too large either. The test only asks the kernels of
+ * simulated GPUs whether they accept a product, and runs none of them. */
 #include "operand.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Tests which products the GPU kernels refuse and why, and which kernels need no workspace. For
  * each limit, there is a product at the limit, which the kernel accepts, and one beyond it. The
- * test asks the kernels of simulated GPUs and runs none of them. Kernels that this build does not
- * have are left out. */
+ * test only asks the kernels of simulated GPUs whether they accept a product, and runs none of
+ * them. Kernels that this build does not have are left out. */
 #include "operand.h"
 
 #include <setjmp.h>

@@ -148,10 +148,10 @@ BSMM_DEVICE void gemm_promoted_add(const gemm_promoted *g, gemm_shape s, uint32_
                 fmaf(row * g->col[j][s.col_scales ? e : 0], sums[j][e], totals[i][j][e]);
 }
 
-/* Multiplies one stage (128 elements of K) of a wave's tile. The vector unit adds the sums of one
- * row of tiles to the totals while the matrix core multiplies the next row, so that neither waits
- * for the other. The scheduling barrier keeps the compiler from moving instructions from one
- * iteration to the next. */
+/* Multiplies one stage (128 elements of K) of a wave's tile. The vector unit scales the sums of one
+ * row of tiles and adds them to the totals over K while the matrix core multiplies the next row, so
+ * that neither waits for the other. The scheduling barrier keeps the compiler from moving
+ * instructions from one iteration to the next. */
 BSMM_DEVICE void gemm_promoted_multiply(gemm_promoted *g, gemm_shape s, const gemm_lds *a,
                                         const gemm_lds *b, const gemm_reader readers[2],
                                         float factor, gemm_sums totals) {

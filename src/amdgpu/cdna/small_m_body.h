@@ -5,9 +5,9 @@
  *
  * A workgroup computes the results of 16 or 32 rows of B and all rows of A. Its waves divide K
  * among them in whole steps of 128 elements. In each step a wave decodes elements to bf16 in
- * registers and multiplies. The matrix instructions compute rows of B times rows of A, so that a
- * lane has results of neighbouring columns of D. No wave waits for another wave before the end. One
- * barrier follows there, and then the sums of all waves are added in the order of the waves.
+ * registers and multiplies them. The matrix instructions compute rows of B times rows of A, so that
+ * a lane has results of neighbouring columns of D. No wave waits for another wave before the end.
+ * One barrier follows there, and then the sums of all waves are added in the order of the waves.
  *
  * If A is bf16 or f16, a wave writes its part of A to LDS and reads it back in the order of the
  * matrix instructions. Narrower elements of A are loaded and decoded as those of B.
@@ -168,7 +168,7 @@ BSMM_DEVICE float scale_of(small_m_shape s, small_m_format f, const small_m_stor
 }
 
 /* Multiplies the sums of a step (128 elements of K) by the scales of A and B and adds them to the
- * totals. All 16 rows of a tile of B have the same scale. */
+ * totals, i.e. to the sums over K. All 16 rows of a tile of B have the same scale. */
 BSMM_DEVICE void promote(small_m_shape s, const small_m_stored *a, const small_m_stored *b,
                          const small_m_sums sums, small_m_sums totals) {
 #pragma unroll

@@ -2,10 +2,10 @@
  *
  * Lane l of a wave loads what it passes to matrix instructions, if the elements have at most 8
  * bits. In each step, these are 32 elements of row l % 16 of each 16 rows, from element 32 * (l /
- * 16) of the step on. The scaled instruction wants other elements if they have 8 bits: 16 from
- * element 16 * (l / 16) on, and 16 that lie 64 elements later. Lanes load an A of bf16 or f16 row
- * by row instead, so that a load reads few cache lines. The lanes then exchange the elements of A
- * through LDS. */
+ * 16) of the step on. If elements have 8 bits, the scaled instruction needs other elements from a
+ * lane: 16 from element 16 * (l / 16) on, and 16 that lie 64 elements later. Lanes load an A of
+ * bf16 or f16 row by row instead, so that a load reads few cache lines. The lanes then exchange the
+ * elements of A through LDS. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_LOAD_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_LOAD_H
 

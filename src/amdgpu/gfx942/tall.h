@@ -6,8 +6,8 @@
  *
  *   tile      256 x 128 for eight waves, each of 64 x 64; one workgroup on a compute unit
  *   LDS       two buffers, each with one half (64) of the 128 elements of K of a step
- *   registers the totals; the sums of a step; the fragments of a half; the pieces of a step that
- *             are on their way from memory to LDS (gfx942/tall_relay.h)
+ *   registers the totals, i.e. the scaled sums over K; the sums of a step; the fragments of a half;
+ *             the pieces of a step that are on their way from memory to LDS (gfx942/tall_relay.h)
  *
  * A step of the main loop has two halves h, and a half has two phases:
  *

@@ -90,8 +90,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 /* Returns the error bound, relative to the sum of the magnitudes of all products. A product of two
  * elements is exact. An instruction adds up to 128 products to a sum and may truncate each term 23
  * bits below the largest. The bound also allows two roundings for the product of a scale of A and a
- * scale of B, and one rounding of the total for each 128 elements of K. The same bound holds if K
- * is divided into n parts: adding their sums rounds n - 1 times, but the total of each part is
+ * scale of B, and one rounding of the total over K for each 128 elements of K. The same bound holds
+ * if K is divided into n parts: adding their sums rounds n - 1 times, but the total of each part is
  * rounded at least n - 1 times fewer. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;

@@ -298,9 +298,9 @@ static void work_by_rows(const void *context, int phase, int worker) {
         run_rows(s->g, worker, s->g->threads);
 }
 
-/* Returns the number of panels of A that a thread takes at once to pack. If A is in column order,
- * adjacent panels share cache lines. More panels are then taken at once, provided that every thread
- * gets many panels. */
+/* Returns the number of panels of A that a thread packs before it takes its next panels from the
+ * shared counter. If A is in column order, adjacent panels share cache lines. The number is then
+ * larger, provided that every thread gets many panels. */
 static int64_t panels_at_once(const gemm *g) {
     return g->p->a.m.order == BSMM_ORDER_COL && g->a.panels >= 64 * g->threads ? 16 : 4;
 }

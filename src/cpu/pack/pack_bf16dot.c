@@ -72,8 +72,8 @@ typedef struct tile {
     const bsmm_pack_isa *isa;
     const bsmm_pack_table *t;
     int64_t row, rows; /* `row` is the first row. `rows` is the number of rows, which may be 0. */
-    /* `at` is the position of the tile in its panel. Its address is that of the tile's first column
-     * of K. */
+    /* `at` is the position of the tile in its panel, i.e. the address of the tile's first column of
+     * K. */
     bsmm_pack_place at;
     lane lanes[LANES];
     /* `factors` receives the factor that is divided out of each row, for the epilogue. */
@@ -87,8 +87,9 @@ typedef struct span {
     int64_t k, n;
     /* `offsets_of` is the value of k for which `offsets` was computed. It is -1 at first. */
     int64_t offsets_of;
-    /* `offsets` has, for each scale, the part of its index in the array of scales that depends on
-     * its column. The part that depends on its row is added later. */
+    /* A scale's index in the array of scales is the sum of a part that depends on the scale's
+     * column and a part that depends on its row. `offsets` has the column's part for each scale.
+     * The row's part is added later. */
     uint64_t offsets[STEPS];
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;

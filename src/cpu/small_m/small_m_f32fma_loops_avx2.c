@@ -60,10 +60,10 @@ typedef struct batch {
      * the chunk are added to D's accumulators at `totals`. These accumulators have the order [row
      * of A][BSMM_SMALL_M_COLUMNS]. If `totals` is NULL, the sums are stored to `sums` instead. */
     float *totals;
-    /* If e8m0 scales multiply the accumulators (scaling SUMS), `total_codes` has the codes of the
-     * factors by which D's accumulators are multiplied before the sums of a chunk (a range of K
-     * that is summed by itself) are added. leave_steps in small_m_f32fma_scales_avx2.c computes
-     * them. */
+    /* D's accumulators are multiplied by factors before the sums of a chunk (a range of K that is
+     * summed by itself) are added to them. If e8m0 scales multiply the accumulators (scaling SUMS),
+     * `total_codes` has the codes of these factors. leave_steps in small_m_f32fma_scales_avx2.c
+     * computes them. */
     const uint8_t *total_codes;
 } batch;
 

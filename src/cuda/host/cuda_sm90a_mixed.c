@@ -1,6 +1,6 @@
 /* The kernel cuda_sm90a_mixed multiplies A by weights B as checkpoints store them (device code:
- * sm90a/mixed.cu). For few rows of A, cuda_sm90_small_m is faster, and for very many rows, a kernel
- * that first converts all of B to bf16. This kernel refuses such products.
+ * sm90a/mixed.cu). cuda_sm90_small_m is faster for few rows of A, and a kernel that first converts
+ * all of B to bf16 is faster for very many rows. cuda_sm90a_mixed refuses such products.
  *
  * An f16 A stays f16, and any other A is converted to bf16. Weights are decoded to the same type,
  * f16 or bf16. A column is one row of A. A thread block multiplies a tile of 96 or 128 columns by
@@ -192,8 +192,8 @@ typedef struct packed {
 
 /* Returns the kernel that would compute the product if cuda_sm90a_mixed does not. The constants are
  * fitted to 74 products that were measured on an H200. If they are fitted to every second product
- * only, the others are predicted with an error of 12% for FP8 and bf16, and of 19% for f16 (root
- * mean square). */
+ * only, they predict the remaining products with an error of 12% for FP8 and bf16, and of 19% for
+ * f16 (root mean square). */
 static packed packed_of(const bsmm_product *p, const weights *w) {
     static const packed fp8 = {BSMM_WGMMA_POW2, BSMM_ELEM_E4M3, 1, 11.6, 0.38e-6, 0.57e-3},
                         bf16 = {BSMM_WGMMA_BF16, BSMM_ELEM_BF16, 2, 8.3, 0.13e-6, 0.70e-3},

@@ -221,7 +221,7 @@ static bool choose_regions(const bsmm_relayout_job *job, bool pads, bsmm_relayou
 
 /* Returns true if move_scales is faster than move_regions. This is so if three conditions hold:
  * move_scales moves words of four scales, move_regions cannot load more than a word at once either,
- * and there are fewer regions than SMs. */
+ * and there are fewer regions (parts of the scale matrix) than SMs. */
 static bool is_quicker_by_words(const bsmm_recode *job, const bsmm_relayout_job *q,
                                 const bsmm_relayout_regions *regions) {
     const bsmm_cuda_device *device = job->device;

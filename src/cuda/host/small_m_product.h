@@ -124,7 +124,7 @@ void bsmm_small_m_params_bind(const bsmm_product *p, bsmm_small_m_params *params
 bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits);
 
 /* Returns the predicted time in us of cuda_sm90_small_m for all rows of A, or infinity if this
- * kernel does not take the product. */
+ * kernel refuses the product. */
 double bsmm_small_m_predict_rows(const bsmm_product *p);
 
 /* Returns the predicted time in us for `columns` columns of A. `time` is the prediction of

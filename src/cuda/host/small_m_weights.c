@@ -1,4 +1,4 @@
-/* This is the table of weights that the small-M kernels take (small_m_weights.h). */
+/* This is the table of the weight formats that the small-M kernels support (small_m_weights.h). */
 #include "cuda/host/small_m_weights.h"
 
 #include "cuda/host/small_m_product.h"

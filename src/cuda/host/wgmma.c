@@ -269,8 +269,8 @@ static bool is_simple(const bsmm_product *p) {
 }
 
 /* Returns how a kernel stores D. TMA requires that D's rows are multiples of 16 bytes apart. D's
- * rows must also be multiples of 16 bytes long. On an H100, a TMA store of other rows has written
- * bytes after the last column. */
+ * rows must also be multiples of 16 bytes long. On an H100, a TMA store of rows of other lengths
+ * has written bytes after the last column. */
 static bsmm_wgmma_store store_of(const bsmm_product *p) {
     static const bsmm_wgmma_store by_map[BSMM_ELEM_COUNT] = {
         [BSMM_ELEM_BF16] = BSMM_WGMMA_STORE_BF16,

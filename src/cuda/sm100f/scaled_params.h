@@ -1,5 +1,6 @@
-/* Defines the parameters of the sm_100f kernels for block-scaled products, for products of bf16 and
- * f16, and for products with fp32 scales (sm100f/scaled_body.h), which the host fills. */
+/* Defines the parameters that the host passes to the sm_100f kernels of sm100f/scaled_body.h. These
+ * kernels compute block-scaled products, products of bf16 and f16, and products with fp32 scales.
+ */
 #ifndef BSMM_CUDA_SM100F_SCALED_PARAMS_H
 #define BSMM_CUDA_SM100F_SCALED_PARAMS_H
 

@@ -4,10 +4,10 @@
  *
  * tcgen05.mma cannot apply fp32 scales. The tensor cores therefore compute separate sums for each
  * 128 elements of K, which alternate between the two accumulators. Eight warps multiply these sums
- * by the scales and add them to totals in registers. This step is called promotion. Warp w has the
- * rows of quarter w % 4 of the tile, and half w / 4 of its columns, so that a thread has up to 128
- * totals of one row. After the last sum of a tile, the warps store D. The tensor cores meanwhile
- * compute the first two sums of the next tile.
+ * by the scales and add them to totals (the sums over K) in registers. This step is called
+ * promotion. Warp w has the rows of quarter w % 4 of the tile, and half w / 4 of its columns, so
+ * that a thread has up to 128 totals of one row. After the last sum of a tile, the warps store D.
+ * The tensor cores meanwhile compute the first two sums of the next tile.
  *
  *     time ------------------------------------------------------------>
  *     products  ~~~~ sum 0, D0 ~~~~ sum 1, D1 ~~~~ sum 2, D0 ~~~~~~~~~~~
@@ -173,7 +173,7 @@ static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p,
         promote_tile(p, at, part, told, &count, totals);
         finish_begin(&f, at, false);
         /* Registers cannot be indexed by a variable. Each iteration therefore stores the first
-         * CHUNK totals and then moves the rest to the front. */
+         * CHUNK totals (sums over K) and then moves the rest of the array to its front. */
 #pragma unroll 1
         for (uint32_t col = at.col + part.col; col < at.col + part.col + width; col += CHUNK) {
             uint32_t bits[CHUNK];

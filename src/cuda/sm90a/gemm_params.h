@@ -1,4 +1,4 @@
-/* Defines the parameters of the sm_90a GEMM kernels (sm90a/gemm_body.h), which the host fills. */
+/* Defines the parameters that the host passes to the sm_90a GEMM kernels (sm90a/gemm_body.h). */
 #ifndef BSMM_CUDA_SM90A_GEMM_PARAMS_H
 #define BSMM_CUDA_SM90A_GEMM_PARAMS_H
 

@@ -165,8 +165,8 @@ static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, i
 
 /* Returns a word that is stored with the accumulators for the next cluster. It is nonzero if a
  * product of two scales was outside the range from 2^-104 to 2^64 so far. In general it is the bit
- * mask `unsafe`, which tells the rows with such a product. If B has one scale per 128 x 128 block
- * (GEMM_ROW_BLOCK), it is 1 or 0. */
+ * mask `unsafe`, which has a bit for each row with such a product. If B has one scale per 128 x 128
+ * block (GEMM_ROW_BLOCK), it is 1 or 0. */
 static __device__ __forceinline__ uint32_t word_of(const consumer *c) {
     if (GEMM_SCALES != GEMM_ROW_BLOCK) return c->unsafe;
     return !are_factors_safe(c);

@@ -24,9 +24,9 @@
  * accumulators. Flags after this memory say which rows of A are nonzero.
  *
  * A step is 128 elements along K. In each step a warp waits for its own copies of weights, decodes
- * them, multiplies, and starts the copies of a later step. A warp waits for other warps at the
- * beginning, for slots of the ring of A, and in the epilogue (small_m_epilogue.h). With wgmma, the
- * four warps of a warpgroup also wait for each other.
+ * them, multiplies them by A, and starts the copies of a later step. A warp waits for other warps
+ * at the beginning, for slots of the ring of A, and in the epilogue (small_m_epilogue.h). With
+ * wgmma, the four warps of a warpgroup also wait for each other.
  *
  * For one or two rows of A, each thread block converts its part of A itself (small_m_own.h). For
  * more rows, the kernel small_m_prepare converts A first (small_m_prepare.h). cuda_sm90_small_m.c
