@@ -15,7 +15,7 @@ typedef struct bench_recode_job {
     const char *recipe;
     int threads, rounds;
     /* If `amax` is true, the caller passes the tensor's largest magnitude to the quantization, and
-     * bench computes it before the time starts. */
+     * bench computes it before it starts to measure the time. */
     bool amax;
     const char *device; /* `device` is the name of the device that bench_recode_queued uses. */
     /* If `relayout` is true, bench only copies scales to another layout. `from` and `to` are then

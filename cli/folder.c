@@ -220,7 +220,7 @@ bool cli_folder_read_config(const cli_folder *folder, char **text) {
 }
 
 /* Checks before the long work begins that the output's name is free, that the input's config.json
- * can be edited and that its other files can be read. */
+ * can be edited, and that the files without weights, which will be copied, can be read. */
 static bool check_begin(const cli_folder *folder) {
     char *config;
     if (cli_is_folder(folder->out) ? !is_empty(folder->out) : !access(folder->out, F_OK)) {

@@ -34,7 +34,7 @@ typedef struct options {
     /* `every` is n if only each n-th GEMM and conversion is compared. This saves time on slow
      * devices. */
     size_t every;
-    /* `largest` is the largest number of multiplications of a GEMM that is compared. */
+    /* GEMMs with more than `largest` multiplications are not compared. */
     int64_t largest;
     bool bits, times, verbose;
 } options;

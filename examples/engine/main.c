@@ -29,7 +29,7 @@ static void fill(uint16_t *values, int64_t count) {
     }
 }
 
-/* Serves one batch and checks its last row, because the rows after it only pad the batch. */
+/* Serves one batch and checks its last row. Later rows of the buffer only pad the batch. */
 static bool serve(const engine *e, int64_t rows, const uint16_t *given, uint16_t *batch) {
     const int64_t hidden = e->products[ENGINE_UP].a.cols;
     memcpy(batch, given, (size_t)(rows * hidden) * sizeof *batch);

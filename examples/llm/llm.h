@@ -97,7 +97,7 @@ typedef struct llm_product {
     /* `a` and `d` have the largest number of rows of a product. Only `a` has memory here. */
     bsmm_matrix a, b, d;
     bsmm_plan *plan;
-    /* `plan_of_one` is a GPU's plan for one row, because a plan for a GPU has fixed sizes. */
+    /* A GPU's plan has a fixed number of rows, so `plan_of_one` is a separate plan for one row. */
     bsmm_plan *plan_of_one;
     bsmm_buffers buffers; /* `buffers` points to memory of the device. */
     void *packed; /* `packed` holds the weights of all layers, so that they get huge pages. */

@@ -126,7 +126,8 @@ static uint64_t distance(const gfx9_wave *w, uint32_t reg, uint32_t by) {
     return last ? w->issued - last - 1 : ~0ull;
 }
 
-/* Returns the number of an operand's first register among VGPRs, SGPRs and MODE. */
+/* VGPRs, SGPRs and MODE are numbered in one sequence. Returns the number of the operand's first
+ * register in this sequence. */
 static uint32_t number_of(const gfx9_operand *o) {
     return o->place == SGPR ? (uint32_t)VGPRS + o->reg : o->reg;
 }

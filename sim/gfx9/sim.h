@@ -219,8 +219,9 @@ struct gfx9_wave {
                                 it. */
     /* `issued` counts the wait states so far, i.e. one for each instruction plus those of s_nop. */
     uint64_t issued;
-    /* `ready` and `free` hold for each VGPR the first wait state in which an instruction may read
-     * it or write it, after a matrix instruction has written it or has read it as C. */
+    /* For each VGPR that a matrix instruction has written or has read as C, ready[v] is the first
+     * wait state in which an instruction may read VGPR v, and free[v] is the first one in which an
+     * instruction may write it. */
     uint64_t ready[VGPRS], free[VGPRS];
     /* result_of[v] is the first register of the matrix instruction's result to which VGPR v
      * belongs. The other arrays hold, for each VGPR of such a result, the first wait state in which

@@ -179,8 +179,8 @@ static void run_store(ptx_async *j) {
     (void)move_box(&t);
 }
 
-/* Executes cp.reduce.async.bulk.tensor, which combines the elements of the box with those in
- * global memory. */
+/* Executes cp.reduce.async.bulk.tensor, which combines the elements of a box in shared memory with
+ * those in global memory. */
 static void run_reduction(ptx_async *j) {
     static const uint8_t types[] = {T_none, T_none, T_u32, T_s32,  T_u64, T_s64,
                                     T_f16,  T_f32,  T_f64, T_bf16, T_f32, T_none};

@@ -17,7 +17,8 @@ typedef struct bsmm_scale_line {
     /* `regular` is true if BSMM_SCALE_RUN columns are a whole number of tiles of the scale
      * layout. */
     bool regular;
-    /* `contiguous` is true if the scales of BSMM_SCALE_RUN columns are also adjacent in memory. */
+    /* `contiguous` is true if the scales of BSMM_SCALE_RUN adjacent columns lie side by side in
+     * memory too. */
     bool contiguous;
     /* `steps` has the offsets, in scales, of BSMM_SCALE_RUN columns relative to the first of them.
      * The number of the first column is a multiple of BSMM_SCALE_RUN. */

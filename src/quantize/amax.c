@@ -33,8 +33,8 @@ static void raise_to(_Atomic uint32_t *most, uint32_t value) {
  * without prefetching, so short ranges are slow. */
 static const int64_t values_at_once = 1 << 19;
 
-/* Returns the number of rows, from row `first` on, whose largest magnitude one call of the vector
- * loop finds. */
+/* Returns the number of rows, from row `first` on, that one call of the vector loop searches
+ * together for their largest magnitude. */
 static int64_t rows_at_once(const amax_run *x, int64_t first, int64_t end) {
     if (x->all.pitch != x->cols || x->cols > values_at_once) return 1;
     return bsmm_min_i64(end - first, values_at_once / x->cols);

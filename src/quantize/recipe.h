@@ -128,7 +128,7 @@ bsmm_status bsmm_check_host(const bsmm_place *place, const char *what);
 /* Checks that no buffer that dst writes overlaps a buffer that src reads. Fails with INVALID. */
 bsmm_status bsmm_check_overlap(const bsmm_operand *src, const bsmm_operand *dst);
 
-/* Checks that src and dst have the same rows and cols. */
+/* Checks that src and dst have the same numbers of rows and of columns. */
 bsmm_status bsmm_check_shape(const bsmm_operand *src, const bsmm_operand *dst);
 
 /* Sets the number of rows to 0 if there are no columns. A matrix may have 2^57 empty rows, and a

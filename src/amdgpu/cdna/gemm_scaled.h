@@ -70,7 +70,8 @@ BSMM_DEVICE bsmm_i32x8 gemm_read_row(const gemm_place *at, gemm_shape s, const g
                               s.types[side]);
 }
 
-/* Returns what this lane needs to read scales (gemm_read_scales). */
+/* Returns the offsets and the byte selector with which this lane reads scales from the ring buffer
+ * (gemm_read_scales). */
 BSMM_DEVICE gemm_scale_reader gemm_scaled_reader(const gemm_place *at, gemm_shape s) {
     const uint32_t rows[2] = {at->first[0] - at->tile[0], at->first[1] - at->tile[1]};
     return gemm_scale_reader_of(s, rows);

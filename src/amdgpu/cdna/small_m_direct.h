@@ -27,7 +27,7 @@ enum {
     SMALL_M_NAN_SCALE = 255,
 };
 
-/* Returns the number of an element type in the scaled instruction. */
+/* Returns the number by which the scaled instruction encodes the element type. */
 BSMM_DEVICE uint32_t small_m_type(small_m_format f) {
     switch (f.elem) {
     case BSMM_ELEM_E2M1:

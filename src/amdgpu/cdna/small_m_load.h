@@ -110,7 +110,8 @@ BSMM_DEVICE __amdgpu_buffer_rsrc_t small_m_buffer(const void *from, uint32_t byt
     return __builtin_amdgcn_make_buffer_rsrc((void *)from, 0, bytes, 0x00020000);
 }
 
-/* Returns the offset in bytes of a lane's scale of a row for step 0. */
+/* Returns the offset in bytes of the scale that this lane loads for row `row` in step 0, i.e. for
+ * the first 128 elements of K. */
 BSMM_DEVICE uint32_t small_m_scale_at(small_m_format f, const bsmm_cdna_small_m_side *side,
                                       uint32_t row) {
     const uint32_t part = bsmm_device_lane() / 16;

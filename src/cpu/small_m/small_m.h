@@ -58,7 +58,8 @@ typedef struct bsmm_small_m_span {
     /* `scales` holds the fp32 scales in the order [segment of 128 elements of K][16 rows]. NULL
      * means that there are none. */
     const float *scales;
-    /* `scale_pitch` is the distance between the scales of two panels of B, in codes or floats. */
+    /* `scale_pitch` is the distance between the scales of two adjacent panels of B, in codes or
+     * floats. */
     int64_t scale_pitch;
     int64_t steps;
     /* `row_steps` is the number of steps, at least `steps`, after which the rows at b end.
@@ -209,9 +210,9 @@ typedef struct bsmm_small_m_engine {
  * kernels that pack B pack them more slowly. */
 typedef struct bsmm_small_m_limit {
     int64_t stored, compact;
-    /* Stored weights with gap_first to gap_last rows of A are left to the kernel that packs B,
-     * because tiles of the small-M kernel fit these numbers of rows badly. 0 means that there is no
-     * gap. */
+    /* If A has gap_first to gap_last rows, products with stored weights are left to the kernel that
+     * packs B, because tiles of the small-M kernel fit these numbers of rows badly. 0 means that
+     * there is no gap. */
     int64_t gap_first, gap_last;
 } bsmm_small_m_limit;
 

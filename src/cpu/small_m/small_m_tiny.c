@@ -15,7 +15,8 @@ static bool has_dense_scales(const bsmm_operand *o) {
            (o->map.cols == 1 || o->map.tile_col_step == 1);
 }
 
-/* Returns true if the scales of 16 rows are adjacent, as in compact weights. */
+/* Returns true if the scales that 16 rows have for one block along K are adjacent, as in compact
+ * weights. */
 static bool has_column_tiles(const bsmm_operand *o) {
     return o->m.scale_layout == BSMM_LAYOUT_TILE_CONTIGUOUS && o->map.tile_cols == 1 &&
            o->map.tile_rows == bsmm_min_i64(LANES, o->map.rows);

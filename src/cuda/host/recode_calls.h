@@ -51,7 +51,7 @@ enum {
     BSMM_RECODE_MOST_DOWN = 65535
 };
 
-/* Launches a conversion kernel with x times y thread blocks on the job's stream. */
+/* Launches a conversion kernel with a grid of x by y thread blocks on the job's stream. */
 bsmm_status bsmm_recode_launch(const bsmm_recode *job, const bsmm_cuda_function *function,
                                int64_t x, int64_t y, void **arguments);
 

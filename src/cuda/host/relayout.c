@@ -229,7 +229,8 @@ static bool is_quicker_by_words(const bsmm_recode *job, const bsmm_relayout_job 
            regions->count < (uint32_t)device->multiprocessors;
 }
 
-/* Makes the launch of the kernel move_scales, and completes its parameters. */
+/* Returns the description of a launch of the kernel move_scales, and sets the field lanes_log2 of
+ * its parameters *q. */
 static bsmm_cuda_launch_desc launch_of_scales(bsmm_relayout_job *q) {
     enum { THREADS = BSMM_RECODE_THREADS };
     int64_t items = q->by_words ? q->cols / 4 : q->cols, lanes = 1;

@@ -91,8 +91,8 @@ typedef struct bsmm_small_m_params {
      * part is nonzero. The kernel mixed_prepare stores the smallest magnitude of the part's nonzero
      * numbers, rounded down to bf16, as its bf16 code minus 1. It stores ~0 if all are zeros. */
     uint32_t *a_image_any;
-    /* `blocks_per_row` is the number of parts of a row of A, each of which has an element in
-     * a_image_any. */
+    /* `blocks_per_row` is the number of parts into which a row of A is divided. Each part has one
+     * element in a_image_any. */
     uint32_t blocks_per_row;
     /* `a_image_scales` holds the fp32 scales of A in the workspace, as [step of 128 elements along
      * K][scale_columns]. For the mixed-input kernels it instead holds one scale for each row of A,
