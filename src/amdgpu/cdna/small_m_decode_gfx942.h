@@ -44,10 +44,10 @@ BSMM_DEVICE small_m_table small_m_table_of(uint32_t half, uint32_t one, uint32_t
     };
 }
 
-/* Makes the table for an e8m0 scale. The bf16 codes of the magnitudes, apart from that of 0, are
- * 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080 and 0x40c0. To multiply a magnitude by the scale
- * 2^(code - 127), the function adds (code - 127) * 0x80, i.e. code * 0x80 - 0x3f80, to the
- * magnitude's code. */
+/* Makes the table of the e2m1 magnitudes times an e8m0 scale. The bf16 codes of the magnitudes,
+ * apart from that of 0, are 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080 and 0x40c0. The function
+ * multiplies a magnitude by the scale 2^(code - 127) by adding (code - 127) * 0x80, i.e. code *
+ * 0x80 - 0x3f80, to the magnitude's code. */
 BSMM_DEVICE small_m_table small_m_table_of_e8m0(uint32_t code) {
     const uint32_t one = code << 23 | code << 7; /* `one` holds the scale as bf16 in both halves. */
     return small_m_table_of((one & 0xffff0000u) - 0x00800000u, one + 0x00400000u, one + 0x00c00080u,

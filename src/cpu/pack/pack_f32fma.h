@@ -19,9 +19,9 @@ enum {
     BSMM_F32FMA_FOLDED_UNIT = 32,
     BSMM_F32FMA_SEGMENT_UNIT = 128,
     /* BSMM_F32FMA_SPAN_LIMIT limits the sum of the spans of a row of A and a row of B for which
-     * fp32 sums are used. A row's span is the number of exponents from its largest to its smallest
-     * value. Above this limit the result is summed in double. The error bound would hold up to a
-     * limit of 208. */
+     * fp32 sums are used. A row's span is the difference between the exponents of its largest and
+     * its smallest nonzero value. Above this limit the result is summed in double. The error bound
+     * would hold up to a limit of 208. */
     BSMM_F32FMA_SPAN_LIMIT = 202,
 };
 

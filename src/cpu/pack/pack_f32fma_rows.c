@@ -4,13 +4,13 @@
  * The division makes a row's largest exponent TOP, so packed values are below 2^(TOP + 1). Sums of
  * 2^20 products, fp32 scales included, are then below 2^126.
  *
- * A row's `span` is the number of exponents from its largest to its smallest value. If the spans of
- * a row of A and a row of B add up to at most SPAN_LIMIT, no product of their nonzero values is
- * below 2^(2 * TOP - SPAN_LIMIT) = 2^-100 (2^-102 before fp32 scales are applied). The error of a
- * subnormal fp32 sum is then at most 2^-24 of such a product, even if the processor replaces the
- * sum by zero, so it is within the bound. The results of all other pairs of rows are summed in
- * double (wide pairs, engine_gemm.h). Together with weights of 8 bits, a row of 32-bit activations
- * may contain values as small as 2^-150 of its largest one. */
+ * A row's `span` is the difference between the exponents of its largest and its smallest nonzero
+ * value. If the spans of a row of A and a row of B add up to at most SPAN_LIMIT, no product of
+ * their nonzero values is below 2^(2 * TOP - SPAN_LIMIT) = 2^-100 (2^-102 before fp32 scales are
+ * applied). The error of a subnormal fp32 sum is then at most 2^-24 of such a product, even if the
+ * processor replaces the sum by zero, so it is within the bound. The results of all other pairs of
+ * rows are summed in double (wide pairs, engine_gemm.h). Together with weights of 8 bits, a row of
+ * 32-bit activations may contain values as small as 2^-150 of its largest one. */
 #include "cpu/pack/pack_f32fma_source.h"
 
 #include <limits.h>

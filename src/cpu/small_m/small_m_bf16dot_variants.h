@@ -37,9 +37,9 @@ VARIANTS(SHIFTED6, SEGMENTED)
 VARIANTS(SHIFTED8, FOLDED)
 VARIANTS(SHIFTED8, SEGMENTED)
 
-/* BSMM_SMALL_M_VARIANTS is a table of the functions. The first index is the kind of weights. The
- * second index is 1 if sums are scaled after each 128 elements of K, else 0. The third index is the
- * number of rows in a tile. */
+/* BSMM_SMALL_M_VARIANTS is a table of multiply functions, one for each variant. The first index is
+ * the kind of weights. The second index is 1 if sums are scaled after each 128 elements of K, else
+ * 0. The third index is the number of rows in a tile. */
 #define BSMM_SMALL_M_VARIANTS                                                                      \
     {                                                                                              \
         [BSMM_SHIFTED4] = KIND(SHIFTED4), [BSMM_PRODUCTS4] = KIND(PRODUCTS4),                      \

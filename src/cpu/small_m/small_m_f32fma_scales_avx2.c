@@ -1,8 +1,8 @@
 /* Checks the scales of a panel (16 rows of B) before the panel's elements are read. For each row it
- * computes `wide`, the number of exponents from the row's largest to its smallest value. The number
- * equals that of the packer (pack_f32fma_rows.c), which decides by it whether fp32 sums are
- * accurate enough (engine_gemm.h). If the scales alone do not suffice to compute the number, the
- * panel is packed instead.
+ * computes `wide`, the difference between the exponents of the row's largest and smallest nonzero
+ * value. This number equals that of the packer (pack_f32fma_rows.c), which decides by it whether
+ * fp32 sums are accurate enough (engine_gemm.h). If the scales alone do not suffice to compute the
+ * number, the panel is packed instead.
  *
  * The limits below keep all sums in fp32's range. Let `top` be the exponent of the largest decoded
  * element. Decoded elements are then below 2^(top + 1) and elements of A below 2^52, so sums of
@@ -26,9 +26,9 @@
 #endif
 
 enum {
-    /* A panel (16 rows of B) cannot be multiplied as it is stored, and is packed first, if a row of
-     * A and a row of B together cover more than SPAN_LIMIT + top exponents. Here `top` is the
-     * exponent of the largest decoded element. */
+    /* A panel (16 rows of B) cannot be multiplied as it is stored, and is packed first, if the
+     * numbers `wide` of a row of A and of a row of B add up to more than SPAN_LIMIT + top. Here
+     * `top` is the exponent of the largest decoded element. */
     SPAN_LIMIT = 125,
     /* A panel (16 rows of B) cannot be multiplied as it is stored, and is packed first, if the
      * ratio of two scales of a row is larger than 2^(DEEPEST - top). Here `top` is the exponent of
@@ -44,10 +44,10 @@ static const bsmm_small_m_f32_halves *halves_of(const bsmm_small_m_scales *s) {
     return bsmm_small_m_f32_halves_of(s->p->b.m.format.elem);
 }
 
-/* Computes `wide` of each of the 16 rows, i.e. the number of exponents from the row's largest to
- * its smallest value. scales[i] is the number of exponents that the scales of row i cover. Returns
- * false if sums could leave fp32's range, so that the panel must be packed. The lowest `lower`
- * exponents of fp32's range must stay unused. */
+/* Computes `wide` of each of the 16 rows, i.e. the difference between the exponents of the row's
+ * largest and smallest nonzero value. scales[i] is the difference between the exponents of the
+ * largest and the smallest scale of row i. Returns false if sums could leave fp32's range, so that
+ * the panel must be packed. The lowest `lower` exponents of fp32's range must stay unused. */
 static bool set_spans(const bsmm_small_m_scales *s, const int scales[LANES], int lower) {
     const bsmm_small_m_f32_halves *h = halves_of(s);
     for (int lane = 0; lane < LANES; lane++) {

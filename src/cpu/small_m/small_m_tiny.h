@@ -49,8 +49,8 @@ bool bsmm_small_m_tiny_bf16dot(const bsmm_product *p, const void *context);
 bool bsmm_small_m_tiny_bf16dot_takes(const bsmm_product *p);
 
 /* This struct is the state of a kernel that multiplies packed operands. If B is packed weights of
- * form wide, which also contain B in compact order, and the product is tiny, the kernel computes it
- * from these codes. Otherwise `multiply` is NULL. */
+ * form wide, they also contain B in compact order. If the product is also tiny, the kernel computes
+ * it from the codes in compact order by `multiply`. In all other cases `multiply` is NULL. */
 typedef struct bsmm_tiny_gemm {
     bsmm_gemm gemm;
     _Alignas(64) uint8_t context[BSMM_SMALL_M_CONTEXT_BYTES];

@@ -8,8 +8,8 @@
 
 enum { PACK_THREADS = 256, PACK_WARP = 32 };
 
-/* Loads `bytes` bytes with the widest loads that divide this number. `from` must be aligned to the
- * width of these loads. */
+/* Loads `bytes` bytes with the widest loads whose width divides `bytes`. `from` must be aligned to
+ * the width of these loads. */
 static __device__ __forceinline__ void load_whole(int bytes, const uint8_t *from, uint32_t *raw) {
     if (bytes == 16) {
         uint4 v = __ldg((const uint4 *)from);
