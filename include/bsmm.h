@@ -1042,8 +1042,9 @@ typedef struct bsmm_sol_estimate {
     const char *limit;        /* Resource with the longer time: "compute" or "memory" */
 } bsmm_sol_estimate;
 
-/* Estimates the speed of light of a product on a known device, by its name in bsmm_device_at. The
- * memory of the matrices is not read. Returns NOT_FOUND for an unknown device. */
+/* Estimates the speed of light of a product on a known device. `device` is the device's name in the
+ * list that bsmm_device_at gives. The memory of the matrices is not read. Returns NOT_FOUND for an
+ * unknown device. */
 BSMM_API bsmm_status bsmm_estimate_sol(const char *device, const bsmm_matmul_desc *desc,
                                        bsmm_sol_estimate *estimate);
 

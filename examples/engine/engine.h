@@ -10,8 +10,8 @@
 
 enum {
     ENGINE_MOST_ROWS = 512, /* ENGINE_MOST_ROWS is the largest number of tokens in a batch. */
-    /* ENGINE_CLASSES is the number of classes of row counts. The classes are for 1, 2, 4, ... 512
-       rows. */
+    /* ENGINE_CLASSES is the number of classes of batches. Batches of class c are padded to 2^c
+     * rows, i.e. to 1, 2, 4, ... or 512 rows. */
     ENGINE_CLASSES = 10,
     ENGINE_MOST_LAYERS = 256 /* ENGINE_MOST_LAYERS is the largest number of layers of a model. */
 };
@@ -31,7 +31,7 @@ typedef struct engine_product {
     /* `a`, `b` and `d` describe the matrices of a product with ENGINE_MOST_ROWS rows. The
      * descriptions have no memory. */
     bsmm_matrix a, b, d;
-    /* `plans` has one plan for each class of row counts. If a plan takes any number of rows, only
+    /* `plans` has one plan for each class of batches. If a plan takes any number of rows, only
        plans[0] exists. */
     bsmm_plan *plans[ENGINE_CLASSES];
     uint64_t packed_bytes;
@@ -47,7 +47,7 @@ typedef struct engine {
     engine_weight weights[ENGINE_MOST_LAYERS][ENGINE_KINDS];
     engine_product products[ENGINE_KINDS];
     /* If `any_rows` is true, one plan takes any number of rows. Otherwise there is one plan for
-     * each class of row counts. */
+     * each class of batches. */
     bool any_rows;
     void *hidden;    /* `hidden` points to ENGINE_MOST_ROWS rows of h in bf16 on the device. */
     void *inner;     /* `inner` points to as many rows of h x up^T in bf16 on the device. */
@@ -73,8 +73,8 @@ void engine_free_weights(engine *e);
 /* Makes the plans, the buffers and, on an NVIDIA GPU, the stream and the graphs. */
 bool engine_start(engine *e);
 void engine_stop(engine *e);
-/* Returns the number of rows of the class of a batch. All products of the batch have this number
- * of rows. */
+/* Returns the number of rows to which a batch of `rows` rows is padded. All products of the batch
+ * have this number of rows. */
 int64_t engine_class_rows(const engine *e, int64_t rows);
 /* Queues the products of all layers for a batch. The function allocates nothing, so a graph can
  * capture it. */

@@ -1,6 +1,6 @@
-/* Makes one CUDA graph for each class of row counts, so that the products of all layers need a
- * single launch. The file opens the CUDA driver by dlopen, so that the program compiles without
- * NVIDIA's headers. */
+/* Makes one CUDA graph for each class of batches, i.e. for 1, 2, 4, ... and 512 rows. With a graph,
+ * the products of all layers need a single launch. The file opens the CUDA driver by dlopen, so
+ * that the program compiles without NVIDIA's headers. */
 #include "engine.h"
 
 #include <dlfcn.h>

@@ -20,7 +20,7 @@ static bsmm_status make_plan(const engine *e, const engine_product *p, int64_t r
 }
 
 /* Makes one plan that takes any number of rows. If no kernel of the device supports that, the
- * function makes one plan for each class of row counts. */
+ * function makes one plan for each class of batches, i.e. for 1, 2, 4, ... and 512 rows. */
 static bool make_plans(engine *e, engine_product *p) {
     bsmm_status status = make_plan(e, p, ENGINE_MOST_ROWS, BSMM_MATMUL_ANY_ROWS, &p->plans[0]);
     e->any_rows = status == BSMM_OK;
@@ -64,8 +64,8 @@ static uint64_t hidden_bytes(const engine *e, int64_t rows) {
     return (uint64_t)(rows * e->products[ENGINE_UP].a.cols) * sizeof(uint16_t);
 }
 
-/* Allocates room for the largest batch. A batch is padded to the rows of its class, so all rows
- * must contain numbers from the beginning. */
+/* Allocates room for the largest batch. A batch is padded to the number of rows of its class, so
+ * all rows must contain numbers from the beginning. */
 static bool make_buffers(engine *e) {
     bsmm_exec exec = {sizeof exec, .device = e->device};
     const uint64_t hidden = hidden_bytes(e, ENGINE_MOST_ROWS);
@@ -98,7 +98,8 @@ void engine_stop(engine *e) {
     bsmm_free_memory(e->device, e->workspace);
 }
 
-/* Returns the smallest class that has room for `rows` rows. Class c has 2^c rows. */
+/* Returns the smallest class c whose 2^c rows have room for a batch of `rows` rows. If one plan
+ * takes any number of rows, returns 0. */
 static int class_of(const engine *e, int64_t rows) {
     int index = 0;
     while (!e->any_rows && ((int64_t)1 << index) < rows)

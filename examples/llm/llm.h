@@ -86,8 +86,8 @@ typedef struct llm_formats {
     const char *device; /* `device` is the device that computes the products. */
 } llm_formats;
 
-/* Sets the formats by their names. NULL means f32 if the weights are f32, else bf16. If `embedding`
- * is given, the last product's input has the format `activations`, else the one for NULL. */
+/* Sets the formats by their names. NULL is the default: f32 if the weights are f32, else bf16. The
+ * last product's input has the format `activations` if `embedding` is given, else the default. */
 void llm_formats_set(llm_formats *formats, const char *weights, const char *activations,
                      const char *embedding);
 

@@ -58,8 +58,9 @@ typedef struct bsmm_part {
 } bsmm_part;
 
 /* Remembers where the previous group ended. `end` is the number of the row or column after the
- * group's last one. If groups store their scales separately, scales[i] is the end of the group's
- * scales, in scales, in two operands: A and D (groups of rows) or A and B (groups of columns). */
+ * group's last one. If groups store their scales separately, scales[0] and scales[1] are the ends
+ * of the group's scales in two operands, A and D (groups of rows) or A and B (groups of columns),
+ * counted in scales. */
 typedef struct bsmm_part_cursor {
     int64_t end;
     uint64_t scales[2];
