@@ -29,9 +29,10 @@ const bench_probe *bench_probe_at(uint32_t index);
  * probe of the unit "f32". */
 const bench_probe *bench_probe_of(const char *unit);
 
-/* Returns the probe whose rate is the ceiling for an arithmetic unit: the fastest probe of this
- * unit, or that of "f32" if it measures more. Some processors do f32 multiply-adds faster than bf16
- * dot products, and both can compute the same sums. */
+/* Returns the probe (a loop that measures a peak rate) whose rate is the ceiling of an arithmetic
+ * unit. It is the fastest probe of this unit, or the probe of the unit "f32" if that has a higher
+ * rate. Some processors do f32 multiply-adds faster than bf16 dot products, and both can compute
+ * the same sums. */
 const bench_probe *bench_probe_ceiling(const char *unit);
 
 /* A probe is a loop that measures a peak rate. Runs a probe once on `threads` threads, which takes

@@ -231,7 +231,9 @@ static void finish(const void *arguments, const bsmm_weight *weight) {
                        quantize_format_name(choice_of(options, weight->name)));
 }
 
-/* Warns of experts that the command copies although it quantizes other experts by default. */
+/* Warns of each weight of experts that the command copies because its rows are inputs and not
+ * outputs of the experts. With --include the user has chosen the weights, and there is no warning.
+ */
 static void warn_of_experts(const quantize_values *options, const bsmm_file *file) {
     bsmm_weight weight = BSMM_INIT(bsmm_weight);
     const bool chosen = options->transfer.include.count;
@@ -263,7 +265,8 @@ typedef struct fused_context {
     const bsmm_file *file;
 } fused_context;
 
-/* Tells whether a weight in this format has a single scale for all its elements. */
+/* Tells whether a weight in this format has one scale for the whole matrix: the second-level scale
+ * of nvfp4, or an fp32 scale without blocks. */
 static bool has_common_scale(bsmm_format format) {
     return format.scale == BSMM_SCALE_E4M3 ||
            (format.scale == BSMM_SCALE_F32 && !format.block_rows && !format.block_cols);

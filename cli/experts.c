@@ -5,8 +5,8 @@
 
 static const char gate_up[] = ".experts.gate_up_proj", down[] = ".experts.down_proj";
 
-/* Finds the tensor that belongs to a weight: its name is the name of the weight, with the ending
- * `to` instead of `from`. */
+/* Finds the weight whose name is that of `weight` with the ending `to` instead of `from`. Returns
+ * false if the file has no such weight with the same number of matrices. */
 static bool find_other(const bsmm_file *file, const bsmm_weight *weight, const char *from,
                        const char *to, bsmm_weight *other) {
     char name[512];

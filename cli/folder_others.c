@@ -1,5 +1,6 @@
-/* Copies the other files of an input folder to the output folder: the tokenizer, code, and the
- * configurations in subfolders, such as those of sentence-transformers. */
+/* Copies to the output folder those files of an input folder that hold no weights and that the
+ * command does not write itself: the tokenizer, code, and the configurations in subfolders, such as
+ * those of sentence-transformers. */
 #define _GNU_SOURCE /* This macro makes dirent.h declare scandir. */
 #include "folder_others.h"
 #include "common.h"

@@ -16,8 +16,8 @@ const cli_column cli_report_columns[] = {
 
 struct cli_report {
     cli_rows *rows;
-    /* `sum` holds the sums of the reports of the matrices so far. `clipped` and `underflowed` count
-     * elements here, and become fractions when the row is printed. */
+    /* `sum` adds up the reports of all matrices so far. Its fields `clipped` and `underflowed`
+     * count elements here, and become fractions when the row is printed. */
     bsmm_quantize_report sum;
 };
 

@@ -1,5 +1,5 @@
-/* Fuzzes the simulator of PTX: the parser of modules, and the execution of damaged instructions.
- * The kernel of the seeds runs with one warp if it is still in the module. */
+/* Fuzzes the simulator of PTX: the parser of modules, and the execution of damaged instructions. If
+ * a damaged module still contains the kernel of the seed inputs, this kernel runs with one warp. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

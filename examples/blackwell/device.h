@@ -103,7 +103,7 @@ static __device__ __forceinline__ void load_side(const ladder_params *p, uint32_
 }
 
 /* Loads the elements of a k block of A and B by TMA. The barrier `full` waits for these bytes and
- * for `more` other bytes. */
+ * for `more` bytes that the caller loads, such as the scales. */
 static __device__ __forceinline__ void load_elements(const ladder_params *p, uint32_t stage,
                                                      uint32_t row, uint32_t col, uint32_t block,
                                                      const uint64_t *full, uint32_t more) {

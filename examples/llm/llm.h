@@ -62,7 +62,7 @@ llm_tokenizer *llm_tokenizer_create(const bsmm_file *file);
 void llm_tokenizer_destroy(llm_tokenizer *tokenizer);
 /* Returns the merge of two tokens, or NULL if there is none. */
 const llm_merge *llm_merge_of(const llm_tokenizer *t, int32_t left, int32_t right);
-/* Returns the byte that the file writes as the character `point`, or -1 if there is none. */
+/* Returns the byte that the vocabulary spells as the character `point`, or -1 if there is none. */
 int32_t llm_byte_of(uint32_t point);
 /* Appends the tokens of a text to the list. If the text contains a special token as the file spells
  * it, this part of the text becomes the special token. */

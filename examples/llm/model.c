@@ -81,8 +81,8 @@ static const char *name_of(int64_t layer, const char *part) {
     return name;
 }
 
-/* Makes the weight of product `i`. The rows of up to three tensors follow each other. Only q has
- * another number of rows than the other tensors. */
+/* Makes the weight of product `i` by stacking the rows of up to three tensors. In the product of q,
+ * k and v, the tensor of q may have more rows than those of k and v. */
 static void read_weight(const llm_model *m, const bsmm_file *file, int64_t layer, int i) {
     static const char *const parts[LLM_PRODUCTS][4] = {[LLM_QKV] = {"attn_q", "attn_k", "attn_v"},
                                                        [LLM_OUT] = {"attn_output"},

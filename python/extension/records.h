@@ -68,8 +68,8 @@ typedef struct arena {
  */
 int bsmm_py_fill(const record *type, PyObject *dict, void *out, arena *memory);
 
-/* Fills a struct in `memory` like bsmm_py_fill, and stores its address in *out. For None, *out
- * becomes NULL. */
+/* Fills a struct in `memory` from a Python dict or tuple (bsmm_py_fill), and stores the struct's
+ * address in *out. For None, *out becomes NULL. */
 int bsmm_py_fill_pointer(const record *type, PyObject *dict, void **out, arena *memory);
 
 /* Returns a new dict with the fields of a struct, or NULL with a Python exception. */

@@ -146,7 +146,8 @@ static void execute_mad64(gfx9_wave *w, const gfx9_inst *i) {
         const int64_t product = (int64_t)(int32_t)a[l] * (int32_t)b[l];
         int64_t sum;
         if (i->row->what) {
-            /* The carry is bit 64 of the exact sum, i.e. its sign. */
+            /* The carry is bit 64 of the exact sum of the signed operands, i.e. the sign of this
+             * sum. */
             const bool over = __builtin_add_overflow(product, (int64_t)c[l], &sum);
             out |= (uint64_t)((sum < 0) != over) << l;
             result.u64[l] = (uint64_t)sum;

@@ -123,7 +123,8 @@ void ptx_time_turn(ptx_cluster *c, enum ptx_waited_kind kind, uint64_t number);
  * have to arrive at the same phase, and the model would wait forever if it played back the wait
  * first. */
 void ptx_time_wait(ptx_warp *w, const ptx_inst *i, enum ptx_waited_kind kind, uint64_t number);
-/* Does the work of ptx_time_wait for lanes that have waited at a barrier and now continue. */
+/* Records that the lanes in the mask `lanes`, which have waited at a barrier, now continue (see
+ * ptx_time_wait). */
 void ptx_time_release(ptx_warp *w, uint32_t lanes, enum ptx_waited_kind kind, uint64_t number);
 /* Records that the warp has tested an mbarrier whose phase is not complete. */
 void ptx_time_poll(ptx_warp *w, const ptx_inst *i);

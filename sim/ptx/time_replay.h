@@ -23,7 +23,8 @@ typedef struct {
  * may take free cycles that come before the cycles of a request of an earlier call. */
 typedef struct {
     float *taken;
-    /* `taken` has `count` entries. All cycles before slice `full` are taken. */
+    /* `taken` has `count` entries. In all slices before slice `full`, requests have taken every
+     * cycle. */
     uint32_t count, full;
 } ptx_calendar;
 enum { SLICE = 32, PARTITIONS = 4 };

@@ -22,8 +22,8 @@ enum {
                    "a plan has no room for a larger state")
 
 /* These are features of a product that not every kernel supports. A kernel lists the features that
- * it supports in bsmm_kernel.features. core/features.c refuses a product for a kernel that lacks
- * one. */
+ * it supports in bsmm_kernel.features. If a product has a feature that the kernel does not list,
+ * core/features.c makes the kernel refuse the product. */
 typedef enum bsmm_feature {
     /* BSMM_FEATURE_EPILOGUE: the product has an epilogue (bsmm_finish). */
     BSMM_FEATURE_EPILOGUE = 1,

@@ -43,8 +43,8 @@ struct bsmm_packed;
 bsmm_status bsmm_parts_run(const bsmm_parts *parts, const struct bsmm_packed *packed,
                            const void *packed_b, const bsmm_product *product, void *workspace);
 
-/* Returns the number of matrices that packed weights of B have. It is 1 if B and its second-level
- * scale are shared by all groups of the product. */
+/* Returns the number of matrices in packed weights B. It is 1 if all groups of the product share B
+ * and its second-level scale. */
 int64_t bsmm_parts_b_count(const bsmm_product *product);
 
 /* The functions from here on are in parts_cut.c. They make single parts, i.e. plain products. */

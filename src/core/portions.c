@@ -115,8 +115,8 @@ const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *
     return kernel->refuse(&portion, state, why, size);
 }
 
-/* Describes the quantization of one portion's fp32 results to D in *job. A portion is a range of
- * D's rows. */
+/* Writes to *job the description of the conversion that quantizes one portion's fp32 results to
+ * rows of D. A portion is a range of D's rows. */
 static void describe_quantization(const bsmm_product *p, int64_t row, int64_t rows, void *results,
                                   bsmm_recode *job) {
     *job = (bsmm_recode){.device = p->device,

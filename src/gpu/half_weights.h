@@ -20,8 +20,10 @@ BSMM_SHARED void bsmm_e2m1_to_e4m3(uint32_t word, uint32_t to[2]) {
     to[1] = (word & 0x80808080u) | (word >> 2 & 0x1c1c1c1cu);
 }
 
-/* Decodes eight e2m3 elements to f16. Pair i holds elements i and i + 4, times 2^-14. Elements lie
- * in `first` and `second` as for bsmm_e2m3_pairs. */
+/* Decodes eight e2m3 elements to f16. Pair i holds elements i and i + 4, times 2^-14. Elements 0
+ * and 1 begin at bits 0 and 6 of the low half of `first`, elements 4 and 5 at the same bits of its
+ * high half. Elements 2 and 3 begin at bits 4 and 10 of the low half of `second`, elements 6 and 7
+ * at the same bits of its high half. */
 BSMM_SHARED void bsmm_e2m3_halves(uint32_t first, uint32_t second, uint32_t pairs[4]) {
     pairs[0] = (first << 7 & 0x0f800f80u) | (first << 10 & 0x80008000u);
     pairs[1] = (first << 1 & 0x0f800f80u) | (first << 4 & 0x80008000u);

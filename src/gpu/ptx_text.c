@@ -1,5 +1,5 @@
-/* Converts PTX text to its stored form and back. The stored form has distances instead of the
- * numbers of registers and labels. */
+/* Converts PTX text to its stored form and back. In the stored form, the number of a register or
+ * label is replaced by its difference from an earlier number. */
 #include "gpu/ptx_text.h"
 
 #include <stdint.h>

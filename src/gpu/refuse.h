@@ -20,7 +20,7 @@ const char *bsmm_gpu_refuse_format(const bsmm_operand *o, char name, const char 
                                    size_t size);
 
 /* Writes the reason why the kernel refuses the formats of A and B together to `why`, and returns
- * it. The reason ends in `rule`, as in bsmm_gpu_refuse_format. */
+ * it. The reason ends in `rule`, a clause such as "the kernel takes mxfp4". */
 const char *bsmm_gpu_refuse_formats(const bsmm_product *p, const char *rule, char *why,
                                     size_t size);
 

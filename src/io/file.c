@@ -92,8 +92,8 @@ static bsmm_status index_tensors(bsmm_file *file) {
 }
 
 /* Copies the metadata entries in sorted order. A model of several files (`merged`) has several
- * headers, in which a key may repeat; the first entry of the key is then kept. In any other file a
- * repeated key is an error. */
+ * headers, which may contain the same key; the first entry of the key is then kept. In any other
+ * file, two entries with one key are an error. */
 static bsmm_status take_pairs(bsmm_file *file, const bsmm_name *order, bsmm_pair *to) {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < file->metadata_count; i++) {

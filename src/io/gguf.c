@@ -150,7 +150,8 @@ static bsmm_status read_dims(reading *r, const char *what, bsmm_tensor *t) {
 }
 
 /* Names a ggml type that this library does not know, such as "type 99". ggml adds types over time.
- * The size of such a tensor is unknown, so its bytes are taken to reach to the next tensor. */
+ * The size of such a tensor is unknown, so the reader assumes that its bytes end where the next
+ * tensor begins. */
 static bsmm_status name_unknown_type(reading *r, uint32_t type, bsmm_tensor *t) {
     char name[32];
     snprintf(name, sizeof name, "type %u", type);

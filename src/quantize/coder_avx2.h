@@ -90,8 +90,8 @@ INLINE __m256i and_where(__m256i which, __m256i x, __m256i and) {
     return _mm256_andnot_si256(_mm256_andnot_si256(and, which), x);
 }
 
-/* Applies the coder's rules for the signs of zeros. The masks zero_and, zero_or and zero_code_and
- * hold these rules, as in bsmm_coder_sign. */
+/* Applies the coder's rules for the signs of zeros. zero_and and zero_or set the sign of a value
+ * that is zero. zero_code_and sets the sign of a value whose code is zero. */
 INLINE signed_codes signs_by_rules(const vector_coder *k, __m256i a, signed_codes c) {
     const __m256i zero = _mm256_setzero_si256();
     __m256i is_zero = _mm256_cmpeq_epi32(a, zero);

@@ -291,8 +291,8 @@ static void store_fp8_row(const bsmm_operand *src, const bsmm_operand *dst, int6
 
 typedef struct fp8_run {
     const bsmm_operand *src, *dst;
-    /* `tables` has one table for each of the SHIFTS possible exponents of a block's scale divided
-     * by the outer scale of its region. */
+    /* A block's scale divided by the outer scale of its region is a power of two with one of SHIFTS
+     * exponents. `tables` has one table for each of these exponents. */
     const shifted *tables;
 } fp8_run;
 

@@ -29,8 +29,8 @@ INLINE __m256i bytes_of_dwords(const __m256i c[4]) {
     return _mm256_packus_epi16(_mm256_packus_epi32(c[0], c[1]), _mm256_packus_epi32(c[2], c[3]));
 }
 
-/* Packs the signs of four registers of 32-bit lanes into the sign bits of bytes, in the same order
- * as bytes_of_dwords. */
+/* Packs the signs of four registers of 32-bit lanes into the sign bits of bytes, in the order in
+ * which bytes_of_dwords packs the codes of these lanes. */
 INLINE __m256i signs_of_dwords(const __m256i x[4]) {
     return _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
 }

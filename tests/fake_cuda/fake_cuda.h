@@ -1,4 +1,5 @@
-/* This is a fake libcuda.so.1 without a GPU, which tests how the host code uses a driver. */
+/* This is a fake libcuda.so.1. Tests use it in place of a GPU and its driver to see which functions
+ * of the driver the host code calls. */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 

@@ -120,9 +120,8 @@ static void test_cancelled_products(void **state) {
             check_cancelled(a_span, span - a_span);
 }
 
-/* Tests two terms that almost cancel, like check_cancelled. Here the fp32 block scales of a row
- * span `a_span` or `b_span` binades, and the elements of a row are similar. The scales of B begin
- * at 2^b_base. */
+/* Tests a dot product of two terms that almost cancel. The elements of a row are similar, and its
+ * fp32 block scales span `a_span` or `b_span` binades. The scales of B begin at 2^b_base. */
 static void check_scale_spans(int a_span, int b_base, int b_span, rng *r) {
     enum { BLOCKS = 3, LENGTH = 128 * BLOCKS };
     uint8_t a[LENGTH], b[LENGTH];

@@ -15,7 +15,7 @@
 
 enum { COLS = 250, TRIALS = 1000 };
 
-/* Fills the matrix with every element code. Formats of fewer than 8 bits repeat their codes. */
+/* Fills the matrix with every element code. Codes of fewer than 8 bits occur several times. */
 static void fill_codes(const test_matrix *t) {
     uint32_t elem = t->m.format.elem, codes = 1u << bsmm_elem_row(elem)->bits;
     for (uint32_t i = 0; i < COLS; i++)

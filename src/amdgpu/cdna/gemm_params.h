@@ -47,8 +47,8 @@ typedef struct bsmm_cdna_side {
      * column if it is column-major. */
     uint64_t pitch;
     uint32_t rows; /* `rows` is the number of the operand's rows: M for A, N for B. */
-    /* `direct` is 1 if the data and the distance of rows are aligned for direct loads from memory
-     * to LDS. */
+    /* `direct` is 1 if the alignment of the data and of the distance between rows allows direct
+     * loads from memory to LDS, else 0. */
     uint32_t direct;
     /* The scale of block i along K, for i < BSMM_CDNA_SCALES, lies scale_at[i] scales after the
      * scale of block 0 of the same row. The scale of block i + n * BSMM_CDNA_SCALES lies n *

@@ -94,8 +94,8 @@ BSMM_DEVICE uint32_t ahead_b(small_m_shape s) {
     return s.a_tiles * s.b_tiles > SMALL_M_MOST_TILES && small_m_bits(s.b) > 4 ? 1 : AHEAD;
 }
 
-/* Returns the index in a small_m_ring at which registers hold step number `i` of A. A step is 128
- * elements of K. */
+/* Returns the index in small_m_ring, a ring buffer in registers, of step number `i` of A. A step is
+ * 128 elements of K. */
 BSMM_DEVICE uint32_t slot_a(small_m_shape s, uint32_t i) {
     return i % (small_m_is_wide(s.a) ? ahead_a(s) : ahead_a(s) + 1);
 }

@@ -37,8 +37,9 @@ BSMM_DEVICE uint32_t small_m_any_of_lane(small_m_format f, const bsmm_u32x4 word
 }
 
 /* Returns the lowest e8m0 code that a kernel takes. If both operands have at most 8 bits, nonzero
- * elements times a scale of 2^-60 are at least 2^-69, so that no product is below 2^-138 and
- * underflows. For e5m2, whose least element is 2^-16 instead of 2^-9, the lowest scale is 2^-53. */
+ * elements times a scale of 2^-60 are at least 2^-69. Their products are at least 2^-138 and do not
+ * become 0, because fp32 has numbers down to 2^-149. For e5m2, whose least element is 2^-16 instead
+ * of 2^-9, the lowest scale is 2^-53. */
 BSMM_DEVICE uint32_t small_m_lowest(small_m_shape s) {
     if (small_m_is_wide(s.a)) return BSMM_SMALL_M_LOWEST;
     return 127 - (s.a.elem == BSMM_ELEM_E5M2 || s.b.elem == BSMM_ELEM_E5M2 ? 53 : 60);
@@ -189,8 +190,8 @@ BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *fa
     return to.words;
 }
 
-/* Returns the factor by which a sum of products must be multiplied, because the kernel decodes e4m3
- * elements with fp32 scales or without scales to a multiple of their value. */
+/* Returns the factor by which a sum of products must be multiplied to undo a factor of the
+ * decoding. It is 1 on gfx950, which decodes all elements to their exact values. */
 BSMM_DEVICE float small_m_correction(small_m_format f) {
     (void)f;
     return 1;

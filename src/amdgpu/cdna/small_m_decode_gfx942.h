@@ -54,8 +54,8 @@ BSMM_DEVICE small_m_table small_m_table_of_e8m0(uint32_t code) {
                             one + 0x01400100u);
 }
 
-/* Makes the table for an e4m3 scale without a sign. The magnitudes times the scale have at most six
- * significant bits. */
+/* Makes the table of e2m1's magnitudes times an e4m3 scale without a sign. The products have at
+ * most six significant bits, so bf16 holds them exactly. */
 BSMM_DEVICE small_m_table small_m_table_of_e4m3(uint32_t code) {
     const float one = small_m_e4m3(code), more = one * 1.5f;
     return small_m_table_of(small_m_join(0, one * 0.5f), small_m_join(one, more),

@@ -53,9 +53,9 @@ BSMM_DEVICE bool small_m_doubts(small_m_shape s, float sum) {
     return !(size >= small_m_least_sum(s) && size <= 0x1p127f);
 }
 
-/* Returns the factor by which a sum must be multiplied, because elements without scales were
- * decoded to half their value. If elements have fp32 scales, the kernel has already corrected the
- * sum of each step. */
+/* Returns the factor by which a sum must be multiplied, because gfx942 decodes e4m3 elements
+ * without scales to half their value (small_m_correction). The kernel has already corrected the
+ * sums of elements with fp32 scales in each step. */
 BSMM_DEVICE float small_m_correction_of_sum(small_m_shape s) {
     const float a = s.a.scale == BSMM_SCALE_NONE ? small_m_correction(s.a) : 1;
     const float b = s.b.scale == BSMM_SCALE_NONE ? small_m_correction(s.b) : 1;
@@ -128,8 +128,8 @@ BSMM_DEVICE void small_m_store_plain(const bsmm_gpu_epilogue *e, uint32_t row, u
         ((BSMM_GLOBAL uint16_t *)e->d)[at] = (uint16_t)bsmm_gpu_epilogue_bf16(sum);
 }
 
-/* Writes the sums of a wave to LDS. A lane has four neighbouring rows of B for one row of A in each
- * tile. */
+/* Writes the sums of a wave to LDS. In each tile, a lane holds the sums of one row of A and four
+ * neighbouring rows of B. */
 BSMM_DEVICE void small_m_write_sums(small_m_shape s, const small_m_sums sums,
                                     BSMM_IN_LDS float *to) {
     const uint32_t lane = bsmm_device_lane();

@@ -10,7 +10,7 @@ enum {
     MOST_ROWS = 64,
     /* WAVES is the number of waves that a compute unit runs at once. */
     WAVES = BSMM_CDNA_SMALL_M_MOST_WAVES,
-    /* A_SIZES counts the kernels for up to 16, 32 and 64 rows of A. */
+    /* A_SIZES is the number of kernel sizes along A: for up to 16, 32 and 64 rows of A. */
     A_SIZES = 3,
     /* B_SIZES counts the kernels whose workgroups have 16 or 32 rows of B. */
     B_SIZES = 2,
@@ -287,8 +287,8 @@ static bsmm_cdna_small_m_side side_of(const bsmm_operand *o) {
 }
 
 /* Returns the flags BSMM_CDNA_SMALL_M_A_SCALES and _B_SCALES. A flag is set if the operand has fp32
- * scales of whole rows and the kernel's format for it has no scales, so that the kernel multiplies
- * results by these scales. */
+ * scales of whole rows, but the kernel reads the operand as a format without scales. The kernel
+ * then multiplies results by these scales. */
 static uint32_t scales_at_end(const bsmm_product *p) {
     const pair *formats = find_pair(p);
     const bool a = has_row_scales(&p->a) && formats->a.scale == BSMM_SCALE_NONE;

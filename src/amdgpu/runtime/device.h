@@ -34,7 +34,7 @@ bsmm_status bsmm_hip_device_get(uint32_t ordinal, const bsmm_hip_device **device
 
 /* Returns the record of a simulated GPU. The simulated GPU "sim:MODEL:number" has the ordinal
  * number * n + i, where n is the count of models and i is the index of MODEL in bsmm_hip_models.
- * Errors are as for bsmm_hip_device_get. */
+ * Returns NOT_FOUND if there is no simulator or no such GPU. */
 bsmm_status bsmm_hip_simulated_get(uint32_t ordinal, const bsmm_hip_device **device);
 
 /* bsmm_hip_enter makes the device current for this thread and stores the previous device in

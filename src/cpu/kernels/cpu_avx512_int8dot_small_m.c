@@ -277,8 +277,8 @@ static bool prepare(const bsmm_small_m_scales *s) {
     return bsmm_small_m_int8_prepare(s, find_unusual);
 }
 
-/* Copies the table of the unsigned integers for B's codes. In the table of a 4-bit format the 16
- * entries are repeated four times. */
+/* Copies the table of the unsigned integers for B's codes. The table of a 4-bit format contains its
+ * 16 entries four times. */
 static void make_table(const bsmm_product *p, void *context) {
     memcpy(context, bsmm_pack_table_of(p->b.m.format.elem)->b, sizeof(__m512i));
 }

@@ -17,8 +17,8 @@ bool bsmm_bf16_by_segment(const bsmm_product *p) {
 }
 
 /* For each scale format, this array has the number of elements of K that the packer scales at a
- * time. The length of a scale block along K must be a multiple of that number. A block of fp32
- * scales may also have all of K. */
+ * time. The length of a scale block along K must be a multiple of that number. Alternatively, a
+ * block of fp32 scales may cover all of K. */
 static const int64_t block_multiples[] = {
     [BSMM_SCALE_NONE] = 1,
     [BSMM_SCALE_E8M0] = BSMM_BF16_FOLDED_UNIT,

@@ -97,7 +97,8 @@ INLINE void floats_of_codes(const bsmm_pack_table *t, const uint8_t *from, uint3
     }
 }
 
-/* Converts f16 to fp32 in the same way as from_f16 in pack_portable.c. */
+/* Converts f16 to fp32. A subnormal f16 is an integer times 2^-24. Inf and NaN get fp32's largest
+ * exponent and keep their mantissas. */
 INLINE __m256i float_of_f16(__m256i code) {
     __m256i magnitude = _mm256_and_si256(code, _mm256_set1_epi32(0x7fff));
     __m256i sign = _mm256_slli_epi32(_mm256_and_si256(code, _mm256_set1_epi32(0x8000)), 16);

@@ -169,7 +169,7 @@ typedef struct strip {
      * columns. It lies past the last column if there is no next range. */
     int64_t next;
     const scratch *to;
-    /* Bit p is set if panel p must be packed: scales are NaN, negative or too far apart. */
+    /* Bit p is set if panel p must be packed: its scales are NaN, negative or too far apart. */
     uint32_t packed;
 } strip;
 
@@ -286,7 +286,8 @@ static uint32_t multiply_stored(const product_run *x, const strip *t) {
 }
 
 /* Multiplies a tile of A by the packed panel of B. `acc` has the accumulators of the panel's 16
- * columns. If K has chunks, each chunk is summed by itself and then added. */
+ * columns. If K is divided into chunks, the function sums each chunk by itself and then adds this
+ * sum to `acc`. */
 static void multiply_packed_tile(const product_run *x, const scratch *to, const uint8_t *a,
                                  float *acc) {
     int64_t units = bsmm_ceil_div(x->p->a.m.cols, x->d->unit), width = x->d->width;

@@ -119,7 +119,7 @@ static inline void bsmm_small_m_ask(bsmm_small_m_later *x, int lines) {
 typedef struct bsmm_small_m_scales {
     const bsmm_product *p;
     /* `row` is the first row of B and `rows` is the number of rows. If there are fewer rows than
-     * lanes, the remaining lanes repeat the last row. */
+     * lanes, the remaining lanes hold the scales of the last row too. */
     int64_t row, rows;
     /* `units` is the number of scale units (ranges of K with one gathered scale), padded to a
      * multiple of 128 elements of K. */
@@ -296,7 +296,8 @@ int64_t bsmm_small_m_gather_runs(const uint8_t *const row[BSMM_SMALL_M_LANES],
                                  const uint64_t *columns, int64_t units, int64_t run,
                                  uint8_t *codes);
 
-/* Does the work of bsmm_small_m_gather_runs by 128-bit vectors (small_m_gather_avx2.c). */
+/* Gathers scale codes as bsmm_small_m_gather_runs describes, by 128-bit vectors
+ * (small_m_gather_avx2.c). */
 int64_t bsmm_small_m_gather_avx2(const uint8_t *const row[BSMM_SMALL_M_LANES],
                                  const uint64_t *columns, int64_t units, int64_t run,
                                  uint8_t *codes);

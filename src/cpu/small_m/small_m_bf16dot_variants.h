@@ -1,7 +1,7 @@
-/* Defines one function for each kind of weights, each number of rows in a tile of A, and sums that
- * are scaled either at the end or after each 128 elements of K. Each function calls `multiply`,
- * which the including file defines, with constant arguments, so that the compiler specializes the
- * loop. */
+/* Defines one function for each kind of weights, each number of rows in a tile of A, and each of
+ * two ways to scale sums (at the end, or after each 128 elements of K). Each function calls
+ * `multiply`, which the including file defines, with constant arguments, so that the compiler
+ * specializes the loop. */
 #ifndef BSMM_CPU_SMALL_M_BF16DOT_VARIANTS_H
 #define BSMM_CPU_SMALL_M_BF16DOT_VARIANTS_H
 

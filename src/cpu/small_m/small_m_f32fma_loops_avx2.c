@@ -312,7 +312,7 @@ INLINE void spread_batch(const bsmm_small_m_span *s, const loops *l, int64_t i, 
 }
 
 /* Multiplies one or a few panels of B over a range of K by the tile of A. No operand has fp32
- * scales. Each chunk of K is summed by itself, and then added to D's accumulators. */
+ * scales. Each chunk of K is summed by itself, and its sum is then added to D's accumulators. */
 INLINE void multiply_folded(const bsmm_small_m_span *s, const loops *l, space *w) {
     const int64_t step_codes = l->scale == BSMM_SCALE_E4M3 ? 2 * LANES : LANES;
     const int64_t batch_steps = l->batch / BSMM_SMALL_M_STEP;

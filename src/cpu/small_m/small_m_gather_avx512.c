@@ -62,8 +62,9 @@ INLINE __m128i load_four_rows(const uint8_t *const row[4], uint64_t column, int 
     return _mm_insert_epi32(v, load_codes(row[3] + column, count), 3);
 }
 
-/* Gathers the scale codes of 16 rows for `count` (1 to 4) consecutive ranges of K, and repeats the
- * codes of the last range up to four ranges. */
+/* Gathers the scale codes of 16 rows for `count` (1 to 4) consecutive ranges of K. If there are
+ * fewer than four ranges, the function stores the codes of the last range again in place of the
+ * missing ones. */
 INLINE void gather_few(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_t column, int count,
                        uint8_t *to) {
     __m512i word = _mm512_castsi128_si512(load_four_rows(row, column, count));
@@ -73,8 +74,8 @@ INLINE void gather_few(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_t co
 }
 
 /* Gathers the codes of the last 1 to 3 scale units (ranges of K with one scale per row). `count` is
- * their number. The function does so only if the padding after them repeats the last unit. Returns
- * the number of units that were stored. */
+ * their number. The function does so only if the units of padding after them have the offset of the
+ * last unit. Returns the number of units that were stored, padding included. */
 INLINE int64_t gather_last(const uint8_t *const row[BSMM_SMALL_M_LANES], const uint64_t *columns,
                            int64_t count, uint8_t *to) {
     if (columns[3] != columns[count - 1]) return 0;

@@ -60,7 +60,8 @@ typedef struct bsmm_tiny_gemm {
 /* Sets the members of *to that follow `gemm`. `is_int8` tells which of the two engines (int8dot or
  * bf16dot) the kernel has. */
 void bsmm_small_m_tiny_make(const bsmm_product *p, bool is_int8, bsmm_tiny_gemm *to);
-/* Runs the product as a tiny one or, if that is impossible, as bsmm_gemm_run does. */
+/* Runs the product as a tiny one or, if that is impossible, by the loops for larger products
+ * (bsmm_gemm_run). */
 bsmm_status bsmm_small_m_tiny_run(const bsmm_product *p, const void *state, void *workspace);
 
 #endif

@@ -138,8 +138,9 @@ INLINE void multiply_panel(const tile *a, const bsmm_tiny_rows *b, const bsmm_ti
     }
 }
 
-/* e8m0 scales must be between 2^-50 and 2^50, as for the packers. Of e4m3 scales, the functions
- * take those without sign, except NaN. */
+/* Loads the scale codes of `rows` rows. Returns false if a scale is outside the range of the
+ * multiply loop. e8m0 scales must be between 2^-50 and 2^50, as in packing. e4m3 scales must have
+ * no sign and must not be NaN. */
 INLINE bool load_usual_codes(const bsmm_operand *o, int64_t row, int64_t rows, bool e4m3,
                              bsmm_tiny_codes *to) {
     return bsmm_tiny_load_codes(o, row, rows, e4m3 ? 0 : 127 - 50, e4m3 ? 0x7e : 127 + 50, to);

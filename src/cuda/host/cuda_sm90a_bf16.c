@@ -65,8 +65,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 static double bound(const bsmm_product *p, const void *state) {
     const int64_t parts = (int64_t)bsmm_wgmma_parts(p, &p->a) * bsmm_wgmma_parts(p, &p->b);
     const bsmm_wgmma_plan *plan = &((const bsmm_wgmma_state *)state)->plan;
-    /* Scales of rows add two rounding errors to each result. One is that of the product of the two
-     * scales, and the other is that of the product of this product and the sum. */
+    /* Scales of rows add two rounding errors to each result: the product of a scale of A and a
+     * scale of B is rounded, and so is its product with the sum. */
     return bsmm_wgmma_bound(plan->kind, BSMM_ELEM_BF16, p->a.m.cols * parts) +
            (plan->by_rows ? 0x1p-23 : 0);
 }

@@ -107,8 +107,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 static double bound(const bsmm_product *p, const void *state) {
     const bsmm_wgmma_plan *plan = &((const bsmm_wgmma_state *)state)->plan;
     const int64_t parts = plan->otherwise ? 2 : 1;
-    /* Scaling by rows adds two rounding errors: the product of two scales is rounded, and so is its
-     * product with the sum. */
+    /* Scales of rows add two rounding errors to each result: the product of a scale of A and a
+     * scale of B is rounded, and so is its product with the sum. */
     return bsmm_wgmma_bound(plan->kind, BSMM_ELEM_BF16, p->a.m.cols * parts) +
            (plan->by_rows ? 0x1p-23 : 0);
 }

@@ -428,12 +428,13 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
     return bsmm_cuda_ready_launch(p->device, &made->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params));
 }
 
-/* Returns the error bound of the sm_90a GEMM. With bf16, each wgmma instruction adds 16 products to
- * an accumulator and truncates all terms at 2^-23 of the largest term. With FP8, each instruction
- * adds 32 products to an accumulator and truncates all terms at 2^-13 of the largest term. With FP8
- * and scales, K is divided into k blocks of 128 elements, i.e. of 4 instructions. An accumulator
- * begins at 0 in each k block. The kernel multiplies it by the product of two scales and adds it to
- * the total, so each k block adds the rounding errors of this product and of one FMA. */
+/* Returns the error bound of the sm_90a GEMM, as a multiple of sum |a b| over K. With bf16, each
+ * wgmma instruction adds 16 products to an accumulator and truncates all terms at 2^-23 of the
+ * largest term. With FP8, each instruction adds 32 products to an accumulator and truncates all
+ * terms at 2^-13 of the largest term. With FP8 and scales, K is divided into k blocks of 128
+ * elements, i.e. of 4 instructions. An accumulator begins at 0 in each k block. The kernel
+ * multiplies it by the product of two scales and adds it to the total, so each k block adds the
+ * rounding errors of this product and of one FMA. */
 double bsmm_wgmma_bound(bsmm_wgmma_kind kind, uint32_t elem, int64_t k) {
     if (kind == BSMM_WGMMA_BF16) return 17 * 0x1p-23 * (double)bsmm_ceil_div(k, 16) + 0x1p-23;
     const bool wide = elem == BSMM_ELEM_BF16;

@@ -6,7 +6,8 @@
 typedef struct finish {
     const bsmm_scaled_params *p;
     shared *told;
-    /* TMA stores D from this warp's staging buffers, which have 4096 bytes of shared memory. */
+    /* TMA stores D from this warp's staging buffers, which together take 4096 bytes of shared
+     * memory. */
     uint8_t *staging;
     uint32_t warp, lane;
     uint32_t row; /* `row` is the row of D of this lane. */

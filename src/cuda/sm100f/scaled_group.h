@@ -52,7 +52,7 @@ static __device__ __forceinline__ void group_arrive(const uint64_t *barrier) {
 }
 
 /* Loads a tile to this thread block's shared memory by TMA. The barrier at address `barrier` counts
- * the bytes. The barrier belongs to this thread block or to the group's leader. */
+ * the bytes. The barrier belongs to this thread block or to the first thread block of its pair. */
 static __device__ __forceinline__ void group_load(uint32_t to, const void *map, uint32_t x,
                                                   uint32_t y, uint32_t barrier) {
     if (CTAS == 1)

@@ -33,7 +33,8 @@ typedef struct factor_row {
     float next[2];  /* `next` has the scales of the next two sums. */
 } factor_row;
 
-/* Loads the scale of sum number `sum`. The caller loads all sums in ascending order. */
+/* Loads the scale of sum number `sum`. The caller must load the scales of all sums in ascending
+ * order, because the offsets of 32 scales are computed together. */
 static __device__ __forceinline__ float load_factor(factor_row *f, uint32_t sum) {
     const uint32_t lane = threadIdx.x % 32;
     if (sum >= f->sums) return 1;

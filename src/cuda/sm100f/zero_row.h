@@ -1,5 +1,6 @@
-/* The sm_100f kernels share this function. It tests whether a row of A or B is zero. If so, an
- * accumulator of 0 is right; otherwise its products may have underflowed. */
+/* The sm_100f kernels share this function, which tests whether all elements of a row of A or B are
+ * 0. An accumulator of 0 is right if its row of A or its row of B is zero. Otherwise products of
+ * nonzero elements may have underflowed. */
 #ifndef BSMM_CUDA_SM100F_ZERO_ROW_H
 #define BSMM_CUDA_SM100F_ZERO_ROW_H
 

@@ -131,8 +131,8 @@ static __device__ __forceinline__ bsmm_block_step quick_step(const bsmm_quantize
     return block_step(job, amax, multiplier, divisor);
 }
 
-/* Computes a block's scale and factor by any rule. Unlike quick_step, it also inlines the rules for
- * e4m3 scales of e2m1 elements. */
+/* Computes a block's scale and factor by any rule. e4m3 scales of e2m1 elements take a fast path,
+ * which is inlined. */
 static __device__ __forceinline__ bsmm_block_step quick_step_by(const bsmm_quantize_job *job,
                                                                 uint32_t amax,
                                                                 const quantize_level *level) {

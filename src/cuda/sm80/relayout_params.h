@@ -18,9 +18,9 @@ enum {
     BSMM_REGION_MOST_STEPS = 1 << (BSMM_REGION_BITS - BSMM_REGION_THREAD_BITS)
 };
 
-/* A region is a part of the scale matrix, whose bytes are numbered. If a certain bit of a byte's
- * number, or several bits, are set, this struct tells how far that moves the byte in memory and in
- * the scale matrix. */
+/* A region is a part of the scale matrix whose bytes are numbered. Each bit that is set in a byte's
+ * number moves the byte by a distance of its own in memory and in the scale matrix. This struct
+ * holds the distance for one bit, or the total for several bits. */
 typedef struct bsmm_region_spot {
     /* `step` is a number of bytes that is added to the address in the source or in the
      * destination. */
@@ -33,7 +33,8 @@ typedef struct bsmm_region_spot {
  * destination. In each step, a thread copies 2^log2 consecutive bytes. */
 typedef struct bsmm_region_walk {
     uint32_t log2; /* `log2` is 0, 2 or 4. */
-    /* of_bits[i] tells how far a thread's bytes move if bit i of the thread's number is set. */
+    /* of_bits[i] is the distance that a thread's bytes move if bit i of the thread's number is set.
+     */
     bsmm_region_spot of_bits[BSMM_REGION_THREAD_BITS];
     /* of_steps[i] is the distance from the bytes that a thread copies in step 0 to those that it
      * copies in step i. */

@@ -32,7 +32,7 @@
 enum {
     /* CAREFUL is 1 for kernels of the kind ROW (A and B have one scale per 1 x 128 block). The
      * product of a scale of A and a scale of B may lie outside fp32's range of normal numbers, so
-     * these kernels test it. */
+     * these kernels test whether it does. */
     CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !EVENS,
     /* AGAIN is 1 if the kernel tests whether any product of a scale of A and a scale of B lies
      * outside the range from 2^-104 to 2^64. The kernel then recomputes in double the results that

@@ -71,8 +71,9 @@ static __device__ __forceinline__ void mixed_multiply_rows(const int tiles, cons
             sums[i][j] *= by[j / 2];
 }
 
-/* Multiplies the accumulators by the current step's scale divided by the next step's scale (see the
- * beginning of this file). */
+/* The accumulators hold a total divided by the scale of the current step of K. This function
+ * multiplies them by the quotient of the current step's scale and the next step's scale, so that
+ * the next step's products can be added. */
 static __device__ __forceinline__ void mixed_enter_group(const int tiles, mixed_groups *s,
                                                          float (*sums)[4]) {
     float by[2];
