@@ -19,7 +19,8 @@ struct json_t *cli_exclusion_of(const struct json_t *plain, const struct json_t 
  * module that it names, as in lists of earlier versions of ModelOpt. */
 bool cli_exclusion_covers(const struct json_t *patterns, const char *layer);
 
-/* Reads the patterns of the model at path `in`. Returns NULL if it has none. */
+/* Reads from the model at path `in` the patterns of the layers that are not quantized. Returns NULL
+ * if the model has none. */
 struct json_t *cli_exclusion_read(const char *in);
 
 #endif

@@ -19,7 +19,7 @@ char *cli_words_rule(const char *metavariable, const char *word);
 /* Returns a list of the words that a metavariable stands for, such as "a, b, c". The caller frees
  * the text. */
 char *cli_words_list(const char *metavariable);
-/* Tells whether `word` is one of the words of a text that spaces separate. */
+/* Tells whether the list `words`, which spaces separate, contains `word`. */
 bool cli_has_word(const char *words, const char *word);
 /* Fails with a usage error, which says that the metavariable does not allow the word. */
 int cli_usage_word(const char *metavariable, const char *word);

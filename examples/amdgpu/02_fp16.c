@@ -20,8 +20,8 @@ KERNEL void multiply(const GLOBAL _Float16 *a, const GLOBAL _Float16 *b, GLOBAL 
 #else
 #    include "host.h"
 
-/* Converts an integer of at most 2047 to fp16. The conversion is exact, because fp16 has 11
- * mantissa bits. It only adjusts the exponent and drops mantissa bits that are 0. */
+/* Converts an integer of at most 2047 to fp16. The conversion is exact, because fp16 numbers have
+ * 11 significant bits. It only adjusts the exponent and drops mantissa bits that are 0. */
 static uint16_t half_of(float value) {
     union {
         float f;

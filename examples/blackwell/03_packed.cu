@@ -1,7 +1,8 @@
 /* Implements step 3 of 7 of this series of GEMM kernels for Blackwell. The block scales have the
  * layout nv_128x4. A scale tile of 128 rows by 4 blocks holds the rows in the order of tensor
  * memory, with 16 bytes for each lane. A thread loads 16 bytes, which are the four registers that
- * it stores by tcgen05.st. This step avoids the copy through shared memory of step 2. */
+ * it stores by tcgen05.st. Unlike step 2, this step does not copy the scales through shared memory.
+ */
 #ifdef __CUDACC__
 #    define STAGES 1
 #    define CTAS   1

@@ -70,8 +70,8 @@ struct ptx_races {
     uint32_t object_count, object_room;
     pending_write *pending;
     uint32_t pending_count, pending_room;
-    /* `off` is true if the clock of a thread no longer fits in its field, or if memory has run out.
-     * The race detector then records nothing more. */
+    /* `off` is true if the counter of a warp or an engine no longer fits in its field, or if memory
+     * has run out. The race detector then records nothing more. */
     bool off;
 };
 

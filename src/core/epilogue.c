@@ -19,8 +19,8 @@ static double combine(const bsmm_product *p, int64_t r, int64_t n, double acc) {
     return value;
 }
 
-/* A gated activation computes column c of D as f(gate) * up from two columns of A x B^T, which are
- * called its gate and its up. These functions return the numbers of the two columns. */
+/* A gated activation computes column c of D as f(gate) * up, where gate and up are values of two
+ * columns of A x B^T. These functions return the numbers of the two columns. */
 static int64_t gate_column(const bsmm_product *p, int64_t c) {
     return p->finish->interleaved ? 2 * c : c;
 }

@@ -1,5 +1,5 @@
-/* Finds the largest magnitude (amax) of blocks. Each block has one register of running maxima. Two
- * blocks of PAIRED 16-bit values share one register. amax_avx2.c and amax_avx512.c include this
+/* Finds the largest magnitude (amax) of blocks. Each block has a register of running maxima, or
+ * half of one if the block has PAIRED 16-bit values. amax_avx2.c and amax_avx512.c include this
  * file after they have defined:
  * - INLINE, the function attributes;
  * - the register type `vec` with LANES 32-bit or WORDS 16-bit lanes;

@@ -211,8 +211,8 @@ static void test_unaligned(void **state) {
     tensors[6].data = codes;
     size_t bytes, found = 0;
     uint8_t *all = safetensors_bytes(tensors, BSMM_COUNT(tensors), NULL, &bytes);
-    /* The lengths of the four headers differ by one byte, so the scales have each address modulo 4
-     * once. */
+    /* Each of the four files has a header that is one byte longer than the header of the file
+     * before. The scales therefore have each address modulo 4 once. */
     for (int shift = 0; shift < 4; shift++) {
         char name[32], metadata[32];
         snprintf(metadata, sizeof metadata, "{\"k\":\"%.*s\"}", shift, "aaaa");

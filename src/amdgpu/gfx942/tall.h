@@ -196,7 +196,8 @@ BSMM_DEVICE void tall_chore(tall_relay *r, tall_scales *g, gemm_shape s, uint32_
  * up to three vector instructions after each matrix instruction of the group. The matrix
  * instruction of another wave on the SIMD takes as long as three more vector instructions. */
 BSMM_DEVICE void tall_end_group(void) {
-    /* VECTOR and MATRIX are the numbers that the compiler gives to kinds of instructions. */
+    /* __builtin_amdgcn_sched_group_barrier takes the masks VECTOR and MATRIX for the two kinds of
+     * instructions. */
     enum { VECTOR = 2, MATRIX = 8 };
 #pragma unroll
     for (int i = 0; i < 4; i++) {

@@ -74,9 +74,9 @@ struct bsmm_engine {
     /* `mc` is the number of rows of A in a cache block, and `nc` is the number of rows of B. mc is
      * a multiple of mr, and nc is a multiple of nr. */
     int64_t mc, nc;
-    /* `wide_limit` is compared with the sum of the numbers `wide` of a row of A and a row of B,
-     * which measure the dynamic ranges of the two rows. If the sum is larger, the result of the two
-     * rows is summed in double. */
+    /* Each row of A or B has a number `wide`, which measures its dynamic range. If the numbers of a
+     * row of A and a row of B add up to more than `wide_limit`, the result of the two rows is
+     * summed in double. */
     int wide_limit;
     /* `widened_unit_bytes` is the size in bytes of a packed unit (a range of K) of nr rows of B
      * after the function `widen` has expanded it. It is 0 if widen is NULL. */

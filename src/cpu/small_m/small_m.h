@@ -33,8 +33,8 @@ enum {
     BSMM_SMALL_M_CONTEXT_BYTES = 320,
 };
 
-/* A span is a range of K of one or a few adjacent panels of B, which is multiplied by one tile of
- * A. The range is a number of steps of 32 elements each. */
+/* A span is the part of one or a few adjacent panels of B that lies in one range of K. One tile of
+ * A multiplies it. The range is a number of steps of 32 elements each. */
 typedef struct bsmm_small_m_span {
     const uint8_t *a; /* `a` holds the packed elements and scales of the tile of A. */
     /* `b` is the address of the first row of B. The rows of all panels follow, each `pitch` bytes

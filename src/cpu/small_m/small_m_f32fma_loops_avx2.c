@@ -216,8 +216,8 @@ typedef struct loops {
     bsmm_small_m_f32_spread *spread;
     void (*add)(const batch *x);
     int64_t width, groups;
-    /* `batch` is the number of elements of K in a batch, and `row_bytes` is the number of bytes of
-     * a row in a batch. */
+    /* `batch` is the number of elements of K in a batch, and `row_bytes` is the number of bytes
+     * that one row of B has in a batch. */
     int64_t batch, row_bytes;
     uint32_t scale; /* `scale` is the scale format of B. */
     bool by_segment, by_elements;

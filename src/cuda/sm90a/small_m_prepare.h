@@ -28,7 +28,7 @@ static __device__ __forceinline__ uint4 small_m_arrange(uint32_t narrow, uint4 w
 }
 
 /* Splits two f16 values into two bf16 numbers each. Returns the high numbers and stores the low
- * ones in *low. The high number has the value's first 8 bits of mantissa, and the low number has
+ * ones in *low. The high number has the value's first 8 significant bits, and the low number has
  * the other 3, so the split is exact. */
 static __device__ __forceinline__ uint32_t small_m_split_f16(uint32_t codes, uint32_t *low) {
     float x = ptx_f32_of_f16(codes & 0xffff), y = ptx_f32_of_f16(codes >> 16);
