@@ -66,9 +66,10 @@ typedef struct bench_rows {
     void *context;
 } bench_rows;
 
-/* Measures all rows once, and then each disturbed row up to two more times. The function keeps the
- * least disturbed measurement of a row, even if another one was faster. `probed` and `attempts`
- * have an entry for each row. Returns 0, or the first failure of `measure`. */
+/* Measures all rows once. Rows whose measurement other work disturbed are measured up to two more
+ * times. The function keeps the least disturbed measurement of a row, even if another one was
+ * faster. `probed` and `attempts` have an entry for each row. Returns 0, or the first failure of
+ * `measure`. */
 int bench_rows_measure(const bench_rows *rows, bench_ceilings *run, bench_probed *probed,
                        int *attempts);
 

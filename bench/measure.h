@@ -66,8 +66,8 @@ typedef struct bench_result {
      * bandwidth. */
     bench_probed probed;
     const char *unit; /* `unit` is the name of `probe`. */
-    /* `unit_rate` is the best rate of `probe` in the whole run of bench, in operations per
-     * second. */
+    /* `unit_rate` is the best rate of the loop `probe`, in operations per second, in the whole run
+     * of bench. */
     double unit_rate;
     /* `ceiling` is the name of the resource that limits the GEMM: an arithmetic unit, or
      * "dram_read" if reading B from memory is the limit. */

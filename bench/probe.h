@@ -20,8 +20,9 @@ typedef struct bench_probe {
     double per_round;
 } bench_probe;
 
-/* Returns probe number `index`, counted from 0, or NULL after the last probe. If several available
- * probes measure the same unit, the last of them is the fastest. */
+/* Returns probe number `index`, counted from 0, or NULL after the last probe. A probe is a loop
+ * that measures the peak rate of an arithmetic unit. If several available probes measure the same
+ * unit, the last of them is the fastest. */
 const bench_probe *bench_probe_at(uint32_t index);
 
 /* A probe is a loop that measures the peak rate of an arithmetic unit. Returns the fastest

@@ -49,8 +49,8 @@ gfx9_timing *gfx9_timing_begin(const gfx9_object *object, const gfx9_kernel *ker
 bool gfx9_timing_takes(const gfx9_timing *t, uint32_t number);
 /* Attaches a trace to each wave of a workgroup before the waves run. */
 void gfx9_timing_attach(gfx9_timing *t, gfx9_group *g, uint32_t number);
-/* Replays the traces if `replay` is true, writes the fields `times` and `hot` of *launch, and frees
- * all memory of the model. */
+/* Replays the traces if `replay` is true, and frees all memory of the model. Writes the times of
+ * the launch to launch->times, and the source lines at which waves wait longest to launch->hot. */
 void gfx9_timing_end(gfx9_timing *t, bool replay, gfx9_launch *launch);
 
 enum { LINE = 128 }; /* LINE is the size of a cache line of L1 and L2 in bytes. */

@@ -21,8 +21,9 @@ struct gfx9_timing {
     struct gfx9_trace *traces;
 };
 
-/* Replays the traces and writes the measured fields of launch->times, and launch->hot. The caller
- * extrapolates the other fields. Returns false if memory runs out. */
+/* Replays the traces. Writes the measured times to launch->times, and the source lines at which
+ * waves wait longest to launch->hot. The caller extrapolates the other times. Returns false if
+ * memory runs out. */
 bool gfx9_replay(const gfx9_timing *t, gfx9_launch *launch);
 
 /* Models the memory that an XCD accesses. Each `..._free` is the cycle from which a level can take

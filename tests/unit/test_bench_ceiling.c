@@ -87,8 +87,8 @@ static void test_share_above_one(void **state) {
     assert_false(bench_ceilings_disturbed(&ceilings, &probed[1]));
 }
 
-/* Tests an output with a single row, on a machine that is busy during the first probe. bench must
- * notice this, because the product is faster than the probe. */
+/* Tests an output with a single row, on a machine that is busy while bench first measures the peak
+ * rate. bench must notice this, because the product is then faster than the measured peak. */
 static void test_one_row(void **state) {
     (void)state;
     static const moment moments[] = {{0, 40, 99}, {0, 100, 97}};

@@ -278,8 +278,9 @@ static void test_every_kernel(void **state) {
     expect_all_have_run();
 }
 
-/* Copies the rows of B in the order 0, N/2, 1, N/2 + 1 and so on. Gates and ups then alternate,
- * while all gates come first in `from`. */
+/* Copies the rows of B in the order 0, N/2, 1, N/2 + 1 and so on. In `from`, the first half of the
+ * rows gives the gates of a gated activation and the second half gives the ups. In `to`, gates and
+ * ups alternate. */
 static void interleave(const test_matrix *from, test_matrix *to) {
     size_t row = from->data_bytes / N, scales = from->scale_bytes / N;
     for (size_t n = 0; n < N; n++) {

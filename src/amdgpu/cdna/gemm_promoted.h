@@ -135,8 +135,8 @@ BSMM_DEVICE void gemm_promoted_sum(gemm_shape s, const bsmm_i32x8 columns[GEMM_M
 #endif
 }
 
-/* Multiplies the sums of one stage by the scales of A and B, and adds them to the totals of row i
- * of 16 x 16 tiles. */
+/* Multiplies the sums of one stage by the scales of A and B, and adds the products to the totals
+ * over K of row i of 16 x 16 tiles. */
 BSMM_DEVICE void gemm_promoted_add(const gemm_promoted *g, gemm_shape s, uint32_t i, float factor,
                                    const bsmm_f32x4 sums[GEMM_MOST_COL_TILES], gemm_sums totals) {
     const float row = g->row[i] * factor;

@@ -94,9 +94,10 @@ BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_place *at, gemm_cho
 }
 
 /* Multiplies all stages of a tile. gemm_scaled_request has issued the first loads. The first steps
- * are plain steps (gemm_chores). Before the other steps, the function writes to `carrier` which
- * scales the last plain step has loaded. It also waits for prefetches, which may still write to
- * buffers that the other steps use for scales. */
+ * are plain steps, which load elements directly to LDS without bounds checks (gemm_chores). Before
+ * the remaining steps, the function writes to `carrier` which scales the last plain step has
+ * loaded. It also waits for prefetches, which may still write to buffers that the remaining steps
+ * use for scales. */
 BSMM_DEVICE void gemm_scaled_multiply(const gemm_place *at, gemm_chores *chores, gemm_shape s,
                                       gemm_sums sums) {
     gemm_turns turns = {gemm_stage(s, 0), gemm_stage(s, 1)};

@@ -153,7 +153,8 @@ BSMM_DEVICE void tall_multiply(tall_wave *w, uint32_t half, const uint32_t i[2],
         }
 }
 
-/* Multiplies the complete sums of a tile by their scales and adds them to the tile's totals. */
+/* Multiplies the sums of one step of K by their scales, and adds the products to the totals, i.e.
+ * to the sums over all of K, of 16 x 16 tile (i, j). */
 BSMM_DEVICE void tall_promote_tile(tall_wave *w, const tall_scales *g, uint32_t i, uint32_t j) {
     const float f = g->factors[i];
     w->totals[i][j] =
@@ -251,9 +252,9 @@ BSMM_DEVICE bool tall_doubts(const tall_scales *g) {
     return !(low >= GEMM_LEAST_FACTOR && high <= GEMM_MOST_FACTOR);
 }
 
-/* Sets totals to NaN if a product of scales may have been outside the range of GEMM_LEAST_FACTOR to
- * GEMM_MOST_FACTOR (tall_doubts), or if the row or column of the total has a flag (tall_relay.h).
- * The epilogue computes a NaN result again in double. */
+/* Sets results in `totals` to NaN if a product of scales may have been outside the range of
+ * GEMM_LEAST_FACTOR to GEMM_MOST_FACTOR (tall_doubts), or if the row or column of the result has a
+ * flag (tall_relay.h). The epilogue computes a NaN result again in double. */
 BSMM_DEVICE void tall_distrust(const tall_scales *g, const gemm_place *at, tall_wave *w,
                                BSMM_IN_LDS const uint32_t *flags) {
     const uint32_t doubts = tall_doubts(g) ? TALL_NAN : 0;

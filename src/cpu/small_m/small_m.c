@@ -249,9 +249,9 @@ static int64_t later_row(const product_run *x, const strip *t, int64_t count) {
 static uint32_t multiply_stored(const product_run *x, const strip *t) {
     int64_t row = t->col + t->at;
     bool compact = is_compact(x), whole = row + x->d->panels * LANES <= x->p->b.m.rows;
-    /* A compact strip (16 rows of B that are stored together) begins at a multiple of 16 rows. The
-     * panels here can begin at another row if gates and ups are two halves of B's rows, because the
-     * first up may be any row. The rows are then copied to row order first. */
+    /* A compact strip (16 rows of B that are stored together) begins at a multiple of 16 rows. With
+     * a gated activation, f(gate) * up, the ups may be the second half of B's rows, so their panels
+     * can begin at any row. Such rows are copied to row order first. */
     whole = whole && (!compact || (x->d->reads_compact && row % LANES == 0));
     int64_t direct = whole ? x->m->whole_steps : 0;
     /* The prefetched row of B lies several strips (groups of panels that are multiplied side by

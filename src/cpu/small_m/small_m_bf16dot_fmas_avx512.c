@@ -185,8 +185,8 @@ INLINE void add_word(sums *to, const decoder *d, int panels, int width, const fl
                                         : take_half(pair[p], i));
 }
 
-/* Multiplies the sums of a segment (128 elements of K) by the product of both operands' scales and
- * adds them to D's accumulators in memory. */
+/* Multiplies the sums of a segment (128 elements of K) by the scale of A's row times the scale of
+ * B's row, and adds the products to D's accumulators in memory. */
 INLINE void add_segment(const bsmm_small_m_span *s, int64_t segment, const float *a_scales,
                         int width, int panels, sums *from) {
     for (int p = 0; p < panels; p++) {

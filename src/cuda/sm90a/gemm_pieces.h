@@ -154,8 +154,8 @@ static __device__ __forceinline__ void promote_stage(consumer *c, float *total, 
 }
 
 /* Starts the wgmma instructions of a stage, which write to `sum`, and then promotes the sums of the
- * previous stage, `sum_before`. Promotion multiplies sums by their scales and adds them to the
- * totals. */
+ * previous stage, `sum_before`. Promotion multiplies the sums of one k block by their scales and
+ * adds the products to `total`, which holds the sums over all k blocks. */
 static __device__ __forceinline__ factors paired_stage(consumer *c, float *total, float *sum,
                                                        float *sum_before, factors before,
                                                        progress *now, uint32_t stage) {

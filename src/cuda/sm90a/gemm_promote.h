@@ -80,10 +80,10 @@ static __device__ __forceinline__ void promote(consumer *c, uint32_t subtile, fl
         promote_by_rows(c, subtile, total, sum, &f, true);
 }
 
-/* Adds the sums of one k block to the totals of a subtile (64 rows of the tile). If `even` is set,
- * each row has one scale for all of K, and the sums are added unscaled. scale_even then scales the
- * total once, at the end of the tile. Unscaled additions take half of the instructions. The results
- * are bitwise identical to scaled additions, because such scales are powers of two. */
+/* Adds the sums of one k block to the totals over K of a subtile (64 rows of the tile). If `even`
+ * is set, each row has one scale for all of K, and the sums are added unscaled. scale_even then
+ * scales the total once, at the end of the tile. Unscaled additions take half of the instructions.
+ * The results are bitwise identical to scaled additions, because such scales are powers of two. */
 static __device__ __forceinline__ void add_sum(consumer *c, uint32_t subtile, float *total,
                                                float *sum, factors f, bool even) {
     if (!even) {

@@ -72,8 +72,8 @@ small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const bool e2
     }
 }
 
-/* Copies the fp32 scales of A's rows to shared memory, for the thread block's steps of K. All
- * scales are 1 if A is unscaled. */
+/* Copies the fp32 scales of A, one for each row and step of K, to shared memory, for the thread
+ * block's steps of K. All scales are 1 if A is unscaled. */
 static __device__ __forceinline__ void small_m_own_scales(const bsmm_small_m_params *p,
                                                           const small_m_block *block, float *to) {
     const uint32_t count = (block->end - block->begin) * p->scale_columns;
