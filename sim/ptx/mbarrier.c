@@ -134,8 +134,8 @@ static void execute_expect(ptx_warp *w, const ptx_inst *i) {
 }
 
 /* Executes test_wait and try_wait, which set a predicate if a phase of the mbarrier is complete. If
- * it is false in all lanes, the simulator runs other warps first, because this warp would only test
- * again. */
+ * the predicate is false in all lanes, the simulator runs other warps first, because this warp
+ * would only test again. */
 static void execute_wait(ptx_warp *w, const ptx_inst *i) {
     const bool parity = ptx_has(i->opcode, "parity");
     uint64_t address[LANES];

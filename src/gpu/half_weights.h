@@ -54,8 +54,9 @@ typedef struct bsmm_half_range {
     uint32_t above;
 } bsmm_half_range;
 
-/* Returns the range of a format whose elements have `bits` bits, and `mantissa` bits of mantissa.
- * e2m1 elements are first converted to e4m3, which multiplies them by 2^-6. */
+/* Returns the range of scale codes that the kernel multiplies exactly, for a format whose elements
+ * have `bits` bits, and `mantissa` bits of mantissa. e2m1 elements are first converted to e4m3,
+ * which multiplies them by 2^-6. */
 BSMM_SHARED bsmm_half_range bsmm_half_range_of(uint32_t bits, uint32_t mantissa) {
     /* The smallest decoded e2m1 element is 2^-7, and the largest is 6 * 2^-6. f16 holds their
      * products with all powers of two that are normal f16 numbers. */

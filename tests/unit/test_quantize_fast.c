@@ -280,8 +280,8 @@ static void test_amax_of_last_values(void **state) {
 }
 
 /* Tests bsmm_amax on a matrix that is so large that it is searched in several parts. The largest
- * value is near the ends of the matrix and of the parts. Gaps between rows contain a larger value,
- * which must not count. */
+ * value is put near each end of the matrix and of the parts in turn. Gaps between rows contain a
+ * larger value, which must not count. */
 static void test_amax_of_many_rows(void **state) {
     (void)state;
     enum { ROWS = 700, COLS = 1500, PART = (1 << 19) / COLS };

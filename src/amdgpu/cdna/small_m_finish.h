@@ -14,9 +14,9 @@
 #define SMALL_M_LEAST_SCALE 0x1p-50f
 
 enum {
-    /* SMALL_M_PITCH is the number of floats from one row of A to the next. SMALL_M_TILE is the
-     * number of floats from one tile of 16 x 16 sums to the next. Rows have 4 floats of padding, so
-     * that the stores of a wave go to different banks. */
+    /* SMALL_M_PITCH is the number of floats in LDS from the sums of one row of A to those of the
+     * next row. SMALL_M_TILE is the number of floats from one tile of 16 x 16 sums to the next.
+     * Rows have 4 floats of padding, so that the stores of a wave go to different banks. */
     SMALL_M_PITCH = SMALL_M_EDGE + 4,
     SMALL_M_TILE = SMALL_M_EDGE * SMALL_M_PITCH,
 };

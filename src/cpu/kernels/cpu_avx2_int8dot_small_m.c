@@ -63,9 +63,9 @@ static void arrange(uint8_t *part, int64_t width, int64_t unit, bool parted) {
             for (int64_t g = 0; g < unit / 4; g++, from += width)
                 memcpy(to + place_of(u, g, unit, parted), from, sizeof *from);
             memcpy(begin, from, sizeof *from);
-            /* In the rearranged part, a row's elements come first. Then come the integers at which
-             * the sums of all units (ranges of K with one scale) begin. The scales of all units
-             * come last. */
+            /* In the rearranged part of packed A, the elements of a row come first. They are
+             * followed by the integers at which the sums of all units (ranges of K with one scale)
+             * begin. The scales of all units come last. */
             memcpy(begin + 4 * count, from + width, sizeof *from);
         }
 }

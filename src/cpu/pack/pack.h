@@ -196,8 +196,9 @@ typedef struct bsmm_pack_begin {
     int32_t factor, plus;
 } bsmm_pack_begin;
 
-/* Points to codes in columns. The first column's codes begin at bit number `bit` of base, and the
- * next columns follow every `step` bits. step is a multiple of 8. */
+/* Points to the codes of consecutive columns of a column-major operand. The first column's codes
+ * begin at bit number `bit` of base, and the next columns follow every `step` bits. step is a
+ * multiple of 8. */
 typedef struct bsmm_pack_columns {
     const uint8_t *base;
     uint64_t bit, step;

@@ -79,9 +79,9 @@ typedef struct bsmm_small_m_span {
     /* `acc` holds accumulators in the order [row of A][BSMM_SMALL_M_COLUMNS], 16 for each panel.
      * Results are added to them. If K is divided into chunks, the sum of each chunk is added. */
     float *acc;
-    /* A chunk is a range of K that is summed by itself. If this range of K ends inside a chunk,
-     * `part` receives the chunk's sums so far, in the order of acc. The next call continues
-     * them. */
+    /* A chunk is a range of K that is summed by itself. If the range of K of this call ends inside
+     * a chunk, `part` receives the chunk's sums so far, in the order of acc. The next call
+     * continues them. */
     float *part;
 } bsmm_small_m_span;
 
@@ -134,8 +134,8 @@ typedef struct bsmm_small_m_scales {
     /* If B has fp32 scales, `scales` holds them in the order [range of K with one scale][16
      * rows]. */
     float *scales;
-    /* `factors` has the factors by which the results of the 16 rows are multiplied. At first each
-     * is B's second-level scale, the one scale of the whole matrix. */
+    /* `factors` has the factors by which the results of the 16 rows are multiplied. At first, each
+     * factor is B's second-level scale, the one scale of the whole matrix. */
     double *factors;
     /* `wide` holds a number for each of the 16 rows, which tells how far the scales of the row are
      * apart. The numbers are 0 at first. */
@@ -153,9 +153,9 @@ typedef struct bsmm_small_m_engine {
     /* `group` is a number of steps (32 elements of K each). The number of steps that `multiply`
      * gets is a multiple of it. */
     int64_t group;
-    /* `read_group` is the number of steps that `multiply` may read at once even if fewer are left.
-     * It ignores the steps that are not left. B is copied where such a read would go past the end
-     * of a row. */
+    /* `read_group` is the number of steps that `multiply` reads at once. If fewer steps are left,
+     * it reads past the last one and ignores what it reads there. B is copied where such a read
+     * would go past the end of a row. */
     int64_t read_group;
     /* `unit` is the number of elements of K in a packed unit, i.e. in a range with one scale per
      * row. */

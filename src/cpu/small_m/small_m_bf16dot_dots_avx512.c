@@ -31,8 +31,9 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 #    define WORDS(kind) ((kind) <= BSMM_PRODUCTS4 ? 16 : 32)
 #    define PAIRS(kind) ((kind) <= BSMM_PRODUCTS4 ? 4 : 2)
 
-/* PANELS_OF is the number of panels of B that are multiplied side by side. Eight sums hide the
- * latency of dot products. With e4m3 scales four are faster. */
+/* PANELS_OF is the number of panels of B that are multiplied side by side. About eight sums at once
+ * (panels times rows of A) hide the latency of dot products. With one row of A there are four, and
+ * with e4m3 scales four are faster. */
 #    define PANELS_OF(kind, width)                                                                 \
         ((width) == 1 ? 4 : (width) > 4 ? 1 : ((kind) == BSMM_PRODUCTS4 ? 4 : 8) / (width))
 

@@ -108,8 +108,8 @@ INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512
 }
 
 /* `sums` holds the accumulators of all panels of B and rows of A. With e8m0 scales, the
- * accumulators are divided by the scale of the current block, which is called their unit. Elements
- * can then be added without multiplying them by the scale. */
+ * accumulators are divided by a unit, which is the scale of the current block. Elements can then be
+ * added without multiplying them by the scale. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
     /* `unit` holds the scale by which each row's accumulators are divided (their unit), as fp32

@@ -48,7 +48,7 @@ static __device__ __forceinline__ void spread6(int count, const uint32_t *raw, u
 }
 
 /* Converts loaded bytes to the form in which the kernels process elements. Elements of 4 bits stay
- * packed. Elements of 6 and 8 bits become one per byte. */
+ * packed. Elements of 6 and 8 bits are spread to one per byte. */
 static __device__ __forceinline__ void item_codes(int bits, int count, const uint32_t *raw,
                                                   uint32_t *codes) {
     int words = bits == 4 ? count / 8 : count / 4;

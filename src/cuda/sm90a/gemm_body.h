@@ -317,9 +317,9 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
 #    include "cuda/sm80/pack_again.h"
 #    include "cuda/sm80/pack_parts.h"
 
-/* Prepares the operands of the kernel that is queued next, which multiplies bf16. It is needed if
- * f16 does not hold the values of B. The function splits A into two bf16 parts. It packs B to bf16,
- * unless B was packed in advance and is bf16 already. */
+/* Prepares the operands of the kernel that is queued next, which multiplies bf16. That kernel is
+ * needed if f16 does not hold the values of B. The function splits A into two bf16 parts. It packs
+ * B to bf16, unless B was packed in advance and is bf16 already. */
 static __device__ __forceinline__ void prepare_parts(const bsmm_wgmma_params *p) {
     split_halves(&p->plain[0].job);
     if (p->plain[1].job.elements) pack_again(&p->plain[1]);

@@ -1,7 +1,7 @@
 /* These functions copy the weights (matrix B) in a small-M kernel, i.e. a GEMM kernel for few rows
  * of A. A thread copies 64 bytes of weights at a time, or 48 bytes of 6-bit weights, from global
- * memory to a ring buffer of two slots in shared memory. Later it loads the weights that it
- * multiplies from there into registers. */
+ * memory to a ring buffer of two slots in shared memory. Later the thread loads weights from the
+ * ring buffer into registers and multiplies them. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_LANE_H
 #define BSMM_CUDA_SM90A_SMALL_M_LANE_H
 
