@@ -7,6 +7,9 @@
 
 /* Names what an instruction does to a register, as bits of a mask. */
 enum { BY_VALU = 1, BY_TRANS = 2, BY_HALF = 4, BY_SALU = 8, BY_STORE = 16, BY_CMPX = 32 };
+/* SETS_MODE marks s_setreg, which writes MODE. It follows the bits above, of which there are
+ * HAZARD_KINDS. */
+enum { SETS_MODE = 1 << HAZARD_KINDS };
 /* A row of the hazard table forbids a later instruction to follow an earlier one too closely. The
  * enum `regs` names the registers of the later instruction for which the row holds. */
 enum regs { ALL, SOURCES, SOURCES_S, FIRST, LANE, RESULT, ONE };
@@ -28,8 +31,11 @@ enum {
 /* MODE_REG is the number of the register MODE. It follows the numbers of all other registers. */
 enum { MODE_REG = VGPRS + SGPRS };
 
+/* MOST_STATES is the largest number of wait states in the table below. */
+enum { MOST_STATES = 5 };
 static const struct {
     const char *what, *source;
+    /* `by` is one bit, the effect of the earlier instruction. `to` is a mask. */
     uint16_t by, to;
     uint8_t states, regs;
     uint16_t reg; /* `reg` is the register, if `regs` is ONE. */
@@ -105,6 +111,7 @@ static uint32_t effects_of(const gfx9_inst *i) {
         return BY_VALU | (is_trans(name) ? BY_TRANS : 0) | (half ? BY_HALF : 0) |
                (begins(name, "v_cmpx") ? BY_CMPX : 0);
     }
+    if (begins(name, "s_setreg")) return BY_SALU | SETS_MODE;
     return i->row->cost == COST_SALU                                   ? BY_SALU
            : i->row->cost == COST_VMEM && strstr(name, "store_dwordx") ? BY_STORE
                                                                        : 0;
@@ -117,12 +124,17 @@ void gfx9_hazards_of(gfx9_inst *i) {
         if (rows[k].to & uses) i->hazards |= 1u << k;
 }
 
-/* Returns the distance in wait states between the current instruction and the last one that
- * affected the register in a way whose bit is set in `by`. */
+/* Returns the number of wait states since the last instruction that had an effect of kind `by` on
+ * any register. Returns ~0 if there was none. */
+static uint64_t shortest_distance(const gfx9_wave *w, uint32_t by) {
+    const uint64_t last = w->last_effect[__builtin_ctz(by)];
+    return last ? w->issued - last - 1 : ~0ull;
+}
+
+/* Returns the number of wait states since the last effect of kind `by` on a register. Returns ~0 if
+ * there was none. */
 static uint64_t distance(const gfx9_wave *w, uint32_t reg, uint32_t by) {
-    uint64_t last = 0;
-    for (uint32_t k = 0; k < HAZARD_KINDS; k++)
-        if (by >> k & 1 && w->touched[k][reg] > last) last = w->touched[k][reg];
+    const uint64_t last = w->touched[__builtin_ctz(by)][reg];
     return last ? w->issued - last - 1 : ~0ull;
 }
 
@@ -165,18 +177,20 @@ static uint64_t row_distance(const gfx9_wave *w, const gfx9_inst *i, uint32_t ro
 
 /* Records that an instruction concerns a register. A write ends the effects of earlier writes. For
  * example, after a SALU instruction has overwritten an SGPR, it no longer matters that a VALU
- * instruction wrote the SGPR earlier. */
+ * instruction wrote the SGPR earlier. Effects that are more than MOST_STATES wait states old matter
+ * to no instruction, so they stay recorded. */
 static void touch(gfx9_wave *w, const gfx9_inst *i, uint32_t reg) {
     for (uint32_t k = 0; k < HAZARD_KINDS; k++)
         if (i->effects >> k & 1)
-            w->touched[k][reg] = w->issued;
-        else if (i->effects != BY_STORE)
+            w->touched[k][reg] = w->last_effect[k] = w->issued;
+        else if (i->effects != BY_STORE && shortest_distance(w, 1u << k) < MOST_STATES)
             w->touched[k][reg] = 0;
 }
 
 void gfx9_check_hazards(gfx9_wave *w, const gfx9_inst *i) {
     for (uint32_t left = i->hazards; left; left &= left - 1) {
         const uint32_t row = (uint32_t)__builtin_ctz(left);
+        if (shortest_distance(w, rows[row].by) >= rows[row].states) continue;
         const uint64_t d = row_distance(w, i, row);
         if (d >= rows[row].states) continue;
         gfx9_stop(w, i, "%s is used after %u wait states instead of %u (LLVM's %s)", rows[row].what,
@@ -195,5 +209,5 @@ void gfx9_check_hazards(gfx9_wave *w, const gfx9_inst *i) {
             touch(w, i, number_of(o) + r);
     }
     if (i->effects & BY_CMPX) touch(w, i, VGPRS + EXEC), touch(w, i, VGPRS + EXEC + 1);
-    if (i->effects == BY_SALU && begins(i->row->name, "s_setreg")) touch(w, i, MODE_REG);
+    if (i->effects & SETS_MODE) touch(w, i, MODE_REG);
 }

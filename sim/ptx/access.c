@@ -121,10 +121,8 @@ static uint8_t *resolve_one(ptx_warp *w, const ptx_inst *i, uint64_t address, in
                             uint32_t bytes, bool write, uint32_t lane) {
     /* Bulk copies (cp.async.bulk) have any size and check their alignment themselves, so this check
      * skips them. */
-    static const char engine[] = "cp.async.bulk";
-    const bool natural = bytes <= 32 && (bytes & (bytes - 1)) == 0 &&
-                         strncmp(i->opcode->text, engine, sizeof engine - 1) != 0;
-    if (natural && address % bytes) {
+    const bool natural = bytes <= 32 && (bytes & (bytes - 1)) == 0 && !i->opcode->bulk;
+    if (natural && address & (bytes - 1)) {
         ptx_stop(w, i, "lane %u: address 0x%llx is misaligned for %u bytes", lane,
                  (unsigned long long)address, bytes);
         return NULL;
@@ -178,6 +176,18 @@ static void load_words(ptx_warp *w, const ptx_operand *o, uint8_t *const *at, ui
     ptx_commit(w, o, words);
 }
 
+/* Returns the unsigned integer of 1, 2, 4 or 8 bytes at this address. A memcpy with a variable size
+ * would take longer. */
+static uint64_t load_value(const uint8_t *at, uint32_t bytes) {
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+    if (bytes == 1) return *at;
+    if (bytes == 2) return memcpy(&two, at, 2), two;
+    if (bytes == 4) return memcpy(&four, at, 4), four;
+    return memcpy(&eight, at, 8), eight;
+}
+
 static void load_element(ptx_warp *w, const ptx_operand *o, uint8_t *const *at, uint32_t offset,
                          ptx_type type) {
     const uint32_t bytes = ptx_types[type].bits / 8;
@@ -190,8 +200,7 @@ static void load_element(ptx_warp *w, const ptx_operand *o, uint8_t *const *at, 
     }
     for (uint32_t left = w->mask; left; left &= left - 1) {
         const uint32_t l = ptx_first(left);
-        uint64_t v = 0;
-        memcpy(&v, at[l] + offset, bytes);
+        uint64_t v = load_value(at[l] + offset, bytes);
         if (sign && bytes < 8 && v >> (8 * bytes - 1)) v |= ~0ull << 8 * bytes;
         wide[l] = v, narrow[l] = (uint32_t)v;
         if (o->width < 4) narrow[l] &= ~0u >> (32 - 8 * o->width);

@@ -100,8 +100,8 @@ static uint64_t to_float(const ptx_inst *i, double v, ptx_type to) {
     const ptx_format *f = ptx_format_of(to);
     const int rounding = i->opcode->rounding;
     if (i->opcode->sat) v = v > 0 ? v < 1 ? v : 1 : 0;
-    if (ptx_has(i->opcode, "relu")) v = v > 0 || v != v ? v : 0;
-    if (f) return ptx_encode(f, v, rounding, ptx_has(i->opcode, "satfinite"));
+    if (i->opcode->relu) v = v > 0 || v != v ? v : 0;
+    if (f) return ptx_encode(f, v, rounding, i->opcode->satfinite);
     if (to == T_tf32) return to_tf32(v, rounding);
     if (to == T_f64) return sim_bits64(v);
     if (v != v) return 0x7fffffff;

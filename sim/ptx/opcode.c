@@ -114,11 +114,23 @@ static void take_token(ptx_opcode *o, const char *token, size_t length) {
     o->sat |= length == 3 && memcmp(token, "sat", 3) == 0;
 }
 
+/* Sets the fields that tell whether the opcode has a certain token. The functions that execute
+ * instructions read these fields for each lane, and a search in the text would take longer. */
+static void find_tokens(ptx_opcode *o) {
+    o->relu = ptx_has(o, "relu");
+    o->satfinite = ptx_has(o, "satfinite");
+    o->bulk = strncmp(o->text, "cp.async.bulk", 13) == 0;
+    o->syncs = strncmp(o->text, "atom", 4) == 0 || strncmp(o->text, "red.", 4) == 0 ||
+               ptx_has(o, "volatile") || ptx_has(o, "relaxed") || ptx_has(o, "acquire") ||
+               ptx_has(o, "release");
+}
+
 void ptx_opcode_find(ptx_opcode *o) {
     for (const char *at = o->text + token_length(o->text); *at == '.'; at += token_length(at)) {
         at++;
         take_token(o, at, token_length(at));
     }
+    find_tokens(o);
     o->row = find_row(o->text, -1);
 }
 

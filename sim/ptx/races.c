@@ -321,13 +321,6 @@ bool ptx_race_async(ptx_warp *w, const ptx_inst *i, ptx_block *b, uint32_t offse
     return true;
 }
 
-static bool is_sync(const ptx_inst *i) {
-    const char *text = i->opcode->text;
-    return strncmp(text, "atom", 4) == 0 || strncmp(text, "red.", 4) == 0 ||
-           ptx_has(i->opcode, "volatile") || ptx_has(i->opcode, "relaxed") ||
-           ptx_has(i->opcode, "acquire") || ptx_has(i->opcode, "release");
-}
-
 static void keep_write(struct ptx_races *r, const pending_write *p) {
     if (r->pending_count == r->pending_room) {
         const uint32_t room = r->pending_room ? 2 * r->pending_room : 64;
@@ -348,7 +341,7 @@ void ptx_race_access(ptx_warp *w, const ptx_inst *i, ptx_block *b, uint32_t offs
     struct ptx_races *r = b->cluster->races;
     if (!r || r->off || bytes > MOST_BYTES) return;
     const size_t first = (size_t)b->rank * r->bytes + offset;
-    if (is_sync(i)) {
+    if (i->opcode->syncs) {
         const uint64_t address = (uint64_t)b->rank << RANK_SHIFT | offset;
         ptx_race_acquire(w, SYNC_ADDRESS, address);
         ptx_race_release(w, SYNC_ADDRESS, address);

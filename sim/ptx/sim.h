@@ -40,7 +40,10 @@ typedef struct ptx_opcode {
     const ptx_row *row; /* `row` points to the opcode's table entry, or NULL if there is none. */
     uint8_t types[4];   /* `types` holds the tokens of the opcode that are types, in their order. */
     uint8_t type_count, vector, space, rounding;
-    bool ftz, sat;
+    bool ftz, sat, relu, satfinite;
+    /* `syncs` is true if the opcode orders the accesses of threads, as atomics and accesses with
+     * .volatile, .relaxed, .acquire or .release do. `bulk` is true for cp.async.bulk. */
+    bool syncs, bulk;
     /* `record` counts how often the opcode is executed (fidelity.h). It is NULL if nothing is
      * counted. */
     struct sim_record *record;
