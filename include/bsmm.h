@@ -627,13 +627,13 @@ typedef struct bsmm_buffers {
     const bsmm_pool *pool;    /* Thread pool for this run on the cpu; NULL = the pool of the plan */
 } bsmm_buffers;
 
-/* Returns the size in bytes of B packed in the form desc->b_packed, or in the form WIDE if
- * desc->b_packed is NONE. The caller may write the packed bytes to a file and map the file later.
+/* Returns the size in bytes of the packed weights that bsmm_pack_b writes for this plan. They have
+ * the form desc->b_packed, or WIDE if desc->b_packed is NONE. The caller may write the packed
+ * weights to a file and map the file later.
  *
- * The size is 0 for groups of kind K, and for WIDE if the kernel does not read packed panels of B.
- * (bsmm_plan_create refuses these two cases if desc->b_packed is not NONE.) On a GPU, if
- * desc->b_packed is NONE, the size is also 0 unless B's rows are adjacent and its scales are
- * row-major, as in packed weights. */
+ * If the plan cannot pack B, the function returns 0. This is so for groups of kind K, and for the
+ * form WIDE if the kernel does not read packed panels of B. It is also so on a GPU if
+ * desc->b_packed is NONE and B has gaps between rows or scales that are not row-major. */
 BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
 /* Packs buffers->b, b_scales and b_global into `packed`, which must be aligned to 64 bytes. With
  * groups it packs all matrices of the stack B. It reads no other field of `buffers` except the

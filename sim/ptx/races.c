@@ -58,9 +58,9 @@ struct ptx_races {
      * counter. `issued` counts all operations except wgmma, and issues[e] counts the operations of
      * engine e. */
     uint32_t issued, *issues;
-    /* `done` holds for each warp and engine, as [warp][ENGINES], the counter of the warp's last
-     * complete tcgen05 operation. A later tcgen05.commit makes these counters known to the warps
-     * that wait for it. */
+    /* done[warp * ENGINES + e] belongs to the tcgen05 operations of engine e that `warp` has
+     * issued. It is the counter of the last of them that is complete. A later tcgen05.commit of the
+     * warp passes these counters to the warps that wait for it. */
     uint32_t *done;
     /* `running` points to the clock (the vector of counters) of the asynchronous operation that
      * runs now, or NULL. */

@@ -55,8 +55,10 @@ struct ptx_trace {
     uint32_t poll, mark, mark_length;
 };
 
-/* Describes an asynchronous operation. The cluster's lists contain its spans of memory and the
- * phases (uses of barriers) at which it arrives, as consecutive entries. */
+/* Describes an asynchronous operation of a cluster. The operation accesses `spans` rectangles of
+ * memory, which are entries of the cluster's list of rectangles from index first_span on. It
+ * arrives at `phases` uses of barriers, which are entries of the cluster's list of such uses from
+ * index first_phase on. */
 typedef struct {
     const ptx_inst *inst;
     uint32_t block; /* `block` is the rank of the thread block that issued it. */

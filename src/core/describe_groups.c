@@ -60,10 +60,11 @@ bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_grou
     return BSMM_OK;
 }
 
-/* Returns a number of rows (or of columns, with by_cols). The first row (column) of each group must
- * be a multiple of it. At such a multiple a byte of codes begins. Unless each group's scales are a
- * separate array (`apart`), a scale block and a tile of the scale layout also begin there. A tile
- * is a rectangle of scales that are adjacent in memory. */
+/* The groups divide the rows (or the columns, with by_cols) of an operand. The first row (column)
+ * of each group must be a multiple of the number that this function returns. At each such multiple,
+ * the codes begin a new byte. A scale block and a tile of the scale layout (a rectangle of scales
+ * that are adjacent in memory) also begin there. If the scales of each group are a separate array
+ * (`apart`), blocks and tiles do not matter. */
 static int64_t grain_of(const bsmm_operand *o, bool by_cols, bool apart) {
     bool contiguous = by_cols == (o->m.order == BSMM_ORDER_ROW);
     int64_t grain = contiguous ? bsmm_elem_group(o->m.format.elem) : 1;

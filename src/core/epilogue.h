@@ -25,9 +25,10 @@ static inline bool bsmm_is_gated(const bsmm_product *product) {
     return product->finish && product->finish->activation->info.is_gated;
 }
 
-/* Points to the accumulators of a rectangle of D. The accumulator of row r and column c of the
- * rectangle is acc[r * pitch + c * step]. With a gated activation, f(gate) * up, this accumulator
- * holds the gate. The accumulator of the matching up is `up` doubles further. */
+/* Describes the accumulators of a rectangle of D, as an array of doubles. The accumulator for row r
+ * and column c of the rectangle is acc[r * pitch + c * step]. With a gated activation, f(gate) *
+ * up, a result has two accumulators: acc[r * pitch + c * step] is that of the gate, and acc[r *
+ * pitch + c * step + up] is that of the up. */
 typedef struct bsmm_sums {
     const double *acc;
     int64_t pitch, step, up;

@@ -57,10 +57,10 @@ typedef struct bsmm_part {
     bsmm_finish finish;
 } bsmm_part;
 
-/* Remembers where the previous group ended. `end` is the number of the row or column after the
- * group's last one. If groups store their scales separately, scales[0] and scales[1] are the ends
- * of the group's scales in two operands, A and D (groups of rows) or A and B (groups of columns),
- * counted in scales. */
+/* Remembers where the previous group ended. `end` is the number of the first row or column after
+ * the group. If each group stores its scales as a separate array, scales[0] and scales[1] are the
+ * numbers of scales up to the end of the group's array, in the scale buffers of two operands. The
+ * two operands are A and D if the groups divide rows, and A and B if they divide columns. */
 typedef struct bsmm_part_cursor {
     int64_t end;
     uint64_t scales[2];

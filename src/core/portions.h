@@ -23,10 +23,11 @@ typedef struct bsmm_portions {
     uint64_t result_bytes;
 } bsmm_portions;
 
-/* BSMM_PORTION_MOST_BYTES is the largest size in bytes of one portion's fp32 results. Only a
- * portion of the fewest possible rows may be larger. Smaller portions would stay in a GPU's L2
- * cache between their only write and their only read. But a kernel that packs B packs it again for
- * each portion, which takes longer. */
+/* BSMM_PORTION_MOST_BYTES limits the size in bytes of one portion's fp32 results. A portion that
+ * already has the smallest allowed number of rows may exceed this limit. A lower limit would have
+ * an advantage and a disadvantage. The results of a smaller portion would stay in a GPU's L2 cache
+ * until they are read. But some kernels pack B again for each portion, and more portions would pack
+ * B more often. */
 #define BSMM_PORTION_MOST_BYTES (UINT64_C(256) << 20)
 
 /* Returns BSMM_PORTION_MOST_BYTES. Only tests link another definition of this function. */

@@ -87,9 +87,10 @@ BSMM_SHARED uint32_t bsmm_half_reference(const bsmm_half_range *r, uint32_t most
     return top - r->span > 254 - r->span ? 254 - r->span : top - r->span;
 }
 
-/* Returns the exponent of the power of two by which sums of products with a row's decoded weights
- * must be multiplied, if the row has the reference code `reference`. The reference code is the
- * lowest scale code of the row that the kernel can multiply exactly. */
+/* A kernel decodes the weights of a row of B to f16 numbers that are the weights divided by a power
+ * of two. This function returns the exponent of that power of two, by which the kernel must
+ * multiply the row's sums. `reference` is the row's reference code, i.e. the lowest scale code that
+ * the kernel can multiply exactly. */
 BSMM_SHARED int bsmm_half_exponent(const bsmm_half_range *r, uint32_t reference) {
     return (int)reference - 127 + r->bias - r->lowest + 15;
 }

@@ -65,11 +65,12 @@ BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes
     return (int)((k->max_code - largest) >> mantissa) + normalized;
 }
 
-/* Returns what one thread contributes to the maxima of its group (128 elements of a row), from
- * which the group scale is chosen. Returns 0 if the thread's elements fit any group scale. The high
- * half of the result is the biased exponent that the group scale must cover. The low half is the
- * biased and negated exponent of the block scale, so that a maximum over the group finds the
- * smallest block scale. */
+/* The threads that pack a group (128 elements of a row) choose the group scale from two maxima over
+ * these threads. This function returns the values of one thread for both maxima, in one 32-bit
+ * word. The high half is the smallest exponent that the group scale must have to hold the thread's
+ * elements, plus BSMM_LANE_BIAS. The low half is BSMM_LANE_BIAS minus the exponent of the thread's
+ * block scale, so that its maximum belongs to the smallest block scale. The function returns 0 if
+ * the thread's elements fit any group scale. */
 BSMM_SHARED uint32_t bsmm_lane_look(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                     const uint32_t *codes, int words) {
     if (job->scale != 1 || s->is_nan || !bsmm_lane_any(&job->codec, codes, words)) return 0;

@@ -51,8 +51,9 @@ static uint32_t take_number(walk *w) {
     return n;
 }
 
-/* Reads a number of a register or label from the input, and returns it as an ordinary number. If
- * the input has distances, they count from the number `from`. */
+/* Reads the number of a register or label from the input and returns it. In ordinary text, the
+ * number itself is in the input. In stored text, the input has the difference between the number
+ * and the number `from`, with a sign. */
 static uint32_t take(walk *w, uint32_t from) {
     if (w->to == BSMM_PTX_TEXT_STORED) return take_number(w);
     const bool less = *w->at++ == '-';

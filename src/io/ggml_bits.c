@@ -28,10 +28,13 @@ void bsmm_gguf_tq2_0(const uint8_t *block, float *values) {
         values[i] = (float)((block[i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2) & 3) - 1) * d;
 }
 
-/* Stores the elements of `count` bytes. Each byte holds `digits` elements (-1, 0 or 1 times d),
- * whose indices differ by `count`. The elements are the digits of a number in base 3. The byte is
- * this number times 256 / 243, rounded up. The first digit is therefore three times the byte,
- * divided by 256; the lower 8 bits of that product hold the remaining digits. */
+/* Decodes `count` bytes of ggml's ternary format. A byte holds `digits` (4 or 5) elements with the
+ * values -d, 0 or d. The first element of byte i has the index i, and the index of each further
+ * element is `count` higher.
+ *
+ * The elements of a byte are the base-3 digits 0, 1 and 2 of a number n, with the first element as
+ * the highest digit. The byte is n * 256 / 243, rounded up. The first digit is therefore byte * 3 /
+ * 256, rounded down. The lower 8 bits of byte * 3 take the place of the byte for the next digit. */
 static float *store_digits(const uint8_t *bytes, uint32_t count, uint32_t digits, float d,
                            float *values) {
     uint8_t power = 1;

@@ -62,12 +62,14 @@ INLINE void values4(const vector_values *v, const uint8_t *codes, __m256 x[PARTS
     x[3] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, second));
 }
 
-/* Expands 32 codes of 6 bits into the upper bits of 32 bytes. As an intermediate step, each pair of
- * codes has a 16-bit lane of its own, in bits 4 to 15. */
+/* Expands 32 codes of 6 bits to 32 bytes, each with a code in its upper six bits. As an
+ * intermediate step, each pair of codes lies in bits 4 to 15 of a 16-bit lane. */
 INLINE __m256i codes6(const uint8_t *codes) {
     const __m256i pairs =
-        /* Bytes 0 to 11 hold the first 16 codes. The second half of the register was loaded from
-         * byte 8 on, so its indices start at 4. */
+        /* The numbers are indices of bytes for a shuffle, which works on each 128-bit half of the
+         * register separately. The lower half was loaded from byte 0 of the codes, and its first 16
+         * codes are bytes 0 to 11. The upper half was loaded from byte 8, so the next 16 codes
+         * (bytes 12 to 23) are its bytes 4 to 15. */
         _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11, 4, 5, 5, 6, 7, 8, 8, 9,
                          10, 11, 11, 12, 13, 14, 14, 15);
     __m256i bytes = _mm256_castsi128_si256(_mm_loadu_si128((const void *)codes));

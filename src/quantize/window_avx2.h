@@ -19,16 +19,18 @@
 
 #define WINDOW_TARGET TARGET
 
-/* Let v be the bf16 value that a block's factor turns into 0.25, the first rounding bound of e2m1.
- * The window of the block is 1 plus the bits of v / 2, shifted left by one, so that the exponent
- * field is the upper byte. WINDOW_BASE is the window of a factor whose exponent field is 0. In this
- * case the exponent field of v is 252, and subtracting 4 << 6 halves v. find_windows subtracts 256
- * times the exponent field of the factor from WINDOW_BASE. */
+/* WINDOW_BASE is the window of a block whose factor has the exponent field 0. find_windows
+ * subtracts 256 times the factor's exponent field from WINDOW_BASE.
+ *
+ * The window is 1 more than the representation of v / 2, where v is the bf16 value that the factor
+ * turns into 0.25. A representation is the bits of a bf16 value, shifted left by one, so that the
+ * exponent field is the upper byte. If the factor has the exponent field 0, v has the exponent
+ * field 252. Subtracting 4 << 6, i.e. 1 from the exponent field, halves v. */
 enum { WINDOW_BASE = (252 << 8) - (4 << 6) + 1 };
 
-/* Computes the places of 16 bf16 values. A place counts steps above the window of the value's
- * block, and each binade has four steps. The window is (almost) the value that the block's factor
- * turns into 0.125. */
+/* Computes the places of 16 bf16 values. A place is the distance of a value from the window of the
+ * value's block, in quarters of a power of two, rounded down. The window is about the value that
+ * the block's factor turns into 0.125. Values below the window have the place 0. */
 INLINE __m256i place_words(__m256i words, __m256i window) {
     __m256i odd = _mm256_and_si256(_mm256_srli_epi16(words, 6), _mm256_set1_epi16(1));
     __m256i bits = _mm256_add_epi16(_mm256_slli_epi16(words, 1), odd);

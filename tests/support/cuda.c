@@ -28,9 +28,10 @@ static int64_t choose_splits_by_time(const bsmm_wgmma_split *split);
 #undef bsmm_wgmma_choose
 #undef bsmm_wgmma_choose_splits
 
-/* Replaces the library's function of this name in tests. The library computes a product with a
- * large B in bands, i.e. it runs the kernel for few rows once for each run of up to 64 rows of A.
- * If the environment variable BSMM_TEST_BANDS is set, products with a small B also use bands. */
+/* Replaces the library's function of this name in tests. It tells whether a product is computed in
+ * bands, i.e. by one launch of the kernel for few rows for each 64 rows of A. The library uses
+ * bands only if B is large. If the environment variable BSMM_TEST_BANDS is set, every product uses
+ * bands. */
 bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits) {
     return getenv("BSMM_TEST_BANDS") || prefers_bands_by_size(p, bits);
 }

@@ -9,7 +9,8 @@
 
 enum { TEST_STEPS_MOST_OMITTED = 8 };
 
-/* `omitted` lists functions by their addresses. An address of 0 is no function. */
+/* Holds the number of instructions that a call executes. Some functions can be left out of the
+ * count. `omitted` has the addresses of these functions. An entry of 0 is unused. */
 typedef struct test_steps {
     uintptr_t omitted[TEST_STEPS_MOST_OMITTED];
     /* calls[i] is the number of calls of function omitted[i]. */

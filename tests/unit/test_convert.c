@@ -258,9 +258,10 @@ static void test_nan_blocks_are_refused(void **state) {
     }
 }
 
-/* Tests the scales that the conversion chooses. The second-level scale of nvfp4 is 2^(largest
- * exponent - 8), and the block scale of fp8 is 2^(largest exponent - 6). Both are limited to normal
- * fp32 numbers. */
+/* Tests the scales that the conversion from mxfp4 chooses. If the largest block scale of the mxfp4
+ * matrix is 2^e, the second-level scale of nvfp4 must be 2^(e - 8), and the fp32 scale of an fp8
+ * block must be 2^(e - 6). If this power of two is below 2^-126, the smallest normal fp32 number,
+ * the scale must be 2^-126. */
 static void test_outer_scales(void **state) {
     (void)state;
     rng r = {9};

@@ -200,8 +200,9 @@ static void even_rows_are_told(void **state) {
         assert_true(flags_of(f, BSMM_PACK_FAST, apart, 0) & uneven);
         /* Block 1 now contains only zeros, so its small scale no longer makes the row UNEVEN. */
         assert_false(flags_of(f, BSMM_PACK_FAST, apart, 1 << 1) & uneven);
-        /* All elements are zero, and the row's common scale would be above 1. A group of 128 zeros
-         * uses the common scale only if that is at most 1, so the row is UNEVEN. */
+        /* All elements of the row are zero. A group of 128 zeros can use the scale that is common
+         * to the row only if this scale is at most 1. Here the common scale would be above 1, so
+         * packing must set the flag UNEVEN. */
         assert_true(flags_of(f, BSMM_PACK_FAST, near, 15) & uneven);
         /* If all groups of the row had the same packed scale, it would be 2^129, which is too large
          * for fp32. */

@@ -291,9 +291,11 @@ static void interleave(const test_matrix *from, test_matrix *to) {
     }
 }
 
-/* Tests a gated activation, f(gate) * up, with scales outside the range of fp32. A kernel sums the
- * affected rows again in double. It must then find two rows of B for each result, that of the gate
- * and that of the up. With each of the two orders of B's rows, D must have the same bits. */
+/* Tests a gated activation, f(gate) * up, with scales outside the range of fp32. A kernel then
+ * computes the affected results again in double. For each such result it must find two rows of B:
+ * the one that gives the gate and the one that gives the up. The test runs each product twice. In
+ * the first run, all gates come before all ups in B. In the second run, rows for gates and ups
+ * alternate. Both runs must give the same bits of D. */
 static void check_extreme(const char *a_format, const char *b_format, int64_t rows) {
     test_matrix a, b, permuted, d;
     rng r = {84};

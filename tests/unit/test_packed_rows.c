@@ -1,6 +1,7 @@
-/* Tests that packed weights serve every number of rows of A: the name of their panels and their
- * size do not depend on it, for any pair of formats, on the CPU and on three fake GPUs. The bytes
- * of panels depend only on B and on this name (test_packed_panels.c). */
+/* Tests that a product with any number of rows of A can use the same packed weights. The size of
+ * the packed weights and the name of their panels must not depend on the number of rows. The test
+ * covers every pair of formats, on the CPU and on three fake GPUs. The bytes of panels depend only
+ * on B and on the name (test_packed_panels.c). */
 #include "fake_gpus.h"
 #include "operand.h"
 

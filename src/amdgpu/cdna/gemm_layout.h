@@ -59,12 +59,13 @@ BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks
     return row / 8 % 2;
 }
 
-/* B's rows have another order in LDS than in memory. A lane's results of a matrix instruction are
- * four neighbouring columns of D, i.e. rows of B. Because of the order in LDS, the columns that a
- * lane gets from all instructions of a row of tiles are neighbours too. The lane then stores them
- * with few wide stores. For B, `tiles` is the number of a wave's 16 x 16 tiles along B's rows. For
- * A, `tiles` is 1, and the rows keep their order. Each 16 * tiles rows are permuted in the same
- * way. */
+/* B's rows have another order in LDS than in memory, so that a lane can store its results with few
+ * wide stores. A matrix instruction gives each lane four neighbouring columns of D, which belong to
+ * four neighbouring rows of B in LDS. A wave computes a row of `tiles` tiles of 16 x 16 results by
+ * one instruction per tile. With the order in LDS, the 4 * tiles columns of D that a lane gets from
+ * these instructions are neighbours in D. The order is a permutation of 16 * tiles rows, and it is
+ * the same for each following 16 * tiles rows. The rows of A keep their order, which is the
+ * permutation for `tiles` = 1. */
 
 /* Returns the number of the operand's row that LDS holds at row `at`. For B, whose rows are
  * reordered, `tiles` is the number of a wave's 16 x 16 tiles along B's rows. For A, `tiles` is 1,

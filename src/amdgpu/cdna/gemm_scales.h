@@ -171,10 +171,12 @@ BSMM_DEVICE void gemm_store_step(gemm_carrier *c, gemm_shape s, gemm_lds *ring) 
     }
 }
 
-/* Updates c->low, the smallest scale code of the thread's row, with the scales of four units (128
- * elements of K each), which a wide load has brought to the ring buffer. The loop takes minima of
- * 16-bit numbers, and only their upper bytes matter. The upper bytes of `odd` are the smallest
- * codes of odd scale blocks, and those of `even` are the smallest codes of even scale blocks. */
+/* Lowers c->low to the smallest e8m0 code of a row of A or B in four units (128 elements of K
+ * each). A wide load has brought the codes of these units to the ring buffer. A unit has four
+ * codes, one in each byte of a 32-bit word. AMD GPUs have a minimum of 16-bit numbers but none of
+ * bytes, so the loop takes minima of 16-bit numbers whose upper bytes are codes. `odd` has bytes 1
+ * and 3 of the words as upper bytes, and `even` has bytes 0 and 2. The lower bytes do not matter.
+ */
 BSMM_DEVICE void gemm_lower_group(gemm_carrier *c, gemm_shape s, const gemm_lds *ring,
                                   uint32_t unit) {
     typedef uint16_t pair __attribute__((vector_size(4)));

@@ -115,9 +115,10 @@ BSMM_DEVICE uint32_t small_m_fnuz(uint32_t word) {
 }
 
 /* Returns elements [4 * i, 4 * i + 4) of a lane's 6-bit elements, one in each byte. Their signs are
- * in bit 7 and their magnitudes in bits 0 to 4. The elements are the bits [24 * i, 24 * i + 24) of
- * the lane. Each of the two steps halves the number of elements in a part of the word, and the bits
- * above the elements of a part are arbitrary. */
+ * in bit 7 and their magnitudes in bits 0 to 4. The elements are bits [24 * i, 24 * i + 24) of the
+ * lane's words. The function first separates the 24 bits into two 16-bit halves with two elements
+ * each (`halves`), and then into four bytes with one element each (`bytes`). Bits above the
+ * elements of a half or byte are arbitrary. */
 BSMM_DEVICE uint32_t small_m_spread_six(const bsmm_u32x4 words[2], uint32_t i) {
     const uint32_t first = 24 * i / 32, second = first + (24 * i % 32 > 8);
     const uint32_t bits = __builtin_amdgcn_alignbit(words[second / 4][second % 4],

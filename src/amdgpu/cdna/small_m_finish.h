@@ -77,11 +77,14 @@ BSMM_DEVICE float small_m_row_scale(const bsmm_cdna_small_m_side *o, bool has_sc
     return *(const BSMM_GLOBAL float *)(const BSMM_GLOBAL void *)((uintptr_t)o->scales + at);
 }
 
-/* Multiplies a sum by the fp32 scales of its rows of A and B. If the sum or the result may be
- * inaccurate, it becomes NaN, so that it is computed again in double. A sum of 0 stays 0. A product
- * of two scales may have lost bits if it is below 2^-120, and a result if it is below 2^-118.
- * `finish` is the field of bsmm_cdna_small_m. The function reads other parameters anew, because
- * they would take scalar registers throughout the kernel. */
+/* Multiplies a sum by the fp32 scale of its row of A and by the fp32 scale of its row of B. The
+ * result becomes NaN if it may be inaccurate, so that it is computed again in double. This is so if
+ * the sum may be inaccurate, if the product of the two scales is below 2^-120, or if the result is
+ * below 2^-118. A sum of 0 stays 0.
+ *
+ * `finish` is the field of this name in bsmm_cdna_small_m. The function reads all other parameters
+ * from memory here. If they were read earlier, they would take scalar registers throughout the
+ * kernel. */
 BSMM_DEVICE float small_m_scaled_sum(small_m_shape s, uint32_t finish, uint32_t row, uint32_t col,
                                      float sum) {
     const bsmm_cdna_small_m *p = BSMM_PARAMETERS(bsmm_cdna_small_m);

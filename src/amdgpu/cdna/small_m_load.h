@@ -40,8 +40,9 @@ typedef struct small_m_shape {
     uint32_t b_tiles, a_tiles;
 } small_m_shape;
 
-/* Holds what a lane loads of an operand for a step, as it is stored: 32 elements and their scales
- * for each 16 rows. */
+/* Holds what a lane loads of an operand for one step (128 elements of K). For each tile of 16 rows,
+ * the lane loads 32 elements of one row, `words`, and their scales, `scales`. Both are stored as in
+ * memory. */
 typedef struct small_m_stored {
     bsmm_u32x4 words[SMALL_M_MOST_TILES][2];
     uint32_t scales[SMALL_M_MOST_TILES];

@@ -162,11 +162,14 @@ BSMM_DEVICE void tall_promote_tile(tall_wave *w, const tall_scales *g, uint32_t 
 }
 
 /* Multiplies the sums of a step (128 elements of K) by their scales and adds them to the totals
- * over all of K. The matrix instructions of half `half` of a step form groups. This function is
- * called in each group n (0 to 7), and does the part of the work for which the group has time. A
- * wave computes 4 x 4 tiles of 16 x 16 results. The sums of tiles in rows 0 and 1 of the 4 x 4 are
- * added one group after their last matrix instruction. The sums of tiles in rows 2 and 3 are added
- * in groups 6 and 7 of half 0 of the next step. */
+ * over all of K. A step has two halves of 64 elements of K. The matrix instructions of each half
+ * are issued in eight groups. The kernel calls this function once per group, and `n` (0 to 7) is
+ * the number of the group in half `half`.
+ *
+ * A wave has 4 x 4 tiles of 16 x 16 results. The function handles two tiles in each of groups 5 to
+ * 7 of half 1 and in group 0 of the next step. These are the tiles in rows 0 and 1 of the 4 x 4. It
+ * handles the four tiles of row 2 in group 6, and those of row 3 in group 7, of half 0 of the next
+ * step. */
 BSMM_DEVICE void tall_promote(tall_wave *w, const tall_scales *g, uint32_t half, uint32_t n) {
     const uint32_t pair = half ? n - 5 : 3;
     if (half ? n >= 5 : n == 0)

@@ -44,10 +44,12 @@ BSMM_DEVICE gemm_lds *tall_half(uint32_t half) {
     return (gemm_lds *)gemm_stages + half * TALL_BYTES;
 }
 
-/* Recodes four bytes of e4m3 to e4m3fnuz with half the value, and notes NaNs in *nan. A byte of
- * `nonzero` has bit 7 set if the element is not 0. The instruction v_bfi_b32 takes bits of x where
- * a bit of `nonzero` is set, and bits of `low` elsewhere. Only bit 7, the sign, differs between
- * them. */
+/* Recodes four bytes of e4m3 to bytes of e4m3fnuz, which mean half the value. The code of a number
+ * stays the same. Only the code of -0 changes, to that of +0. To change it, the function takes each
+ * byte of x if the element is not 0, and the byte of x without its sign bit (`low`) otherwise. Bit
+ * 7 of a byte of `nonzero` selects between the two. The other bits of `nonzero` do not matter,
+ * because x and `low` differ only in bit 7. Bit 7 of a byte of *nan is set if the element is NaN.
+ */
 BSMM_DEVICE uint32_t tall_fnuz_of_ocp(uint32_t x, uint32_t *nan) {
     const uint32_t low = x & 0x7f7f7f7fu, nonzero = low + 0x7f7f7f7fu;
     uint32_t code;
@@ -180,8 +182,8 @@ BSMM_DEVICE void tall_flag_rows(const tall_relay *r, gemm_shape s, BSMM_IN_LDS u
  * calls them between groups of matrix instructions. */
 enum { TALL_PARTS = 6 };
 
-/* Writes a part of the data of half a step (64 elements of K) to LDS. The compiler knows of the
- * loads of this part and waits until they have finished. */
+/* Writes a part of the data of half a step (64 elements of K) from registers to LDS. The compiler
+ * inserts a wait for the loads of this part before the writes. */
 BSMM_DEVICE void tall_store(tall_relay *r, gemm_shape s, uint32_t half, uint32_t part) {
     const uint32_t n = part / 2;
     if (s.columns) {

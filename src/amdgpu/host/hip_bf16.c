@@ -9,10 +9,10 @@
  * number of workgroups has 2^31 threads. HIP requires fewer than 2^32 threads along x. */
 enum { MOST_GROUPS = 1 << 23 };
 
-/* SHARED(parts) is the number of bytes of LDS of a kernel. The kernel first stores bf16 planes of A
- * and B in LDS, `parts` planes in all. Later an fp32 tile of sums overwrites the planes. LDS has
- * room for the larger of the two, and after it for a 32-bit word and an fp32 number for each row of
- * A and B. */
+/* SHARED(parts) is the size in bytes of the LDS of a kernel. The main loop stores A and B in LDS as
+ * `parts` tiles of bf16 (planes). After the main loop, the kernel stores an fp32 tile of sums at
+ * the same address, so LDS has room for the larger of the two. It also has room for a 32-bit word
+ * and an fp32 number for each row of A and each row of B in the tile. */
 #define PLANES(parts) ((parts)*BSMM_CDNA_BF16_PLANE)
 #define SHARED(parts)                                                                              \
     ((PLANES(parts) > BSMM_CDNA_BF16_STRIP ? PLANES(parts) : BSMM_CDNA_BF16_STRIP) +               \

@@ -214,9 +214,9 @@ typedef struct bsmm_gemm_row {
     int64_t r, col, cols;
     const float *acc;
     double factor;
-    /* `wide` measures the dynamic range of the magnitudes in the row of A. If it and the same
-     * number of a row of B add up to more than `wide_limit`, the result of the two rows is summed
-     * in double. */
+    /* `wide` is a number that measures the dynamic range of the magnitudes in the row of A. Each
+     * row of B has such a number too. If the numbers of a row of A and of a row of B add up to more
+     * than `wide_limit`, the result of these two rows is summed in double. */
     int wide, wide_limit;
     /* These arrays have one entry for each column of this part, i.e. for each row of B.
      * `column_factors` holds the factor that packing has divided out of the row. `column_wide`

@@ -68,11 +68,12 @@ BSMM_INT8_INLINE __m256 bsmm_int8_finish(__m256i sum, __m256 scale, __m256 acc) 
 
 enum { BSMM_INT8_MR = 4, BSMM_INT8_NR = 16, BSMM_INT8_VECTORS = 2 };
 
-/* `bsmm_int8_places` holds distances in bytes inside a packed unit of A, i.e. in 16 or 32 elements
- * of K with one scale per row. A group is 4 consecutive bytes of K of one row. `row` is the
- * distance between the same group of two consecutive rows. `odd` is the distance from an even group
- * to the following odd group, and `pair` is the distance from one even group to the next. `scale`
- * is the distance from the integer at which a row's dot products begin to the row's scale. */
+/* `bsmm_int8_places` holds distances in bytes inside a packed unit of A. A unit is 16 or 32
+ * elements of K, and each row has one scale for them. A row's elements are divided into quads, i.e.
+ * 4 consecutive elements of K, which are 4 bytes. `row` is the distance from a quad to the same
+ * quad of the next row. `odd` is the distance from quad 0 to quad 1 of a row, and `pair` is the
+ * distance from quad 0 to quad 2. A unit also has, for each row, the integer at which the row's sum
+ * begins, and the scale. `scale` is the distance from this integer to the scale. */
 typedef struct bsmm_int8_places {
     int64_t row, odd, pair, scale;
 } bsmm_int8_places;

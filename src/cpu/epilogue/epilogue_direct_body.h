@@ -136,10 +136,14 @@ INLINE void add_values(const bsmm_cpu_epilogue_added *added, int64_t row, int64_
         half[i] = dvec_add(half[i], dvec_mul(factor, dvec_of(values, i)));
 }
 
-/* Multiplies the accumulators of one vector by their row's factor, by their columns' factors and by
- * alpha, and returns the results as fp32. The results are rounded, or truncated with a sticky last
- * bit if a rounding to 16 bits follows. If C or bias is added, `t` is the tile and `row` the number
- * of the row in the tile; else `t` is NULL. */
+/* Finishes one vector of accumulators, i.e. LANES adjacent columns of one row of D. Multiplies each
+ * accumulator by the row's factor, by its column's factor and by alpha, adds C and the bias, and
+ * returns the results as fp32.
+ *
+ * If `sticky` is true, the caller rounds the results to 16 bits later. The results are then not
+ * rounded to fp32 but truncated, and the last bit is set if a truncation was inexact. `t` is the
+ * tile of D, and `row` is the number of the row in the tile. `t` is NULL if neither C nor a bias is
+ * added. */
 INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_cpu_epilogue_tile *t,
                          int64_t row) {
     vec acc = load_floats(there, p->acc);

@@ -207,10 +207,11 @@ typedef struct bsmm_pack_columns {
 
 enum { BSMM_PACK_EXPONENTS = 4 };
 
-/* `bsmm_pack_exponents` describes the e8m0 scales of LANES rows in EXPONENTS consecutive units,
- * i.e. ranges of K with one scale per row. The scale codes of a row are adjacent in memory. Each
- * scale is stored as its fp32 bits minus `lower`. If `floated` is not 0, the fp32 value with these
- * bits times `floated` is stored too, `pitch` bytes later. */
+/* `bsmm_pack_exponents` describes how the e8m0 scales of LANES rows are packed, for EXPONENTS
+ * consecutive units. A unit is a range of K with one scale per row. In the operand, the scale codes
+ * of a row are adjacent in memory. In the packed unit, a scale is stored as the bits of its fp32
+ * value minus `lower`. These bits are those of another fp32 value x. If `floated` is not 0, x *
+ * floated is also stored, `pitch` bytes after the scale. */
 typedef struct bsmm_pack_exponents {
     const uint8_t *const *row;
     uint64_t offset; /* `offset` is the offset in bytes of the first scale code in each row. */

@@ -51,8 +51,9 @@ static double folded_part(const bsmm_f32fma_source *s, double scale) {
     return s->folded || scale == 0 ? scale : 1;
 }
 
-/* Computes the factor by which each STEP elements of a row are multiplied. Returns false if fp32
- * does not represent a factor exactly, or if STEP elements may belong to several scale blocks. */
+/* Packing multiplies each STEP consecutive elements of a row by one factor. Computes these factors.
+ * Returns false if fp32 does not represent a factor exactly, or if STEP elements may belong to
+ * several scale blocks. */
 static bool factors_of(const bsmm_f32fma_source *s, const tile *t, int64_t lane, float *to) {
     const bsmm_f32fma_row *row = &t->rows[lane];
     bool by_scale = s->folded && s->o->m.format.scale != BSMM_SCALE_NONE, narrow = true;

@@ -19,9 +19,10 @@
 
 enum { TOP = 51, STEPS = BSMM_PACK_STEPS, SPAN = BSMM_PACK_SPAN };
 
-/* These are the largest distances, in powers of two, at which packed numbers are still normal fp32
- * numbers. For elements the distance is counted from 2^TOP, the largest packed element of a row.
- * For scales it is counted from 1, the power of two of the row's largest packed scale. */
+/* The smallest packed numbers must still be normal fp32 numbers, i.e. at least 2^-126. The largest
+ * packed element of a row is about 2^TOP, so another element may be smaller by a factor of at most
+ * 2^DEEPEST_ELEMENT. The largest packed scale of a row is about 1, so another scale may be smaller
+ * by a factor of at most 2^DEEPEST_SCALE. */
 enum { DEEPEST_ELEMENT = TOP + 125, DEEPEST_SCALE = 126 };
 
 bool bsmm_f32fma_by_segment(const bsmm_product *p) {

@@ -42,12 +42,13 @@ enum { BSMM_F32FMA_TOO_WIDE = UINT8_MAX };
 /* BSMM_F32FMA_MOST_ROWS is the largest number of rows that are packed together. */
 enum { BSMM_F32FMA_MOST_ROWS = 64 };
 
-/* Chooses the powers of two by which rows [r, r + rows) are multiplied, at most MOST_ROWS rows, and
- * stores them in `plans`. */
+/* Chooses for each of the rows [r, r + rows) the power of two by which packing multiplies the row,
+ * and stores it in `plans`. There may be at most MOST_ROWS rows. */
 void bsmm_f32fma_look_at(bsmm_f32fma_source *s, int64_t r, int64_t rows, bsmm_f32fma_row *plans);
 
-/* Returns the offsets of the scales from column k on, without the part that depends on the row
- * (scale_offset). It returns NULL if scales are loaded one by one. */
+/* Returns an array of terms of offsets, one for each scale from column k on. The offset of a scale
+ * is the sum of its term in this array and a term that depends only on the row (scale_offset).
+ * Returns NULL if scales are loaded one by one. */
 const uint64_t *bsmm_f32fma_offsets(bsmm_f32fma_source *s, int64_t k);
 
 /* Returns the block scale of element (r, k). */

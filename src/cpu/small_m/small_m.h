@@ -93,9 +93,9 @@ typedef struct bsmm_small_m_later {
     int64_t pitch, bytes, at;
 } bsmm_small_m_later;
 
-/* Returns the addresses in B to prefetch while bytes [at, at + bytes) of the rows at s->b are read;
- * the rows have `end` bytes. These addresses are those of the bytes after at + bytes. At the end of
- * the rows, they are the first bytes of the rows in s->next. */
+/* Describes the bytes of B to prefetch while the caller reads bytes [at, at + bytes) of each row.
+ * These rows begin at s->b, and each has `end` bytes. The bytes to prefetch follow in the same
+ * rows. If the rows end at at + bytes, they are the first bytes of the rows at s->next instead. */
 static inline bsmm_small_m_later bsmm_small_m_follow(const bsmm_small_m_span *s, int64_t at,
                                                      int64_t bytes, int64_t end) {
     const uint8_t *row = at + bytes < end ? s->b + at + bytes : s->next;

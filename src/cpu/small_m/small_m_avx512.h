@@ -38,10 +38,11 @@ BSMM_SMALL_M_INLINE void bsmm_transpose(const __m512i row[4], __m512i word[4]) {
     word[3] = _mm512_unpackhi_epi64(high01, high23);
 }
 
-/* Transposes the result of bsmm_load_rows for a later unpack instruction that widens bytes to 16
- * bits. Each 128 bits of word[d] hold the low 16 bits of the 32-bit words of four rows, and then
- * the high 16 bits of these words. After the unpack instruction, the values of each row are in the
- * row's own 32-bit lane. */
+/* Transposes the result of bsmm_load_rows, and leaves out the last step of the transposition, which
+ * a later unpack instruction does. Take 32-bit word d of each of four rows. 128 bits of word[d]
+ * first hold the low 16 bits of these four words, and then their high 16 bits. The later
+ * instruction widens bytes to 16 bits and interleaves the two sets, so that all values of a row end
+ * in the row's own 32-bit lane. */
 BSMM_SMALL_M_INLINE void bsmm_transpose_pairs(const __m512i row[4], __m512i word[4]) {
     __m512i low01 = _mm512_unpacklo_epi16(row[0], row[1]);
     __m512i low23 = _mm512_unpacklo_epi16(row[2], row[3]);

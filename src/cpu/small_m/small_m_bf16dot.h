@@ -60,8 +60,8 @@ enum { BSMM_PRODUCT_ZERO = 0xff };
 enum { BSMM_BF16_TILES = 7 };
 
 /* This struct is a set of multiply loops: either the loops with dot products or the loops with
- * FMAs. In the array `multiply`, the index of size 2 is 1 if sums are scaled after each 128
- * elements of K. */
+ * FMAs. `multiply` has three indices: the kind of weights, whether the sums of each 128 elements of
+ * K are multiplied by scales (0 or 1), and the number of the tile size. */
 typedef struct bsmm_small_m_bf16_form {
     /* `panels` is the number of panels of B that are multiplied side by side. */
     int64_t panels[BSMM_WEIGHTS][BSMM_BF16_TILES];

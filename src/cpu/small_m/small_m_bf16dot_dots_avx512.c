@@ -45,8 +45,8 @@ typedef struct decoder {
     __m512i table[4];
     /* `select` holds the bit positions of the codes of each pair in a 32-bit word. */
     __m512i select[4];
-    /* For SHIFTED4, `halves` is the number of bits by which each 16-bit half of a word is shifted
-     * for pairs 0 and 1. */
+    /* halves[i] (i is 0 or 1) is for pair i of 4-bit codes (SHIFTED4). It has the numbers of bits
+     * by which the low and the high 16-bit half of a word are shifted right. */
     __m512i halves[2];
     /* For PRODUCTS4, `lanes` has the number of the row of each byte, for a permutation that moves
      * the scale codes of 16 rows to their lanes. */
@@ -55,9 +55,13 @@ typedef struct decoder {
     __m512i largest;
 } decoder;
 
-/* Returns the bit positions of a pair of codes for a multishift, which works on two 32-bit words at
- * once. The first code begins at bit `first`. With `products`, a code is moved to bits 3 to 6 of
- * its 16-bit result, and its sign also to the top bit. Otherwise it is moved to the lowest bits. */
+/* Returns the control operand of a multishift (vpmultishiftqb) that takes two adjacent codes out of
+ * each 32-bit word. The first code begins at bit `first` of the word, and each code has `bits`
+ * bits. The first code goes to the low 16 bits of the result and the second code to the high 16
+ * bits.
+ *
+ * If `products` is false, the lowest bit of a code goes to bit 0 of its 16 bits. If `products` is
+ * true, the codes have 4 bits. A code then goes to bits 3 to 6, and its sign bit also to bit 15. */
 INLINE __m512i select_pair(int first, int bits, bool products) {
     const int64_t mask = 0x3f, down = products ? 3 : 0, top_down = products ? 4 : 0;
     const int64_t low = first - down, high = low + bits;
@@ -129,9 +133,10 @@ INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s, b
     return _mm512_ternarylogic_epi32(product, codes, _mm512_set1_epi16((short)0x8000), 0xf8);
 }
 
-/* Moves pair i of the codes of a 32-bit word to the low bits of its two 16-bit halves. Multishifts
- * and dot products share the ports of a Zen 4's multipliers, so pairs 0 and 1 of 4-bit codes are
- * shifted instead. */
+/* Each 32-bit word has several pairs of codes. Moves the two codes of pair i to the low bits of the
+ * two 16-bit halves of the word. A multishift instruction can do this for any pair. But on a Zen 4,
+ * multishifts take the execution ports that dot products need. For pairs 0 and 1 of 4-bit codes,
+ * the function therefore uses a byte shuffle and a 16-bit shift instead. */
 INLINE __m512i codes_of_pair(const decoder *d, bsmm_weights kind, __m512i word, int i) {
     const __m512i low_halves =
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 0, 1, 4, 5, 4, 5, 8, 9, 8, 9, 12, 13, 12, 13));
@@ -221,11 +226,12 @@ typedef struct sums {
     __m512i unit[PANELS];
 } sums;
 
-/* Converts a panel's sums from the scale of one block to that of the next. The multiplication by a
- * power of two is exact. All packed values are multiples of 2^-60 (pack_bf16dot.c), so sums are
- * multiples of 2^-120 with any scale, and far below the largest fp32 value. A block with the code
- * BSMM_PRODUCT_ZERO, whose power of two is 2^-23, adds only zeros, so the multiplication is exact
- * there too. */
+/* A sum of a panel is stored divided by the scale of the current block, a power of two. Changes the
+ * sums from the scale of one block to the scale of the next block, by a multiplication. The
+ * multiplication is exact, because sums are far below the largest fp32 value and stay multiples of
+ * 2^-120: all packed values are multiples of 2^-60 (pack_bf16dot.c). The scale code
+ * BSMM_PRODUCT_ZERO marks a block of zeros and means 2^-23. Such a block adds only zeros, so the
+ * multiplication is exact there too. */
 INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
     const __m512i one = _mm512_set1_epi32(127 << 23);
     __m512i bits = _mm512_add_epi32(_mm512_sub_epi32(one, to->unit[panel]), unit);

@@ -270,10 +270,11 @@ INLINE void add_batch(const bsmm_small_m_span *s, const batch *b, int width, int
     }
 }
 
-/* load_sums begins the sums of a chunk (a range of K that is summed by itself), or continues those
- * of an incomplete chunk. store_sums stores the sums of an incomplete chunk, and add_sums adds
- * those of a complete one to D's accumulators. In registers, sums are divided by the scale of the
- * current block if scales are e8m0; in memory they are not. */
+/* A chunk is a range of K that is summed by itself. If a call begins a chunk, load_sums sets the
+ * sums to 0. If a call continues a chunk, load_sums loads the chunk's sums from s->part. If the
+ * chunk is then still incomplete, store_sums stores its sums to s->part. Otherwise add_sums adds
+ * its sums to D's accumulators. With e8m0 scales, a sum in a register is divided by the scale of
+ * the current block. A sum in memory is not divided. */
 INLINE void load_sums(const bsmm_small_m_span *s, int width, int panels, sums *to) {
     for (int p = 0; p < panels; p++) {
         to->unit[p] = _mm512_setzero_si512();

@@ -49,9 +49,9 @@ bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s);
 /* BSMM_SMALL_M_F32_GROUP is the number of rows of B in a vector. */
 enum { BSMM_SMALL_M_F32_GROUP = 8 };
 
-/* A batch is four runs of `run` consecutive elements of K. BSMM_SMALL_M_F32_BATCH is the number of
- * elements of K in a batch. BSMM_SMALL_M_F32_GROUP_BYTES is the size in bytes of a batch of 8 rows
- * that is decoded to halves (f16 values). */
+/* B is decoded in batches. A batch is a range of K that consists of four runs of `run` elements.
+ * BSMM_SMALL_M_F32_BATCH is the number of elements of K in a batch. BSMM_SMALL_M_F32_GROUP_BYTES is
+ * the size in bytes of the f16 values of a batch of 8 rows of B. */
 #    define BSMM_SMALL_M_F32_BATCH(run) (4 * (run))
 #    define BSMM_SMALL_M_F32_GROUP_BYTES(run)                                                      \
         (BSMM_SMALL_M_F32_BATCH(run) * BSMM_SMALL_M_F32_GROUP * 2)

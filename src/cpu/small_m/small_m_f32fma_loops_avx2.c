@@ -111,8 +111,10 @@ INLINE void store_sums(const batch *x, int64_t first, int rows, int groups, cons
         _mm256_storeu_ps(at + i / groups * x->pitch + i % groups * GROUP, sum[i]);
 }
 
-/* Adds the sums of a chunk (a range of K that is summed by itself) to D's accumulators. The factors
- * are powers of two, so the FMA rounds only the sum. */
+/* Adds the sums of a chunk (a range of K that is summed by itself) to D's accumulators. If e8m0
+ * scales multiply the sums, an accumulator is first multiplied by a power of two, which changes it
+ * to the scale of the chunk's sums. This multiplication is exact, so the FMA rounds only the sum.
+ */
 INLINE void add_chunk(const batch *x, int64_t first, int rows, int groups,
                       bsmm_small_m_f32_scaling scaling, const __m256 *sum) {
 #    pragma GCC unroll 8
@@ -255,8 +257,9 @@ void bsmm_small_m_f32_make(const bsmm_product *p, void *context) {
     memcpy(context, &l, sizeof l);
 }
 
-/* Returns the scales of 8 rows of B (a group) for 16 elements of K (a part), in fp32. e4m3 codes
- * are read as f16, which gives 2^-8 of their values. e8m0 codes become exponents. */
+/* Returns the scales of 8 rows of B as fp32 numbers. An e4m3 code is converted as if it were an f16
+ * code, which gives 2^-8 times the scale. An e8m0 code becomes the exponent field of an fp32
+ * number. */
 INLINE __m256 scales_of(const uint8_t *codes, bool e4m3) {
     __m128i v = _mm_loadl_epi64((const __m128i *)(const void *)codes);
     if (e4m3) return _mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepu8_epi16(v), 7));

@@ -63,18 +63,21 @@ static void multiply_factors(const bsmm_small_m_scales *s, const int exponents[L
         s->factors[lane] *= bsmm_double_pow2(exponents[lane] + halves_of(s)->raw);
 }
 
-/* Replaces the e8m0 scales of a panel by factors, i.e. powers of two that are stored as exponents
- * plus 127. The multiply loop keeps each accumulator divided by the scale of the current block.
- * At the start of each block, the loop multiplies the accumulator by the block's factor, which
- * converts it from the scale of the block before.
+/* Replaces the e8m0 scale of each block of a panel by a factor, which is a power of two. The
+ * function stores the factor's exponent plus 127 in place of the scale's code.
  *
- * The first block of a chunk needs no such factor, because a chunk (a range of K that is summed by
- * itself) begins with sums of 0. Its entry is the factor for the accumulators of the earlier chunks
- * instead. It converts them from the scale of the previous chunk's last block to the scale of this
- * chunk's last block.
+ * In the multiply loop, an accumulator holds the sum divided by the scale of the current block.
+ * When the loop goes on to the next block, it multiplies the accumulator by the scale of the block
+ * before and divides it by the scale of the next block. The factor of a block is this quotient of
+ * two scales.
  *
- * After the last block, the accumulators are sums divided by the last block's scale. `exponents`
- * gets the exponents of these scales, which become part of the rows' factors. */
+ * K is divided into chunks, and each chunk is summed by itself from 0. The first block of a chunk
+ * therefore needs no such factor. Its factor is used for the total over the earlier chunks instead.
+ * This factor is the scale of the previous chunk's last block divided by the scale of this chunk's
+ * last block.
+ *
+ * At the end, the accumulators are the sums divided by the scale of the last block. exponents[i]
+ * becomes the exponent of row i's last scale. The caller multiplies it into the row's factor. */
 TARGET static void leave_steps(const bsmm_small_m_scales *s, int exponents[LANES]) {
     codes16 before = load_codes(s, 0);
     for (int64_t i = 0; i < s->units; i++) {

@@ -1,11 +1,12 @@
 /* Computes tiny products with the instruction vdpbf16ps (small_m_tiny.h). A is bf16 or has 8-bit
  * elements; B is bf16 or has 8-bit or e2m1 elements.
  *
- * The sums are those of cpu_avx512_bf16dot_small_m, pair by pair along K. The packers divide each
- * row by a power of two, and these functions do not. That changes only exponents: elements and
- * scales are restricted so that no value and no sum leaves the range of normal fp32 numbers, and so
- * that the packers would mark no row as wide. e8m0 scales of B multiply the sums, which is exact.
- */
+ * The results are bitwise identical to those of cpu_avx512_bf16dot_small_m, which packs A. Both
+ * kernels add pair by pair along K. Packing divides each row by a power of two, which these
+ * functions do not do. A power of two changes only exponents, provided that all values and sums
+ * stay in the range of normal fp32 numbers. The functions therefore accept only elements and scales
+ * for which this is certain, and for which packing would not mark a row as wide (to be summed in
+ * double). e8m0 scales of B multiply the sums, which is exact. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 #include "cpu/small_m/small_m_tiny.h"

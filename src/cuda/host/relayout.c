@@ -9,9 +9,11 @@ enum { ROW, COL, BYTE };
 static const bsmm_cuda_function move_scales = {.module = "sm80/recode", .name = "move_scales"};
 static const bsmm_cuda_function move_regions = {.module = "sm80/relayout", .name = "move_regions"};
 
-/* Describes one bit of the number of a byte in a region of scales. It is bit `number` of the row,
- * of the column, or of the byte's number in its scale. If the bit is set, the offset of the byte
- * grows by steps[0] bytes in the source and by steps[1] bytes in the destination. */
+/* The number of a byte in a region of scales consists of bits. Some of them are bits of the scale's
+ * row, some are bits of the scale's column, and some are bits of the byte's number in the scale
+ * (`axis` says which). This struct describes one of these bits. `number` is the number of the bit
+ * in the row, column or byte number. If the bit is set, the offset of the byte in memory is larger
+ * by steps[0] bytes in the source and by steps[1] bytes in the destination. */
 typedef struct bit {
     uint32_t axis, number;
     uint64_t steps[2];
@@ -27,9 +29,9 @@ typedef struct side {
     bool pads;
 } side;
 
-/* Sets *step to the distance, in scales, by which a scale moves in memory if bit `number` of its
- * row or column is set. Returns false if the distance depends on other bits of the row or column.
- * This is so if a tile of the layout has a side that is not a power of two. */
+/* Sets *step to the distance in memory, in scales, between two scales whose rows (or columns)
+ * differ only in bit `number`. Returns false if the distance depends on other bits of the row or
+ * column. This is so if a tile of the layout has a side that is not a power of two. */
 static bool find_step(const bsmm_axis_map *map, uint32_t number, uint64_t *step) {
     for (uint32_t i = 0; i + 1 < map->count; i++) {
         const bsmm_axis_digit *d = &map->digits[i];
@@ -65,9 +67,9 @@ static bool list_bits(const side sides[2], uint32_t size, uint32_t rows_log2, ui
     return true;
 }
 
-/* Each description tells how many bytes a byte moves if one bit of its row, column or position is
- * set. Sorts the descriptions by this distance in the source (`way` is 0) or in the destination
- * (`way` is 1), smallest first. */
+/* Sorts the descriptions in `bits` by their steps[way], smallest first. steps[0] is the distance in
+ * bytes by which a byte moves in the source if the described bit of its number is set, and steps[1]
+ * is this distance in the destination. */
 static void sort_bits(const bit *bits, int way, const bit **sorted) {
     for (int i = 0; i < BSMM_REGION_BITS; i++) {
         int at = i;
@@ -90,9 +92,9 @@ static bool is_aligned(const side *s, uint32_t size, uint64_t bytes) {
     return all % bytes == 0;
 }
 
-/* Returns true if a thread may store all scales of a group at once. The members of a group differ
- * only in bit `b` and lower bits of their row (or column). The store is allowed if no group
- * contains both scales and padding, or if threads may overwrite the padding. */
+/* A thread stores the scales of a group at once. The scales of a group differ only in bit `b` and
+ * lower bits of their row (or column) number. Returns true if each group is either all scales or
+ * all padding, or if threads may overwrite padding. */
 static bool is_whole(const side *s, const bit *b) {
     if (b->axis == BYTE) return true;
     const uint64_t group = 2ull << b->number;
@@ -120,9 +122,9 @@ static uint32_t place_of(uint32_t number) {
     return number ^ ((number >> 7 ^ number >> 10) & 7) << 4;
 }
 
-/* Describes how a byte moves if bit `b` of its number is set: by how many bytes in the source
- * (`way` is 0) or the destination (`way` is 1), to which address in shared memory, and by how many
- * rows and columns of scales. */
+/* Describes how a byte moves if the bit that `b` describes is set in its number. The result has the
+ * distance in the source (`way` is 0) or destination (`way` is 1) in bytes, the distance in shared
+ * memory, and the distance in rows and columns of scales. */
 static bsmm_region_spot spot_of(const bit *b, int way, const bit *const *by_store) {
     uint32_t number = 0;
     while (by_store[number] != b)

@@ -38,11 +38,14 @@ static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uin
     }
 }
 
-/* Waits until products may overwrite the columns of sum number `sums`. The sums of a thread block
- * are numbered from 0, and they use the two accumulators in turn. If the accumulators share
- * columns, the warps that store D must have read the shared columns of the sum before, and all
- * columns of older sums. These warps signal barrier 0 after the shared columns of each sum. If the
- * accumulators share no columns, the warps must have read sum number `sums` - 2. */
+/* Waits until the thread block may begin sum number `sums`, i.e. until the sum's columns of tensor
+ * memory may be overwritten. A thread block numbers its sums from 0 and uses two accumulators in
+ * turn, so sum number `sums` - 2 has used the same accumulator.
+ *
+ * If the two accumulators have no columns in common, the function waits until the warps that store
+ * D have read sum number `sums` - 2. If the accumulators share columns (SHARED_COLUMNS), the
+ * function waits until these warps have read the shared columns of sum number `sums` - 1. The warps
+ * signal barrier 0 when they have read the shared columns of a sum. */
 static __device__ __forceinline__ void wait_for_accumulator(shared *told, uint32_t sums) {
     if (SHARED_COLUMNS)
         wait_for(&told->available[0], ~sums & 1);

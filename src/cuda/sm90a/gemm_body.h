@@ -130,9 +130,9 @@ static __device__ __forceinline__ uint32_t staged_of(const ring *r, uint32_t war
 static __device__ __forceinline__ uint32_t staging_of(uint32_t staging, uint32_t warpgroup) {
     return staging + (GEMM_TURNS ? 0 : warpgroup * (CHUNKS * CHUNK_BYTES));
 }
-/* Returns the warpgroup that may write a staging buffer after the results of `warpgroup` in the
- * buffer have been stored to D. With GEMM_TURNS two warpgroups share a staging buffer and use it
- * alternately. */
+/* Returns the warpgroup that writes a staging buffer next, after results of the warpgroup
+ * `warpgroup` in this buffer have been stored to D. With GEMM_TURNS, two warpgroups share a staging
+ * buffer and use it alternately. Otherwise each warpgroup has a staging buffer of its own. */
 static __device__ __forceinline__ uint32_t next_in_turn(uint32_t warpgroup) {
     return GEMM_TURNS ? 1 - warpgroup : warpgroup;
 }
@@ -296,11 +296,10 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.row_scales = 4 * (c.warpgroup * (SUBTILES * 64) + c.warp * 16 + c.lane / 4);
     c.empty = empty_to_tell(&r, c.lane);
     c.staging = staging_of(staging, (uint32_t)c.warpgroup);
-    /* Bit i of `chunks` is the parity of the current phase of staging buffer i's mbarrier. A
-     * warpgroup waits until the phase before the current one has completed, so with parity 0 it
-     * begins at once. With GEMM_TURNS two warpgroups use one staging buffer alternately. The second
-     * warpgroup begins with parity 1, so that it waits until the first warpgroup has used the
-     * buffer. */
+    /* Bit i of `chunks` is the parity for which the warpgroup waits before it writes staging buffer
+     * i. At the beginning, the parity 0 makes the warpgroup write at once. With GEMM_TURNS, two
+     * warpgroups use one staging buffer alternately. The second warpgroup begins with parity 1,
+     * which makes it wait until the results of the first warpgroup have been stored. */
     c.chunks = GEMM_TURNS && c.warpgroup ? ~0u : 0;
     wait_for(ptx_shared_address(&told->ready), 0);
     c.even = EVENS && __shfl_sync(0xffffffff, told->even, 0);

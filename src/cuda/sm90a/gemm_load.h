@@ -3,10 +3,11 @@
  * blocks) and announces each of them to the consumers. It also loads B's block scales, unless
  * another warp does (SCALES_WARP). gemm_body.h includes this file. */
 
-/* Holds the positions along K of a k block's tiles in A and in B, in units of 128 bytes. The two
- * positions differ if A or B is split into bf16 parts, i.e. if each element is the sum of up to
- * three bf16 numbers. A range of 64 elements of K then has one k block for each pair of a part of A
- * and a part of B. */
+/* Tells which tile of A and which tile of B the kernel loads for a k block. `a` and `b` are
+ * positions along K in the packed A and B, in units of 128 bytes. Usually they are equal. They
+ * differ if packing splits the elements of A or B into parts, i.e. into up to three bf16 numbers
+ * whose sum is the element. Each part of A must then be multiplied by each part of B, and each of
+ * these products of parts is a k block of its own. */
 typedef struct along_k {
     int32_t a, b;
 } along_k;

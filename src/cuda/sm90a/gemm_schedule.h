@@ -101,9 +101,9 @@ static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_
         return 1;
     }
     if (s->begin >= s->end) return 0;
-    /* The cluster computes its split-K range from the end to the start. No work unit has covered
-     * the k blocks before s->end yet. `last` is the tile that contains the last of these k blocks.
-     */
+    /* The cluster goes through its split-K range from the end to the start. The k blocks from
+     * s->begin to s->end are not yet computed. `last` is the tile to which the last of these k
+     * blocks belongs. */
     int32_t last = gemm_divide(s->end - 1, s->by_k);
     int32_t k_begin = last * blocks > s->begin ? 0 : s->begin - last * blocks;
     piece->tile = s->whole_tiles + last;

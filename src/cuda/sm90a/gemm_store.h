@@ -106,11 +106,12 @@ static __device__ __forceinline__ void give_chunk(consumer *c, shared *told, uin
     c->chunks ^= 1u << place;
 }
 
-/* Sends the writer thread the message `what`, without results. A message always travels with a
- * staging buffer, and the buffers are used in a fixed order. The function therefore sends
- * CHUNK_NOTHING with all buffers except the last one, and `what` with the last one, so that the
- * next results go to the first buffer again. After CHUNK_END no results follow, so it goes with the
- * first buffer. */
+/* Sends the writer thread the message `what`, which comes without results. A warpgroup has PLACES
+ * staging buffers. Each message belongs to one staging buffer, and messages go through the buffers
+ * in a fixed order. To return to the first buffer, the function sends the message CHUNK_NOTHING
+ * with each buffer except the last, and `what` with the last. The next results then go to the first
+ * buffer. CHUNK_END is different: no results follow it, so the function sends it with the first
+ * buffer. */
 static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint32_t what) {
     const uint32_t last = what == CHUNK_END ? 0 : PLACES - 1;
     corner nowhere = {0, 0};

@@ -27,9 +27,9 @@ enum { MIXED_LOOKS = 3, MIXED_STEP_BLOCKS = BSMM_SMALL_M_K / 32 };
  * if the kernel has seen only zeros in the row's first steps. */
 enum { MIXED_USUAL = 119 };
 
-/* With e8m0 scales, the f16 kernels compute sums that are smaller than the results by a power of
- * two. MIXED_HALF_LOG2 is the log2 of this factor. The bf16 kernels have the same factor for mxfp4,
- * so the epilogue can use the same test for underflow and overflow for both. */
+/* The f16 kernels for e8m0 scales divide the sums by a power of two. MIXED_HALF_LOG2 is the
+ * exponent of this power of two. The bf16 kernels for mxfp4 divide their sums by the same power of
+ * two, so the epilogue can test the sums of both for underflow and overflow in the same way. */
 enum { MIXED_HALF_LOG2 = 27 };
 
 /* Names the thread's two rows of B, `row` and `row` + 8, and its steps [begin, end) of K. */

@@ -25,8 +25,9 @@ static __device__ __forceinline__ uint32_t mixed_inner(uint32_t narrow, uint32_t
     return narrow ? thread * 4 + fragment : fragment / 2 * 8 + thread * 2 + fragment % 2;
 }
 
-/* Returns the address of the first of the four parts of a fragment, for one column of the tile,
- * i.e. one row of A. The parts are p->columns * 16 bytes apart. */
+/* Returns an address in A's image for column `column`, i.e. for one row of A. A fragment of this
+ * row has four parts of 16 bytes, and the function returns the address of the first part. The
+ * address of each further part is p->columns * 16 bytes higher. */
 static __device__ __forceinline__ uint8_t *mixed_part(const bsmm_small_m_params *p, uint32_t column,
                                                       uint32_t step, uint32_t fragment) {
     const uint32_t tile = column / p->columns;

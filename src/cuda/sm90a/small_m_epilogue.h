@@ -55,10 +55,13 @@ static __device__ __forceinline__ float small_m_collect(const bsmm_small_m_param
 }
 
 /* Sets the accumulators of a row of B to NaN if the main loop may have decoded a weight or a scale
- * of this row to a wrong finite number, because the epilogue recomputes NaN results. This concerns
- * NaN weights, which nans[i] records for row i as bsmm_e4m3_nans returns them, and e8m0 scales that
- * bf16 cannot hold (`beyond`). Four threads share a row, and each of them has seen a quarter of its
- * weights. A thread has the accumulators of two rows, in sums[s][0..1] and sums[s][2..3]. */
+ * of this row to a wrong finite number. The epilogue recomputes results that are NaN. The main loop
+ * decodes two things wrongly: NaN weights, and e8m0 scales that bf16 cannot hold.
+ *
+ * nans[i] has bit 7 of a byte set if this thread has seen a NaN weight in its row i, and `beyond`
+ * is true if the thread has seen such a scale. Four threads share a row, and each of them has seen
+ * a quarter of its weights. A thread has the accumulators of two rows: sums[s][0] and sums[s][1]
+ * belong to its row 0, and sums[s][2] and sums[s][3] to its row 1. */
 static __device__ __forceinline__ void small_m_mark_nans(const int format, const int count,
                                                          const uint32_t nans[2], bool beyond,
                                                          float (*sums)[4]) {

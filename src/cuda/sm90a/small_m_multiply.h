@@ -88,11 +88,13 @@ static __device__ __forceinline__ void small_m_enter_last(small_m_ring *ring) {
     if (ring->slot-- == 0) ring->slot = ring->slots - 1, ring->parity ^= 1;
 }
 
-/* Records that this warp has read the slot of A for one or two steps along K (a span) that begin at
- * `step`. The warp's range of steps is [begin, end). Among the warps that share the ring, one warp
- * has `fills` set and refills slots with later spans. If ring.lag is 0, this warp refills the slot
- * that it has just read. If ring.lag is 1, it refills the slot that it read before. By then all
- * warps have usually read that slot, so the refilling warp does not wait for them. */
+/* Records that this warp has read a slot of the ring buffer of A. The slot holds one or two steps
+ * along K, beginning with step number `step`. The warp multiplies steps [begin, end).
+ *
+ * Several warps share the ring buffer, and one of them, which has `fills` set, also refills slots
+ * with later steps. If ring.lag is 0, that warp refills the slot that it has just read. If ring.lag
+ * is 1, it refills the slot that it read before that one. By then all warps have usually read the
+ * older slot, so the refilling warp does not wait for them. */
 static __device__ __forceinline__ void small_m_leave_slot(const bsmm_small_m_params *p,
                                                           small_m_ring ring, bool fills,
                                                           uint32_t step, uint32_t begin,

@@ -99,8 +99,9 @@ typedef struct small_m_codes {
     /* A thread copies 16 bytes at a time. `first` is the offset of its first copy and `stride` is
      * the distance from one copy to the next, in bytes. */
     uint32_t first, stride;
-    /* `end` is the number of bytes up to the last code before the end of K, and `all` is the number
-     * up to the last code of a whole step (128 elements along K), both from `from` on. */
+    /* `end` and `all` are offsets in bytes from `from` on. The last code before the end of K ends
+     * at `end`. The last code of the last step ends at `all`, where a step is 128 elements along K
+     * and may extend past the end of K. */
     uint32_t end, all;
 } small_m_codes;
 
@@ -216,9 +217,10 @@ static __device__ __forceinline__ uint32_t small_m_row_floats(const bsmm_small_m
     return rows_each == 1 && p->scale_step == 0 ? 1 : block->end - block->begin;
 }
 
-/* Returns fp32 scale number i of the scales of B that this thread block needs, or 0 past the last
- * scale. Each tile of `rows_each` rows of B has one scale for each step of 128 elements along K, or
- * one for all of K. Scales are numbered tile by tile. */
+/* Returns fp32 scale number i of the scales of B that this thread block needs, or 0 if there is no
+ * such scale. Each `rows_each` rows of B share their scales. They have one scale for each step of
+ * 128 elements along K, or one scale for all of K. The numbers begin with the scales of the first
+ * `rows_each` rows, in the order of K. */
 static __device__ __forceinline__ float small_m_load_float(const bsmm_small_m_params *p,
                                                            const small_m_block *block,
                                                            const uint32_t rows_each, uint32_t i) {
