@@ -91,8 +91,8 @@ LLM_VECTORS static void sum_values(const float *weights, const float *values, in
         y[i] *= factor;
 }
 
-/* Rotates each pair of adjacent values by the angle of its position. Adjacent values form a pair,
- * because GGUF files permute the query and key weights. */
+/* Rotates each pair of adjacent values by an angle that depends on the token's position (RoPE).
+ * GGUF files permute the query and key weights so that the values of a pair are adjacent. */
 static void rotate(float *head, const float *angles, int64_t size) {
     for (int64_t i = 0; i < size; i += 2) {
         float x = head[i], y = head[i + 1], c = angles[i], s = angles[i + 1];

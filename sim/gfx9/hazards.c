@@ -161,9 +161,11 @@ static uint64_t row_distance(const gfx9_wave *w, const gfx9_inst *i, uint32_t ro
     const enum regs regs = (enum regs)rows[row].regs;
     const uint32_t by = rows[row].by;
     if (regs == ONE) return distance(w, rows[row].reg, by);
-    /* Sources begin with operand i->first. A memory instruction is searched from operand 0 on,
-     * because a store has no result. The result of a load does not matter, because it is a VGPR,
-     * and the only table row for memory instructions that comes here concerns SGPRs. */
+    /* The search goes through operands of the instruction. Usually the sources begin with operand
+     * number i->first, and the operands before it are results. For a memory instruction the search
+     * begins with operand 0, because in a store the operand 0 is a source. In a load, operand 0 is
+     * the result, but the search then includes it without harm: the result is a VGPR, and the only
+     * row of the table for which a memory instruction comes here looks for SGPRs. */
     const uint32_t last = regs == RESULT ? 1 : regs == FIRST ? i->first + 1u : i->operand_count;
     uint64_t least = ~0ull;
     const bool from_0 = regs == RESULT || regs == ALL || i->row->cost == COST_VMEM;

@@ -50,9 +50,9 @@ struct ptx_races {
      * lack the second half. */
     uint32_t all, width;
     uint32_t *counts; /* `counts` holds the clocks of the warps as [warp][width]. */
-    /* `jobs` holds the clocks of asynchronous operations that are not complete. The number of the
-     * operation's engine is stored after each clock. `free_jobs` lists the unused entries of
-     * `jobs`. */
+    /* `jobs` holds the vector clock of each asynchronous operation that is not complete. After each
+     * clock follows the number of the engine (a group of asynchronous operations with a common
+     * counter) to which the operation belongs. `free_jobs` lists the unused entries of `jobs`. */
     uint32_t *jobs, *free_jobs, job_room, free_count;
     /* Asynchronous operations are divided among engines. The operations of one engine have a common
      * counter. `issued` counts all operations except wgmma, and issues[e] counts the operations of

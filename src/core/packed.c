@@ -136,9 +136,11 @@ bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_product *p,
     packed->stored = *stored;
     bsmm_status status = bsmm_packed_view(p->backend->host_memory, stored, &packed->view);
     if (status != BSMM_OK) return p->packed_form ? status : BSMM_OK;
-    /* The kernel that packs B gets the plan's state. In a plan whose runs read B as it is stored,
-     * this state describes the stored B. On a GPU the kernel packs B from the rows in packed
-     * weights, so packing is possible only if the stored B has the same arrays. */
+    /* To pack B, the kernel gets the plan's state, i.e. what it has computed for the plan. If the
+     * plan's runs read B as the caller stores it, the state describes this stored B. On a GPU, the
+     * kernel packs panels from a row-major copy of B, which is a part of the packed weights. The
+     * state fits this copy only if the stored B has the same arrays as the copy. Otherwise B cannot
+     * be packed. */
     if (!p->packed_form && !p->backend->host_memory && !same_arrays(stored, &packed->view))
         return BSMM_OK;
     if (wide) {

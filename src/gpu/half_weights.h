@@ -40,12 +40,12 @@ BSMM_SHARED void bsmm_e3m2_halves(uint32_t first, uint32_t second, uint32_t pair
     pairs[3] = (second >> 2 & 0x1f001f00u) | (second & 0x80008000u);
 }
 
-/* Describes how e8m0 scales multiply decoded elements of one format. A decoded element is 2^-bias
- * times its value. The reference code of a row is the lowest scale code that the kernel can
- * multiply exactly. Its factor is 2^(lowest - 15). The factor of a code that lies n above the
- * reference code is 2^n times as large. `lowest` is at least 1, and lowest + span is at most 30, so
- * that all factors are normal f16 numbers. f16 holds all products exactly for n from 0 to
- * `span`. */
+/* Describes how a kernel multiplies decoded elements of one format by e8m0 scales in f16. A decoded
+ * element is the element times 2^-bias. For each row of B, the kernel chooses a scale code as the
+ * row's reference code. A scale with this code becomes the factor 2^(lowest - 15), and a scale
+ * whose code is n higher becomes 2^(lowest - 15 + n). For n from 0 to `span`, f16 holds every
+ * product of a decoded element and a factor exactly. `lowest` is at least 1, and lowest + span is
+ * at most 30, so that all factors are normal f16 numbers. */
 typedef struct bsmm_half_range {
     int bias, lowest;
     uint32_t span;

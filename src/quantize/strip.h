@@ -6,8 +6,9 @@
 
 #include "quantize/coder.h"
 
-/* BSMM_STRIP_BLOCKS is the largest number of adjacent blocks that one operation handles (a strip),
- * a multiple of 32. It is so large that the cost of calling the operations is negligible. */
+/* The quantizer processes a number of adjacent blocks by one call (a strip). BSMM_STRIP_BLOCKS is
+ * the largest number of blocks in a strip. It is a multiple of 32, and so large that the cost of
+ * the calls is negligible. */
 enum { BSMM_STRIP_BLOCKS = 128 };
 
 /* `bsmm_plain` is a matrix of f32, f16 or bf16 values in row-major order. */

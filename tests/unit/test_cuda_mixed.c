@@ -186,8 +186,9 @@ static void clear_block(test_matrix *b, int64_t row, int64_t block) {
            (size_t)block_bytes);
 }
 
-/* Gives each row of B one of eight patterns of e8m0 scales, by the row's number. With an f16 A, f16
- * holds weights only in a range of scales. The range has 22 to 30 powers of two around the scales
+/* Gives each row of B e8m0 scales by one of eight patterns, which are selected by the row's number.
+ * Several patterns test a limit of the kernel for an f16 A. In each row, f16 can hold weights only
+ * if their scales lie in a range of 22 to 30 powers of two, which the kernel chooses by the scales
  * of the row's first blocks. */
 static void set_scales(test_matrix *b, rng *r) {
     const int64_t blocks = b->m.cols / 32;

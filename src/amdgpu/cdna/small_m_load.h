@@ -53,9 +53,10 @@ typedef struct small_m_rows {
     bsmm_u32x4 pieces[SMALL_M_MOST_TILES * SMALL_M_LOADS];
 } small_m_rows;
 
-/* Describes the memory from which a lane loads an operand. The offsets belong to step 0, i.e. to
- * the first 128 elements of K. `scale_step` is the distance in bytes between the scales of two
- * steps. */
+/* Describes the memory from which a lane loads an operand. `elements` and `scales` are the buffers
+ * of the operand's elements and scales. at[i] and scale_at[i] are the offsets in bytes of the
+ * lane's loads in step 0, i.e. in the first 128 elements of K. `scale_step` is the distance in
+ * bytes from the scales of one step to those of the next. */
 typedef struct small_m_source {
     __amdgpu_buffer_rsrc_t elements, scales;
     int32_t at[SMALL_M_MOST_TILES * SMALL_M_LOADS], scale_at[SMALL_M_MOST_TILES];

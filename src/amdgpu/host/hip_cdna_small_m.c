@@ -329,13 +329,17 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 }
 
 /* Returns the error bound, relative to the sum of the magnitudes of all products. A matrix
- * instruction adds up to 32 products to a sum (128 if B has e8m0 scales and A at most 8 bits) and
- * may truncate each of these terms 23 bits below the largest. Then the sums of up to eight waves
- * are added. An f16 element is the sum of two bf16 numbers of its sign, so twice as many products
- * are added. With fp32 scales for parts of rows, an instruction adds only the products of a step of
- * 128 elements. The bound then allows a rounding for the product of two scales, and one for adding
- * the sum of a step to the sum over all of K. Three roundings multiply results by scales of whole
- * rows. */
+ * instruction adds up to 32 products to a sum, or 128 if B has e8m0 scales and A has at most 8
+ * bits. It may truncate each of these terms 23 bits below the largest. In the end, the sums of up
+ * to eight waves are added.
+ *
+ * Three cases have further errors:
+ *
+ * - An f16 element becomes two bf16 numbers of its own sign, so twice as many products are added.
+ * - If A or B has fp32 scales for parts of rows, the matrix instructions sum only the products of
+ *   one step (128 elements of K). For each step, the bound allows one rounding for the product of
+ *   two scales, and one for adding the scaled sum to the sum over all of K.
+ * - If scales cover whole rows, a result is multiplied by them at the end, with three roundings. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     const double k = (double)p->a.m.cols, waves = BSMM_CDNA_SMALL_M_MOST_WAVES;

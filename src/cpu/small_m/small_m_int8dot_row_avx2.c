@@ -61,17 +61,19 @@ INLINE void part_units(__m256i low, __m256i high, __m256i *first, __m256i *secon
     *second = _mm256_permute2x128_si256(low, high, 0x31);
 }
 
-/* Computes the integer sums of 64 elements of K if a unit, i.e. a range with one scale, is 32
- * elements. There are two sums for each row. */
+/* Computes the integer sums of products over 64 elements of K, if each unit is 32 elements. A unit
+ * is a range of K with one scale. sum[u] receives the sums over unit u (0 or 1), with one sum for
+ * each row of B. */
 INLINE void sum_long_units(const __m256i pair[4], __m256i sum[UNITS]) {
     const __m256i ones = _mm256_set1_epi16(1);
     part_units(_mm256_madd_epi16(add_neighbours(pair[0], pair[1]), ones),
                _mm256_madd_epi16(add_neighbours(pair[2], pair[3]), ones), &sum[0], &sum[1]);
 }
 
-/* Computes the integer sums of 64 elements of K if a unit, i.e. a range with one scale, is 16
- * elements. There are four sums for each row. The lower half of each vector belongs to units 0 and
- * 1, the upper half to units 2 and 3. */
+/* Computes the integer sums of products over 64 elements of K, if each unit is 16 elements. A unit
+ * is a range of K with one scale. sum[u] receives the sums over unit u (0 to 3), with one sum for
+ * each row of B. Before the last step, the lower half of each vector belongs to units 0 and 1, and
+ * the upper half belongs to units 2 and 3. */
 INLINE void sum_short_units(const __m256i pair[4], __m256i sum[UNITS]) {
     const __m256i ones = _mm256_set1_epi16(1);
     __m256 row[4], even[2], odd[2];

@@ -36,14 +36,21 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
 }
 
 /* Returns the error bound, as a multiple of sum |a b| over K. The tensor cores add 16 products and
- * an accumulator at once and truncate each of these 17 terms 23 bits below the largest term. The
- * bound for 16 elements of K is therefore 17 * 2^-23. The names 1X3, 3X1 and 3X3 say how many bf16
- * numbers hold a value of A and a value of B (gpu/bf16_product.h). SCALED has one bf16 number for
- * each value, and it multiplies the sum of each step (32 elements of K) by fp32 scales. Each step
- * then takes two additions of 16 products, one FMA, and the rounding of a product of two scales.
- * 1X3 and 3X1 omit the rest of a value after its third bf16 number (at most 2^-23 of the value).
- * They also round the product of an element and an fp32 scale once (2^-23). 3X3 multiplies six
- * pairs of bf16 numbers for each pair of values and adds all six products to one accumulator. */
+ * an accumulator at once. They truncate each of these 17 terms 23 bits below the largest term. The
+ * bound for 16 elements of K is therefore 17 * 2^-23.
+ *
+ * The kernels are named after the number of bf16 numbers that hold a value of A and a value of B
+ * (gpu/bf16_product.h): 1X1, 1X3, 3X1 and 3X3.
+ *
+ * 1X3 and 3X1 have two more errors. A value loses what remains after its third bf16 number, at most
+ * 2^-23 of the value. The product of an element and its fp32 scale is rounded once (2^-23).
+ *
+ * 3X3 multiplies six pairs of bf16 numbers for each pair of values, and adds all six products to
+ * one accumulator.
+ *
+ * SCALED has one bf16 number for each value, like 1X1. It multiplies the sum of each step (32
+ * elements of K) by fp32 scales. A step takes two additions of 16 products, one FMA, and the
+ * rounding of a product of two scales. */
 double bsmm_cuda_generic_bound(const bsmm_product *p) {
     double k = (double)p->a.m.cols;
     switch (bsmm_gpu_bf16_choose(p)) {

@@ -74,8 +74,9 @@ static __device__ __forceinline__ void mixed_prefetch_fragment(const bsmm_small_
     ptx_prefetch_l2(p->a.data + row * p->a_pitch + fragment * bytes);
 }
 
-/* Rounds a magnitude in f16 down to bf16. The magnitude is given as its f16 code minus 1, and the
- * result is a bf16 code minus 1. Returns ~0 for ~0. */
+/* Rounds a magnitude in f16 down to bf16. The argument is the magnitude's f16 code minus 1, and the
+ * result is a bf16 code minus 1. The argument ~0 stands for a row without nonzero numbers, and the
+ * result is then ~0 too. */
 static __device__ __forceinline__ uint32_t mixed_half_least(uint32_t least) {
     return least == ~0u ? ~0u : (__float_as_uint(ptx_f32_of_f16(least + 1)) >> 16) - 1;
 }

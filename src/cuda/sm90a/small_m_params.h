@@ -54,8 +54,9 @@ typedef enum bsmm_small_m_source {
 typedef enum bsmm_small_m_plain {
     BSMM_SMALL_M_GENERAL =
         0, /* BSMM_SMALL_M_GENERAL: the epilogue may have alpha, C, bias and other factors. */
-    /* The epilogue has no alpha, C, bias or other factor. A result is an accumulator times a power
-     * of two and, if row_scaled is set, times the fp32 scale of A's row. */
+    /* With BSMM_SMALL_M_PLAIN, the epilogue has no alpha, C, bias or other factor. A result is an
+     * accumulator times a power of two. If row_scaled is set, the result is also multiplied by the
+     * fp32 scale of A's row. */
     BSMM_SMALL_M_PLAIN = 1,
     /* The epilogue is BSMM_SMALL_M_PLAIN if the product of the global scales of A and B is 1, and
      * BSMM_SMALL_M_GENERAL otherwise. The kernel reads these scales when it runs. Packed weights
@@ -120,9 +121,10 @@ typedef struct bsmm_small_m_params {
      * elements. If zero_block is 0, the epilogue recomputes every accumulator of 0 in double. */
     uint32_t zero_block;
     float zero_least;
-    /* zero_a_scales and zero_b_scales are the numbers of scales in a row of A and in a row of B.
-     * The epilogue uses them to test whether an accumulator of 0 has lost products to underflow.
-     * They are 0 if the operand has no scales, or if the scales of a row are not adjacent bytes. */
+    /* zero_a_scales is the number of scales in a row of A, and zero_b_scales is that in a row of B.
+     * The epilogue uses these numbers to test whether an accumulator of 0 has lost products to
+     * underflow. A number is 0 if the operand has no scales, or if the scales of a row are not
+     * adjacent bytes. */
     uint32_t zero_a_scales, zero_b_scales;
     /* `parts` is the number of bf16 numbers whose sum is a value of A: 2 for f16, 3 for f32, and 1
      * for all other types. In the mixed-input kernels it is always 1. */
