@@ -54,11 +54,13 @@ SIM_EXPORT void bsmm_sim_time(int mode);
  * to `times`. Returns 0 if the launch is not among the last 64 timed launches. */
 SIM_EXPORT int bsmm_sim_times(unsigned back, char *name, size_t name_bytes, double *times,
                               size_t count);
-/* The simulator sorts the source lines of a launch by the cycles for which waves (or warps) wait at
- * them, the longest wait first. The launch is the one that `back` later timed launches have
- * followed. Writes line `number` of this list to `place`, or the text of the instruction if its
- * line is unknown. Writes the cycles of the first `count` causes of waits to `cycles`, in the order
- * of the launch's times. Returns 0 if there is no such line. */
+/* The simulator lists the source lines of a launch, sorted by the cycles for which waves (or warps)
+ * wait at them, the longest wait first. This function returns one entry of such a list. `back`
+ * selects the launch: 0 is the last timed launch, 1 is the one before, and so on. `number` is the
+ * number of the entry. The function writes the source line to `place`, or the text of the
+ * instruction if the line is unknown. It writes the cycles of waiting to `cycles`, separately for
+ * the first `count` causes of waits, in the order of the launch's times. It returns 0 if there is
+ * no such entry. */
 SIM_EXPORT int bsmm_sim_stalls(unsigned back, unsigned number, char *place, size_t place_bytes,
                                double *cycles, size_t count);
 #endif

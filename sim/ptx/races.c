@@ -1,17 +1,23 @@
-/* Finds data races on shared memory by vector clocks (Flanagan and Freund, FastTrack, 2009). Each
- * warp has a counter, which grows when the warp signals other warps, executes a fence or issues an
- * asynchronous operation. The simulator records each access to shared memory with the counter of
- * the accessing warp. The clock of a warp holds for every warp the largest counter that it has
- * learned from signals. A recorded access happened before the current access of a warp if the
- * warp's clock holds at least the recorded counter. Clocks also hold the counters up to which a
- * fence.proxy.async has made the writes of each warp visible to the async proxy. An asynchronous
- * operation has a clock of its own, which begins as a copy of the clock of the warp that issues it.
- * Its accesses are recorded with the number and the counter of an engine instead of a warp.
- * Operations are assigned to several engines in turn, so that the completion of one operation
- * orders few others. The wgmma operations of a warpgroup have an engine of their own, because the
- * four warps issue and complete them together. For each byte of shared memory, the simulator keeps
- * the last write that changed the byte, and the last read since that write. If several warps read
- * the byte, only the last read is compared with a later write. */
+/* Finds data races on shared memory by vector clocks (Flanagan and Freund, FastTrack, 2009).
+ *
+ * Each warp has a counter. The counter grows when the warp signals other warps, executes a fence or
+ * issues an asynchronous operation. The simulator records each access to shared memory with the
+ * counter of the accessing warp. The clock of a warp is an array with an entry for every warp: the
+ * largest counter of that warp about which the clock's owner has learned by signals. A recorded
+ * access of warp v happened before the current access of warp w if entry v of w's clock is at least
+ * the recorded counter. A clock has further entries: for each warp, the counter up to which a
+ * fence.proxy.async has made the warp's writes visible to the async proxy.
+ *
+ * An asynchronous operation has a clock of its own, which begins as a copy of the clock of the warp
+ * that issues the operation. Its accesses are recorded with the number and the counter of an engine
+ * instead of a warp. Operations are assigned to several engines in turn. If there were only one
+ * engine, the completion of an operation would also order all operations before it. The wgmma
+ * operations of a warpgroup have an engine of their own, because the four warps issue and complete
+ * them together.
+ *
+ * For each byte of shared memory, the simulator keeps the last write that changed the byte, and the
+ * last read since that write. If several warps read the byte, only the last read is compared with a
+ * later write. */
 #include "races.h"
 #include <stdio.h>
 #include <stdlib.h>

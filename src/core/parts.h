@@ -25,10 +25,10 @@ static inline bool bsmm_has_parts(const bsmm_product *p) {
     return p->backend->host_memory && (p->any_rows || p->groups);
 }
 
-/* Describes the largest part, i.e. plain product, into which any run of the plan may divide the
- * product. A portion (a range of D's rows that a GPU computes at a time, portions.h) also counts as
- * a part here. The pointers of the part's operands are NULL. A product that is not divided is
- * copied unchanged. */
+/* Describes the largest part of a product, for all runs of the plan. A part is a plain product,
+ * such as the product of one group or of a portion (a range of D's rows that a GPU computes at a
+ * time, portions.h). The pointers of the part's operands are NULL. If the product is not divided
+ * into parts, the result is a copy of the product. */
 void bsmm_part_widest(const bsmm_product *product, bsmm_product *part);
 
 /* Chooses the kernels for the parts (plain products) of a plan and computes the size of the

@@ -1,12 +1,13 @@
 /* Decodes weights in registers to f16, for the mixed-input kernels on Hopper that multiply an f16 A
  * (cuda/sm90a/mixed_f16.cu). small_m_weights.h has functions that decode to bf16.
  *
- * A weight is an element times an e8m0 scale 2^(code - 127). f16 has a smaller range than bf16, so
- * a kernel multiplies elements by a power of two relative to a reference code of their row of B.
- * The reference code is the lowest scale code that the kernel can multiply exactly. The field
- * `span` of bsmm_half_range tells how far codes may lie above the reference code. Finally, the
- * kernel multiplies a row's sums by the power of two that bsmm_half_exponent gives. The code is
- * plain C, so that the host can test it. */
+ * A weight is an element times an e8m0 scale 2^(code - 127). The range of f16 is too small for the
+ * weights themselves. For each row of B, a kernel therefore chooses a reference code, which is the
+ * lowest scale code that the kernel can multiply exactly. The kernel divides all weights of the row
+ * by a power of two that depends on the reference code. f16 holds the quotients exactly if no scale
+ * code of the row lies more than `span` above the reference code (bsmm_half_range). At the end, the
+ * kernel multiplies the row's sums by the power of two (bsmm_half_exponent). The code is plain C,
+ * so that the host can test it. */
 #ifndef BSMM_GPU_HALF_WEIGHTS_H
 #define BSMM_GPU_HALF_WEIGHTS_H
 
@@ -20,10 +21,11 @@ BSMM_SHARED void bsmm_e2m1_to_e4m3(uint32_t word, uint32_t to[2]) {
     to[1] = (word & 0x80808080u) | (word >> 2 & 0x1c1c1c1cu);
 }
 
-/* Decodes eight e2m3 elements to f16. Pair i holds elements i and i + 4, times 2^-14. Elements 0
- * and 1 begin at bits 0 and 6 of the low half of `first`, elements 4 and 5 at the same bits of its
- * high half. Elements 2 and 3 begin at bits 4 and 10 of the low half of `second`, elements 6 and 7
- * at the same bits of its high half. */
+/* Decodes eight e2m3 elements to four pairs of f16 numbers. The f16 numbers are 2^-14 times the
+ * elements, and pair i (0 to 3) holds elements i and i + 4. `first` holds elements 0 and 1 from
+ * bits 0 and 6 of its low half on, and elements 4 and 5 from the same bits of its high half on.
+ * `second` holds elements 2 and 3 from bits 4 and 10 of its low half on, and elements 6 and 7 from
+ * the same bits of its high half on. */
 BSMM_SHARED void bsmm_e2m3_halves(uint32_t first, uint32_t second, uint32_t pairs[4]) {
     pairs[0] = (first << 7 & 0x0f800f80u) | (first << 10 & 0x80008000u);
     pairs[1] = (first << 1 & 0x0f800f80u) | (first << 4 & 0x80008000u);

@@ -93,8 +93,8 @@ typedef struct bsmm_pack_header {
 typedef enum bsmm_pack_flags {
     /* BSMM_PACK_SCALED: at least one group (128 elements of a row) has a scale other than 1. */
     BSMM_PACK_SCALED = 1,
-    /* BSMM_PACK_WIDE: at least one group (128 elements of a row) cannot be packed, because its
-     * packed elements times its scale would not be its values. */
+    /* BSMM_PACK_WIDE: at least one group (128 elements of a row) cannot be packed, because no
+     * packed elements and group scale give exactly the values of the group's elements. */
     BSMM_PACK_WIDE = 2,
     /* BSMM_PACK_UNEVEN: the groups (128 elements) of at least one row may have different scales.
      * Only packing to 8-bit floats (the routes FP8 and FAST) sets this flag, when it packs elements

@@ -37,10 +37,10 @@ typedef struct bsmm_storage {
      * elements have the type of the data tensor. A size of 0 in the block of a scaled format means
      * all rows or all columns of the matrix (bsmm_storage_format). */
     bsmm_format format;
-    /* `evidence` is a text that bsmm_config_evidence must derive from the file's
-     * quantization_config, such as "quark fp4". It distinguishes this entry from other entries with
-     * the same names and types of tensors. NULL means that no text is needed. Entries that need a
-     * text come before entries that need none. */
+    /* `evidence` is a text that the file's quantization_config must imply, such as "quark fp4"
+     * (bsmm_config_evidence). The text distinguishes this entry from other entries with the same
+     * names and types of tensors. If `evidence` is NULL, no text is needed. Entries with a text
+     * come before entries without one. */
     const char *evidence;
     /* In the last dimension of the data tensor, pack_bytes bytes hold pack_elems elements. 0 means
      * that the shape of the tensor counts elements. */
@@ -55,8 +55,8 @@ typedef struct bsmm_storage {
      * scale of one matrix. */
     uint32_t global_ndim;
     bool global_optional;
-    /* `unmistakable` is true if the name of the data tensor alone is enough to recognize the
-     * family, so that a weight without its other tensors is reported as broken. */
+    /* `unmistakable` is true if no other family has data tensors with such a name. If the file
+     * lacks the weight's other tensors, the library then reports the weight as broken. */
     bool unmistakable;
     /* `declared` is true if the file's metadata describes the weight (declaration.c). */
     bool declared;

@@ -3,12 +3,12 @@
  * 4-bit codes and a 16-bit result, the loop instead multiplies and rounds only the eight magnitudes
  * of e2m1. It then uses the codes as indices into a table of the results' bytes.
  *
- * An inexact product is rounded to fp32 first and then to 16 bits. The two roundings give the same
- * result as one, except if the fp32 value is not exact and lies exactly halfway between two 16-bit
- * values. (All other fp32 values between two neighboring 16-bit values lie on the same side of the
- * halfway point as the exact product.) If a product may lie halfway, the first step therefore
- * rounds it to odd: if the product is inexact, it takes the neighboring float whose last bit is
- * 1. */
+ * A product that is not exact in fp32 is rounded twice, first to fp32 and then to 16 bits. Usually
+ * this gives the same result as rounding the product once to 16 bits. It may give another result
+ * only if the first rounding gives an fp32 value exactly halfway between two 16-bit values. If that
+ * is possible, the loop uses another first rounding, to odd: of the two fp32 values around the
+ * product, it takes the one whose last bit is 1. The two roundings then give the same result as
+ * one. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)

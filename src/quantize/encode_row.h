@@ -6,8 +6,8 @@
 #include "quantize/factor_cursor.h"
 #include "quantize/strip.h"
 
-/* FACTOR_RUN is the number of adjacent columns that surely have the same factor, because vector
- * code encodes only blocks whose width is a multiple of it. */
+/* FACTOR_RUN adjacent columns, from a multiple of FACTOR_RUN on, always have the same factor. The
+ * reason is that vector code encodes only blocks whose width is a multiple of FACTOR_RUN. */
 enum { FACTOR_RUN = 16 };
 
 /* `encode_care` says which special cases the loop of a row must handle. CARE_PLUS adds 0 to each

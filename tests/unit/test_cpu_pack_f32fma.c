@@ -61,8 +61,8 @@ static void check_units(const packed *a, const packed *b) {
     }
 }
 
-/* Packs an operand as A and as B, in panels of 6, 16 and 64 rows, as kernels use them, and of 5
- * rows. */
+/* Packs an operand as A and as B. Panels of 6, 16 and 64 rows are those of kernels. The test also
+ * packs panels of 5 rows, which no kernel uses. */
 static void check_operand(const test_matrix *t, const char *other) {
     static const int64_t widths[] = {5, 6, 16, 64};
     double *values = test_matrix_values(t);

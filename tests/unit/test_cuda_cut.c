@@ -1,5 +1,5 @@
-/* Tests that the bits of a row of D depend neither on how many SMs share a tile of D by splitting
- * its K, nor on the scales of other rows. */
+/* Tests that two things do not change the bits of a row of D: how many SMs share a tile of D, each
+ * for a part of K, and the scales of other rows. */
 #include "cuda.h"
 #include "gpu/pack.h"
 #include "operand.h"

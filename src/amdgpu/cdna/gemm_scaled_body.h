@@ -39,9 +39,10 @@ BSMM_DEVICE void gemm_scaled_wait(gemm_shape s, bool direct) {
     bsmm_isa_barrier();
 }
 
-/* Issues the loads of a tile's first stages (all stages of LDS but one), and those of its first
- * scales if one wide load can load them. When the function is called, no wave may still need these
- * stages, or its buffer for scales in LDS (tray). */
+/* Issues the loads of elements for a tile's first stages, i.e. for all stages in LDS but one. If
+ * one wide load can load the tile's first scales, the function issues this load too. When the
+ * function is called, all waves must have finished reading these stages. Each wave must also have
+ * finished reading its tray, its buffer for scales in LDS. */
 BSMM_DEVICE void gemm_scaled_request(const gemm_place *at, const gemm_carrier *carrier,
                                      gemm_shape s) {
     const uint32_t stages = gemm_stage_count(s);

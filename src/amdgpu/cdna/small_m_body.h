@@ -6,20 +6,23 @@
  * A workgroup computes the results of 16 or 32 rows of B and all rows of A. Its waves divide K
  * among them in whole steps of 128 elements. In each step a wave decodes elements to bf16 in
  * registers and multiplies them. The matrix instructions compute rows of B times rows of A, so that
- * a lane has results of neighbouring columns of D. No wave waits for another wave before the end.
- * One barrier follows there, and then the sums of all waves are added in the order of the waves.
+ * a lane has results of neighbouring columns of D. No wave waits for another wave before the end of
+ * K. After it follows one barrier, and then the sums of all waves are added in the order of the
+ * waves.
  *
  * If A is bf16 or f16, a wave writes its part of A to LDS and reads it back in the order of the
  * matrix instructions. Narrower elements of A are loaded and decoded as those of B.
  *
- * A wave prefetches rows of bf16 or f16 two steps ahead (one step for more than 32 rows) and other
- * operands three steps ahead. For more than 32 rows it prefetches A one step ahead, and also 8-bit
- * weights if a workgroup has 32 rows of B. Loads finish in the order of issue. If A were prefetched
- * fewer steps ahead, a wait for A would also wait for loads of B that only a later step needs.
+ * To hide the latency of memory, a wave loads operands some steps before it multiplies them.
+ * Usually B is loaded three steps ahead. A is loaded three steps ahead too, or two if it is bf16 or
+ * f16. With more than 32 rows of A, there are too few registers for this. A is then loaded one step
+ * ahead. So is B if its elements have more than 4 bits and the workgroup has 32 rows of B. Loads
+ * finish in the order of issue. If A were loaded fewer steps ahead than B, a wait for A would
+ * therefore also wait for loads of B that only a later step needs.
  *
  * If B has fp32 scales that do not cover whole rows, a lane multiplies the sum of each step by the
- * scales of A and B and adds it to its total. Results are multiplied by scales of whole rows at the
- * end. */
+ * scales of A and B and adds the product to the sum over all of K. Results are multiplied by scales
+ * of whole rows at the end. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_BODY_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_BODY_H
 

@@ -1,11 +1,13 @@
 /* Loads A and B from memory for the kernels for few rows of A (small_m_body.h).
  *
- * Lane l of a wave loads what it passes to matrix instructions, if the elements have at most 8
- * bits. In each step, these are 32 elements of row l % 16 of each 16 rows, from element 32 * (l /
- * 16) of the step on. If elements have 8 bits, the scaled instruction needs other elements from a
- * lane: 16 from element 16 * (l / 16) on, and 16 that lie 64 elements later. Lanes load an A of
- * bf16 or f16 row by row instead, so that a load reads few cache lines. The lanes then exchange the
- * elements of A through LDS. */
+ * If the elements of an operand have at most 8 bits, lane l of a wave loads exactly the elements
+ * that it passes to matrix instructions. In each step (128 elements of K), lane l loads 32 elements
+ * of row l % 16 of each tile of 16 rows. Usually these are the elements from 32 * (l / 16) of the
+ * step on. There is one exception: if elements have 8 bits and the scaled matrix instruction is
+ * used, lane l loads 16 elements from 16 * (l / 16) on, and 16 elements that lie 64 elements later.
+ *
+ * If A is bf16 or f16, the lanes instead load A row by row, so that a load reads few cache lines.
+ * They then exchange the elements of A through LDS. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_LOAD_H
 #define BSMM_AMDGPU_CDNA_SMALL_M_LOAD_H
 

@@ -15,10 +15,12 @@
 
 /* For each half of a step (64 elements of K), a thread moves three pieces of 16 bytes if the
  * operands are row-major, or four pieces if they are column-major. The four pieces are 16 columns
- * of four rows. With column-major operands, only six of the eight waves have work in a half: four
- * waves move A and two move B. Every wave moves A in one of the two halves, and four of the eight
- * waves move B in the other half. The two waves of a SIMD thus have three such tasks in a step, so
- * all SIMDs have equal work. */
+ * of four rows.
+ *
+ * With column-major operands, the work of a half is six tasks, each for one wave: four waves move A
+ * and two waves move B. A step has two halves and therefore 12 tasks: each of the eight waves moves
+ * A in one half, and four of the waves also move B in the other half. Two waves run on each SIMD,
+ * and together they have three tasks in a step. All SIMDs thus have equal work. */
 enum { TALL_PIECES = 4, TALL_ROW_PIECES = 3 };
 
 /* A wave without work writes to at most TALL_UNUSED bytes of LDS, which nothing reads. Such a wave

@@ -76,8 +76,9 @@ typedef struct job {
  * and the offsets of its scales. */
 typedef struct span {
     int64_t k, n, units;
-    /* `offsets` has, for each scale, the part of its index in the array of scales that depends on
-     * its column. The part that depends on its row is added later. */
+    /* The index of a scale in the array of scales is the sum of two terms. The first term depends
+     * only on the scale's column, and offsets[i] is the first term for scale i. The second term
+     * depends on the row and is added later. */
     uint64_t offsets[BSMM_PACK_STEPS];
     bsmm_pack_buffer buffer;
 } span;

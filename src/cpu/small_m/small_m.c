@@ -28,8 +28,8 @@ typedef struct product_run {
     uint8_t *a;
     double *a_factors;
     uint8_t *a_wide;
-    /* `scale_columns` has, for each scale unit (a range of K with one gathered scale), the part of
-     * its scale's offset that depends on the column. */
+    /* `scale_columns` has an offset for each scale unit (a range of K with one gathered scale). The
+     * offset of a scale in memory is this offset plus one that depends on the scale's row. */
     uint64_t *scale_columns;
     /* `run` is the number of consecutive scale units (ranges of K with one gathered scale) whose
      * codes are adjacent in memory: 16, 4 or 1. */
@@ -393,8 +393,8 @@ static void multiply_columns(const product_run *x, const scratch *to, int64_t co
 }
 
 /* Runs the epilogue of a work unit (a range of columns) if the gates and ups of a gated activation,
- * f(gate) * up, are two halves of the columns of A x B^T. For gates, it only computes their values
- * and keeps them for the ups. */
+ * f(gate) * up, are two halves of the columns of A x B^T. For a range of gates, the function only
+ * computes the gates and keeps them for the ups. */
 static void finish_half(const product_run *x, const scratch *to, bsmm_gemm_row row,
                         bool are_gates) {
     for (int64_t r = 0; r < x->p->a.m.rows; r++, row.r++, row.acc += COLUMNS) {

@@ -286,12 +286,14 @@ int64_t bsmm_small_m_find_columns(const bsmm_product *p, int64_t scale_unit, int
  * of bsmm_small_m_find_columns for B. */
 void bsmm_small_m_gather(const bsmm_small_m_scales *s, const uint64_t *columns, int64_t run);
 
-/* Gathers the scale codes of 16 rows of B, beginning with the first scale unit (a range of K with
- * one scale per row). Units are gathered in runs of `run` (16 or 4) units whose codes are adjacent
- * in memory; an incomplete run may be left out. `row` points to each row's scale at column offset
- * 0. Returns the number of units that were gathered. With AVX-512 these may include up to three
- * units of padding, whose offsets in `columns` are those of the last unit. The function needs AVX2,
- * and uses AVX-512 if the processor has it (small_m_gather_avx512.c). */
+/* Gathers the scale codes of 16 rows of B. Along K, a row has one scale code for each scale unit (a
+ * range of K). The codes of `run` (16 or 4) consecutive units are adjacent in memory. Such a run is
+ * gathered at once, and an incomplete last run may be left out. The code of unit u of row r is at
+ * row[r] + columns[u].
+ *
+ * Returns the number of units that were gathered, counted from the first unit. With AVX-512 these
+ * may include up to three units of padding, whose entries in `columns` are those of the last unit.
+ * The function needs AVX2, and uses AVX-512 if the processor has it (small_m_gather_avx512.c). */
 int64_t bsmm_small_m_gather_runs(const uint8_t *const row[BSMM_SMALL_M_LANES],
                                  const uint64_t *columns, int64_t units, int64_t run,
                                  uint8_t *codes);

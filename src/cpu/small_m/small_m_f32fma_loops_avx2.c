@@ -184,8 +184,8 @@ INLINE void add_batch(const batch *x, int rows, int groups, int run,
     }
 }
 
-/* Defines one function for each number of rows of A, each length of a run of K in a batch (32 for
- * 4-bit codes, else 16) and each way to apply scales. */
+/* Defines one function for each combination of three things: the number of rows of A, the number of
+ * adjacent elements of K in a run (32 for 4-bit codes, else 16), and the way to apply scales. */
 #    define VARIANT(rows, groups, run, scaling)                                                    \
         TARGET static void add_##rows##_##run##_##scaling(const batch *x) {                        \
             add_batch(x, rows, groups, run, BSMM_SMALL_M_F32_##scaling);                           \

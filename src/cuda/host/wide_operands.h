@@ -32,9 +32,9 @@ typedef struct bsmm_wide_operands {
 const char *bsmm_wide_begin(const bsmm_product *p, bsmm_wide_operands *operands, char *why,
                             size_t size);
 
-/* Returns the number of pairs of parts. An element of A or B consists of one part, or it is the sum
- * of two or three bf16 numbers (parts). Each part of an element of A is multiplied by each part of
- * an element of B. */
+/* An element of A or B is stored as one number, or as the sum of two or three bf16 numbers (parts).
+ * Each part of an element of A is multiplied by each part of an element of B. Returns the number of
+ * these products, i.e. the number of parts of A times the number of parts of B. */
 int64_t bsmm_wide_pairs(const bsmm_wide_operands *operands);
 
 /* Returns the descriptor of the instruction tcgen05.mma of kind f16 (PTX ISA, "Instruction

@@ -52,10 +52,11 @@ static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t
     return transposed_bytes(__byte_perm(rows[0], rows[1], 0x7531), 2);
 }
 
-/* Returns the largest exponent and the negated smallest exponent of a group (128 elements of this
- * lane's row), in the two 16-bit halves of the result, as bsmm_lane_look does. `codes` holds the
- * four block scales, and `most` is the result of blocks_most. Sets *rare if a value is not finite,
- * or if elements are so small that an f16 factor cannot scale them up. */
+/* Returns two numbers for a group (128 elements of this lane's row), in the two 16-bit halves of
+ * the result, as bsmm_lane_look does: the largest exponent, and the smallest exponent with the
+ * opposite sign. `codes` holds the scale codes of the group's four blocks, and `most` is the result
+ * of blocks_most. Sets *rare if a value is not finite, or if elements are so small that an f16
+ * factor cannot scale them up. */
 static __device__ __forceinline__ uint32_t fast_look(fold_kind kind, uint32_t codes, uint32_t most,
                                                      bool *rare) {
     const uint32_t mantissa = kind == FOLD_E4M3 ? 3 : 2, max_code = kind == FOLD_E4M3 ? 0x7e : 0x7b;

@@ -2,26 +2,30 @@
  * and in what order. A work unit is a cluster tile of D and a range of its k blocks. A k block is
  * 128 bytes along K.
  *
- * If `splits` is 1, the first `whole_tiles` tiles go to the clusters round-robin. All clusters then
- * walk along K at the same time and read the same operand rows at nearly the same time, so most
- * reads hit in L2. L2 could not hold all of a long K for the tiles that run at once.
+ * If `splits` is 1, the first `whole_tiles` tiles go to the clusters round-robin, and each is
+ * computed by one cluster. All clusters walk along K at the same time and read the same operand
+ * rows at nearly the same time, so most reads hit in L2. L2 would not have room for these rows over
+ * all of a long K.
  *
- * The remaining tiles, between one and two per cluster, are split along K (split-K). Their k blocks
- * are laid end to end and divided into equal ranges, so that all clusters end at the same time. A
- * range that begins inside a tile continues with the accumulators of the cluster before it.
- * Products are therefore added in the same order as in an unsplit tile, and results are bitwise
- * identical for every division into ranges.
+ * The remaining tiles, between one and two per cluster, are split along K (split-K). The k blocks
+ * of all these tiles are laid end to end and divided into equal ranges, one for each cluster, so
+ * that all clusters end at the same time. If a range begins inside a tile, its cluster continues
+ * with the accumulators of the cluster that has the range before. Products are therefore added in
+ * the same order as in a tile that is not split, and results are bitwise identical for every
+ * division into ranges.
  *
- * A cluster walks its range backwards. First it computes the part of a tile whose accumulators the
- * next cluster needs. Last it computes the part that needs the accumulators of the cluster before
- * it. These accumulators are ready by then, because a range is hardly shorter than a tile. No
- * cluster waits.
+ * A cluster walks its range backwards, so that no cluster waits for another. A range is about as
+ * long as a tile or longer. It therefore extends over parts of two or three tiles. The cluster
+ * first computes the part at the end of its range, whose accumulators the next cluster needs. It
+ * last computes the part at the beginning of its range, which needs the accumulators of the cluster
+ * before. That cluster has long finished the end of its own range by then.
  *
- * If there are at most half as many tiles as clusters fit on the device, the host may set `splits`
- * to 2 or more. The k blocks of each tile are then split into this number of parts, and each part
- * has a cluster of its own. All parts begin with accumulators of zero. The cluster of a tile's last
- * part adds the accumulators of the other parts to its own, from the next to last part down to the
- * first. The order of additions, and so the bits of the results, then depend on `splits`. */
+ * If the number of tiles is at most half the number of clusters that run at once, the host may set
+ * `splits` to 2 or more. The k blocks of each tile are then split into this number of parts, and
+ * each part has a cluster of its own. All parts begin with accumulators of zero. The cluster of a
+ * tile's last part adds the accumulators of the other parts to its own, from the next to last part
+ * down to the first. In this case, the order of additions depends on `splits`, and so do the bits
+ * of the results. */
 #ifndef BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
 #define BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
 

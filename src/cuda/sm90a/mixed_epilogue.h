@@ -185,12 +185,15 @@ typedef struct mixed_runs {
  * the fast path loads at once. */
 enum { MIXED_AT_ONCE = 4 };
 
-/* Loads one accumulator, number `term`, of each result in `count` runs, which are in the tile's
- * rows i[0], i[1] and so on. A run is MIXED_RUN adjacent results of a row of D. Results past the
- * thread's last run become zeros. The accumulators of a result are numbered as follows: those of
- * this thread block have the lowest numbers, and those of the following ranks of the cluster come
- * next. If all thread blocks began with rank 0 instead, they would wait for the shared memory of
- * rank 0, while that of the other ranks would be idle. */
+/* Loads one accumulator of each result in `count` runs. A run is MIXED_RUN adjacent results of a
+ * row of D, and the runs are in the tile's rows i[0], i[1] and so on. Results past the thread's
+ * last run become zeros.
+ *
+ * Each thread block of the cluster has some accumulators of a result, and `term` is the number of
+ * the accumulator to load. The accumulators of this thread block have the lowest numbers. Those of
+ * the next rank of the cluster follow, and so on. All thread blocks of the cluster thus read from
+ * different ranks at a time. If they all began with rank 0, they would wait for the shared memory
+ * of rank 0, while that of the other ranks would be idle. */
 static __device__ __forceinline__ void mixed_load(const int count, const bsmm_small_m_params *p,
                                                   const mixed_runs *runs, uint32_t term,
                                                   const uint32_t *i, float4 *to) {
