@@ -632,8 +632,8 @@ typedef struct bsmm_buffers {
  * weights to a file and map the file later.
  *
  * If the plan cannot pack B, the function returns 0. This is so for groups of kind K, and for the
- * form WIDE if the kernel does not read packed panels of B. It is also so on a GPU if
- * desc->b_packed is NONE and B has gaps between rows or scales that are not row-major. */
+ * form WIDE if the kernel does not read packed panels of B. On a GPU, if desc->b_packed is NONE, it
+ * is also so unless B is row-major without gaps between rows and its scales are row-major. */
 BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
 /* Packs buffers->b, b_scales and b_global into `packed`, which must be aligned to 64 bytes. With
  * groups it packs all matrices of the stack B. It reads no other field of `buffers` except the

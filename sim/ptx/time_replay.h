@@ -19,8 +19,9 @@ typedef struct {
 } ptx_device;
 
 /* Models a unit that serves requests at a limited rate. Time is divided into slices of SLICE
- * cycles. `taken` holds for each slice the number of its cycles that requests have taken. A request
- * may take free cycles that come before the cycles of a request of an earlier call. */
+ * cycles. taken[i] is the number of cycles of slice i in which the unit serves requests. Requests
+ * may be added out of order: a request gets the first free cycles from its own time on, even if
+ * requests that were added before it have later cycles. */
 typedef struct {
     float *taken;
     /* `taken` has `count` entries. In all slices before slice `full`, requests have taken every

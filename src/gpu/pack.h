@@ -131,10 +131,10 @@ BSMM_SHARED bool bsmm_pack_pair_plain(const bsmm_pack_header *a, const bsmm_pack
     return a->low + b->low <= 1024 + 110 && a->high + b->high + log2_k <= 1024 + 126;
 }
 
-/* Returns true if f16 holds exactly the values of an operand times 2^shift. The operand was packed
- * to bf16 or f16 without group scales, and its elements have at most 8 bits. All of its values are
- * therefore multiples of its smallest possible nonzero value, and none has more than 8 significant
- * bits. f16 holds such values from 2^-24 up to 2^16. */
+/* Returns true if f16 holds every value of an operand, times 2^shift, exactly. The caller has
+ * packed the operand to bf16 or f16 without group scales, and its elements have at most 8 bits. No
+ * value therefore has more than 8 significant bits. f16 holds such a number exactly if it is a
+ * multiple of 2^-24 and below 2^16. The header gives the range of the operand's values. */
 BSMM_SHARED bool bsmm_pack_is_half(const bsmm_pack_header *h, uint32_t shift) {
     if (h->flags) return false;
     return !h->high || (h->high + shift <= 512 + 16 && h->low <= 512 + 24 + shift);

@@ -95,8 +95,8 @@ static void test_elements(void **state) {
 
 /* Tests a dot product of two small terms that almost cancel. The large values of A and B are
  * multiplied by zeros. The span of a row is the number of binades from its smallest to its largest
- * value. Kernels must refuse larger spans, because the result would become subnormal in fp32, and
- * its error would exceed the bound. */
+ * value. The test increases the spans until fp32 sums would be too inaccurate, because the result
+ * would become subnormal in fp32. For such spans, kernels must not use fp32 sums. */
 static void check_cancelled(int a_span, int b_span) {
     float a[] = {0x1p-50f, 0, -0x1p-50f, 0x1p-50f}, b[] = {0, 0x1p-50f, 0x1p-50f, 0x1p-50f}, d;
     a[0] = ldexpf(a[0], a_span);

@@ -87,9 +87,9 @@ typedef struct span {
     int64_t k, n;
     /* `offsets_of` is the value of k for which `offsets` was computed. It is -1 at first. */
     int64_t offsets_of;
-    /* A scale's index in the array of scales is the sum of a part that depends on the scale's
-     * column and a part that depends on its row. `offsets` has the column's part for each scale.
-     * The row's part is added later. */
+    /* The index of a scale in the array of scales is the sum of two terms. The first term depends
+     * only on the scale's column, and `offsets` has the first term of each scale. The second term
+     * depends on the row and is added later. */
     uint64_t offsets[STEPS];
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;

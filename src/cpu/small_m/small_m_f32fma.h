@@ -86,10 +86,10 @@ uint32_t bsmm_small_m_f32_multiply(const bsmm_small_m_span *s);
 int64_t bsmm_small_m_f32_width(const bsmm_product *p);
 int64_t bsmm_small_m_f32_panels(int64_t width);
 
-/* These functions implement the member `multiply_packed` of bsmm_small_m_engine. It multiplies
+/* These functions implement the member `multiply_packed` of bsmm_small_m_engine. They multiply
  * panels (16 rows each) of B that had to be packed, because elements are NaN, or because scales are
- * NaN, negative or too far apart. The index is 1 if sums are scaled after each 128 elements of
- * K. */
+ * NaN, negative or too far apart. Entry 1 of the array is for sums that are scaled after each 128
+ * elements of K, and entry 0 is for all others. */
 extern void (*const bsmm_small_m_f32_packed[2])(const uint8_t *a, const uint8_t *b, int64_t width,
                                                 int64_t units, float *acc);
 

@@ -26,8 +26,9 @@ typedef enum bsmm_int8_scaling {
 
 bsmm_int8_scaling bsmm_int8_scaling_of(const bsmm_product *p);
 
-/* Returns true if B has 4-bit codes. Packed A then has the even ones of each eight elements first
- * and the odd ones after them, because the loops decode B in this order. */
+/* Returns true if B has 4-bit codes. The order of K in packed A is then different, to match the
+ * order in which the loops decode B: of each eight elements, elements 0, 2, 4 and 6 come first, and
+ * elements 1, 3, 5 and 7 follow. */
 bool bsmm_small_m_int8_has_fours(const bsmm_product *p);
 
 /* Returns NULL if the loops support both operands, else the reason for refusing the product. */

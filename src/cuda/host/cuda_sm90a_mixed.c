@@ -190,9 +190,10 @@ typedef struct packed {
     double fixed, of_byte, of_cycle;
 } packed;
 
-/* Returns the kernel that would compute the product if cuda_sm90a_mixed does not. The constants are
- * fitted to 74 products that were measured on an H200. If they are fitted to every second product
- * only, they predict the remaining products with an error of 12% for FP8 and bf16, and of 19% for
+/* Returns the kernel that would compute the product if cuda_sm90a_mixed does not, with the
+ * constants that predict its time. They are fitted to 74 products that were measured on an H200. To
+ * estimate the error of such predictions, the constants were also fitted to every second product
+ * only. These predict the remaining products with an error of 12% for FP8 and bf16, and of 19% for
  * f16 (root mean square). */
 static packed packed_of(const bsmm_product *p, const weights *w) {
     static const packed fp8 = {BSMM_WGMMA_POW2, BSMM_ELEM_E4M3, 1, 11.6, 0.38e-6, 0.57e-3},

@@ -8,8 +8,9 @@
 
 /* Returns a / b for b > 0, correctly rounded. `reciprocal` is 1 / b, rounded. The first correction
  * step gives one of the two fp32 neighbors of the exact quotient, and the second step (Markstein's)
- * rounds correctly. Quotients and remainders must be far from the ends of fp32's range. Smaller
- * quotients need not be exact, because every result format rounds them to 0. */
+ * rounds correctly. This requires that the quotient and the remainders are far from the ends of
+ * fp32's range. If the quotient is too small for that, the result may be inexact. This does no
+ * harm, because every result format rounds such a quotient to 0. */
 static __device__ __forceinline__ float quotient(float a, float b, float reciprocal) {
     float q = a * reciprocal;
     q = fmaf(fmaf(-b, q, a), reciprocal, q);

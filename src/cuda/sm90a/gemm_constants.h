@@ -21,8 +21,9 @@
  * of one. */
 #define HALVES (GEMM_WIDE && GEMM_SCALES == GEMM_UNSCALED)
 /* EVENS is 1 for kernels of the kind POW2, whose scales are powers of two. If each row has one
- * scale for all of K, such a kernel adds the sums of k blocks without scaling them, and multiplies
- * only the total by the scales. That takes fewer instructions per k block. */
+ * scale for all of K, such a kernel adds the sums of k blocks unscaled, and multiplies only the
+ * total over K by the scales. This takes fewer instructions per k block than scaling the sums of
+ * each k block. */
 #define EVENS          JOINED(EVENS_OF_, GEMM_KIND)
 #define EVENS_OF_BF16  0
 #define EVENS_OF_BLOCK 0
