@@ -20,10 +20,10 @@ typedef struct bench_family_level {
      * separately. A segment never continues past the end of a scale block. 0 means that there are
      * no segments. */
     int64_t segment;
-    /* If `chunk` is not 0, `segment` is used only for operands with fp32 scales. For other
-     * operands, K is split into segments whose lengths are nearly equal and multiples of 128. A
-     * segment has at most `chunk` elements if elements of B have at most 8 bits, else at most
-     * `wide_chunk`. */
+    /* If `chunk` is 0, these two fields have no meaning. Otherwise they replace `segment` for
+     * operands without fp32 scales: K is then split into the fewest segments of nearly equal
+     * length. Each length is a multiple of 128 and is at most `chunk` elements if elements of B
+     * have at most 8 bits, else at most `wide_chunk` elements. */
     int64_t chunk, wide_chunk;
     /* If `k_parts` is true, a segment is one of the parts into which the kernel divides K of this
      * product (k_parts in bsmm_explanation). The parts have nearly equal lengths, which are

@@ -49,9 +49,10 @@ void sim_keep_launch(const sim_timed_launch *launch);
  * thread blocks that the model needs. Until the first call, the environment variable BSMM_SIM_TIME
  * decides. */
 SIM_EXPORT void bsmm_sim_time(int mode);
-/* Returns the times of a launch that `back` later timed launches have followed. Writes the kernel's
- * name to `name`, and the first `count` fields of gfx9_times (gfx9/sim.h) or ptx_times (ptx/sim.h)
- * to `times`. Returns 0 if the launch is not among the last 64 timed launches. */
+/* Returns the times of an earlier timed launch. `back` is the number of timed launches after that
+ * launch, so 0 means the last one. Writes the kernel's name to `name`, and the first `count` fields
+ * of gfx9_times (gfx9/sim.h) or ptx_times (ptx/sim.h) to `times`. Returns 0 if the launch is not
+ * among the last 64 timed launches. */
 SIM_EXPORT int bsmm_sim_times(unsigned back, char *name, size_t name_bytes, double *times,
                               size_t count);
 /* The simulator lists the source lines of a launch, sorted by the cycles for which waves (or warps)

@@ -1,7 +1,8 @@
 /* Computes the sum that a tensor core of an NVIDIA H100 or H200 (compute capability 9.0) computes
  * in one wgmma or mma.sync instruction. NVIDIA does not publish this arithmetic. The following
  * rules were fitted to results of an H200 and an H100 and reproduce all of these results
- * (docs/NUMERICS.md, "Tensor cores"):
+ * (docs/NUMERICS.md, "Tensor cores"). The constants `fraction` and `kept` depend on the element
+ * type: both are 13 for 8-bit elements, and they are 25 and 23 for 16-bit elements.
  *
  * 1. The exponent of a product is the sum of its elements' exponents. A subnormal element has the
  *    exponent of the smallest normal number. Let `top` be the largest exponent of all nonzero

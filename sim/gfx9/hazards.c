@@ -200,8 +200,9 @@ void gfx9_check_hazards(gfx9_wave *w, const gfx9_inst *i) {
         return;
     }
     if (!i->effects) return;
-    /* Results are the operands before the first source; a second result is a carry. Stores have no
-     * results. Their data are in operand 0 (buffer stores) or operand 1. */
+    /* Finds the registers that the instruction touches. Its results are the operands before its
+     * first source. There may be two of them, because some instructions also write a carry. A store
+     * has no results. Its data is operand 0 in buffer stores and operand 1 in other stores. */
     for (uint32_t k = 0; k < (i->effects == BY_STORE ? 2u : i->first) && k < i->operand_count;
          k++) {
         const gfx9_operand *o = &i->op[k];

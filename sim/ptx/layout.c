@@ -46,11 +46,11 @@ bool ptx_layout_of_tcgen05(ptx_warp *w, const ptx_inst *i, uint64_t d, bool tran
     return has_no_base_offset(w, i, d, y->span);
 }
 
-/* An operand is stored as blocks of eight rows with `span` bytes each. `stride` is the distance in
- * bytes of neighboring blocks along the rows' direction, and `leading` is that along the contiguous
- * direction. For a transposed operand without a swizzle, the hardware exchanges both distances. A
- * swizzle XORs the number of a 16-byte chunk (bits 4 to 6 of the address) with the number of its
- * 128-byte line. */
+/* An operand is stored in blocks of eight rows. A row of a block has `span` bytes. From a block to
+ * the block with the next eight rows, the address grows by `stride`. From a block to the block with
+ * the next `span` bytes of the same rows, it grows by `leading`. If a transposed operand has no
+ * swizzle, the hardware exchanges these two distances. A swizzle XORs the number of a 16-byte chunk
+ * (bits 4 to 6 of the address) with the number of its 128-byte line. */
 uint32_t ptx_layout_place(const ptx_layout *y, uint32_t across, uint32_t byte) {
     const bool plain = y->transposed && !y->swizzled;
     const uint32_t at = y->start + across / 8 * (plain ? y->leading : y->stride) +

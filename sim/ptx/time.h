@@ -49,9 +49,10 @@ enum { SECTOR = 32, LINE = 4 };
 struct ptx_trace {
     LIST(ptx_event) events;
     LIST(ptx_span) spans;
-    /* A warp that polls an mbarrier repeats a loop, of which only one pass is recorded. `mark` is
-     * the number of events at the first failed poll of this loop, and `mark_length` is the field
-     * `a` of the last of these events. `poll` is the index of the polling instruction plus 1. */
+    /* A warp that polls an mbarrier in a loop would record the same events in each pass. When the
+     * warp polls again, the events since its previous poll are therefore removed. `poll` is the
+     * index of the polling instruction plus 1. `mark` is the number of events at the previous poll.
+     * `mark_length` is the value that the field `a` of the last event had at that time. */
     uint32_t poll, mark, mark_length;
 };
 

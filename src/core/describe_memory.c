@@ -285,8 +285,8 @@ static inline bool is_apart(const void *a, uint64_t a_bytes, const void *b, uint
     return (uintptr_t)a + a_bytes <= (uintptr_t)b || (uintptr_t)b + b_bytes <= (uintptr_t)a;
 }
 
-/* Returns true if no buffer of an operand overlaps a range of memory. If the function returns
- * false, a buffer may overlap the range or not. */
+/* Returns true if it is certain that no buffer of an operand overlaps a range of memory. A result
+ * of false does not mean that a buffer overlaps the range: the caller must then check exactly. */
 static inline bool is_clear_of(const bsmm_operand *o, const void *memory, uint64_t bytes) {
     return is_apart(o->m.data, o->data_bytes, memory, bytes) &&
            is_apart(o->m.scales, o->scale_bytes, memory, bytes) &&

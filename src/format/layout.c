@@ -120,8 +120,8 @@ bsmm_status bsmm_scale_map_make(const bsmm_matrix *matrix, const char *what, bsm
 }
 
 uint64_t bsmm_scale_map_at(const bsmm_scale_map *map, int64_t r, int64_t c) {
-    /* A map without digits is a layout that stores rows or columns of scales at a constant
-     * pitch. */
+    /* If the map has no digits, the layout has no tiles: it stores rows or columns of scales at a
+     * constant pitch. */
     if (map->digit_count == 0)
         return (uint64_t)r * map->tile_row_step + (uint64_t)c * map->tile_col_step;
     uint64_t at[2] = {(uint64_t)r, (uint64_t)c};

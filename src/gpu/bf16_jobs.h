@@ -1,6 +1,6 @@
-/* Chooses a kernel of the bf16 product (bf16_product.h) and fills its parameters. The argument
- * `tile` of these functions depends on the backend. It is the number of rows of A, and also the
- * number of rows of B, that one thread block computes. */
+/* Chooses a kernel of the bf16 product (bf16_product.h) and fills its parameters. A thread block
+ * computes a tile of D with `tile` rows and `tile` columns. The backend of the device passes this
+ * number to the functions here. */
 #ifndef BSMM_GPU_BF16_JOBS_H
 #define BSMM_GPU_BF16_JOBS_H
 

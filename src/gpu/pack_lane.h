@@ -149,9 +149,10 @@ BSMM_SHARED void bsmm_lane_fit_bf16(bsmm_lane_group *g, int top, int high, int l
     if (low - g->exponent < -126) g->flags |= BSMM_PACK_WIDE;
 }
 
-/* Returns the largest exponent of a block scale for which a group can use the common scale of its
- * row. This exponent is job->window / 4 above the largest exponent in the row's first group (128
- * elements), so that the row's other groups are likely to fit as well. */
+/* A row has a common scale, which a group (128 elements of the row) can use only if the exponents
+ * of its block scales are not too large. Returns the largest allowed exponent. It is job->window /
+ * 4 more than the largest exponent in the row's first group, so that the row's other groups are
+ * likely to fit as well. */
 BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
     return first_top + (int)job->window / 4;
 }
@@ -209,8 +210,9 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uin
     return g;
 }
 
-/* Chooses the scale of a group (128 elements of a row) from the maxima over its elements. `row_top`
- * is the result of bsmm_lane_row_top for the group's row. It matters only if elements with e8m0
+/* Chooses the scale of a group (128 elements of a row). `maxima` combines the results of
+ * bsmm_lane_look of the group's threads: each 16-bit half is the maximum of their halves. `row_top`
+ * is the result of bsmm_lane_row_top for the group's row, which is used only if elements with e8m0
  * scales are packed to 8-bit floats (routes FP8 and FAST). */
 BSMM_SHARED bsmm_lane_group bsmm_lane_decide(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                              uint32_t maxima, int row_top) {

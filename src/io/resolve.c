@@ -155,8 +155,9 @@ static bsmm_status check_linear_scales(const resolving *r) {
         hazard = "one-dimensional scales are swizzled and nothing declares their layout; must be";
     else if (blocks_are(r, 32, 32))
         hazard = "blocks of 32x32 are not read; must be";
-    /* The reader assumed 4-bit elements, two per byte. A scale for each 48 of these is a scale for
-     * each 24 bytes, i.e. for each block of 32 elements of 6 bits. */
+    /* The reader has assumed that each byte holds two 4-bit elements. If there is then a scale for
+     * each 48 elements, there is a scale for each 24 bytes. 24 bytes are 32 elements of 6 bits, so
+     * the elements probably have 6 bits. */
     else if (r->row->pack_elems == 2 && blocks_are(r, 1, 48))
         hazard = "these are 6-bit elements, but no quantization_config names their format; 4-bit "
                  "elements need";

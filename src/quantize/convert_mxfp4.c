@@ -18,8 +18,9 @@
 
 enum { NONE = INT16_MIN, NAN_CODE = 255, BIAS = 127, LEAST_NORMAL = -126 };
 
-/* `split_rule` holds the limits for k - m, where 2^k is the scale of an mxfp4 block and 2^m is the
- * scale that several blocks share. The destination must hold 2^(k - m) for each block. */
+/* The conversion splits the scale 2^k of each mxfp4 block into a scale 2^m, which several blocks
+ * share, and the quotient 2^(k - m). `split_rule` holds the limits within which the destination can
+ * hold the quotient. */
 typedef struct split_rule {
     /* A destination holds the quotient 2^(k - m) of a block's scale 2^k and the shared scale 2^m if
      * k - m lies between `bottom` and `top`. */

@@ -30,10 +30,11 @@ static const uint8_t codes_of_places[64] = {
      * in this range is 5. */
     6, 6, 6, 7, 7, 7, 7, 7};
 
-/* The window of a block is the bits (shifted left by one) of the bf16 value that the block's factor
- * turns into 0.25, the first rounding bound of e2m1. WINDOW_BASE is the window of a factor whose
- * exponent field is 0. find_windows subtracts 256 times the exponent field of the factor from
- * WINDOW_BASE. */
+/* Let v be the bf16 value that becomes 0.25, the first rounding bound of e2m1, when it is
+ * multiplied by the block's factor. The window of the block is the 16 bits of v, shifted left by
+ * one, so that the exponent field is the upper byte. If the factor has the exponent field e, v has
+ * the exponent field 252 - e. find_windows therefore computes the window as WINDOW_BASE - 256 *
+ * e. */
 enum { WINDOW_BASE = 252 << 8 };
 
 /* Computes the indices of 32 bf16 values in the table codes_of_places. `window` holds, for the

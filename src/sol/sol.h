@@ -25,8 +25,9 @@ typedef enum bsmm_sol_traits {
     /* BSMM_SOL_F16: the matrix unit "f16" accepts f16 and bf16. Without this flag it accepts only
      * bf16. */
     BSMM_SOL_F16 = 16,
-    /* BSMM_SOL_INT8: the peaks "f6" and "f4" are those of int8 dot products. A kernel converts
-     * elements to int8, and multiplies the sum of each block by its scales. */
+    /* BSMM_SOL_INT8: the device has no matrix unit for 6-bit and 4-bit floats. Its peaks "f6" and
+     * "f4" are those of int8 dot products: a kernel converts the elements to int8, and multiplies
+     * the integer sum of each scale block by the scales of A and B. */
     BSMM_SOL_INT8 = 32,
     BSMM_SOL_SLOW_BF16 = 64 /* BSMM_SOL_SLOW_BF16: bf16 has half the peak throughput of f16. */
 } bsmm_sol_traits;

@@ -120,8 +120,10 @@ static void test_cancelled_products(void **state) {
             check_cancelled(a_span, span - a_span);
 }
 
-/* Tests a dot product of two terms that almost cancel. The elements of a row are similar, and its
- * fp32 block scales span `a_span` or `b_span` binades. The scales of B begin at 2^b_base. */
+/* Tests a dot product of rows with three blocks whose fp32 scales differ much. The scales of A's
+ * row span `a_span` binades, and those of B's row span `b_span` binades, from 2^b_base on. The
+ * block with the largest scale of each row is multiplied by a block of zeros of the other row, so
+ * only the last block contributes to the result. */
 static void check_scale_spans(int a_span, int b_base, int b_span, rng *r) {
     enum { BLOCKS = 3, LENGTH = 128 * BLOCKS };
     uint8_t a[LENGTH], b[LENGTH];

@@ -446,9 +446,10 @@ static void test_large_outputs(void **state) {
     }
 }
 
-/* Tests a range check on the bits of floats, by which the vector loop finds blocks without special
- * values. Such blocks are quantized on a fast path. The check must accept all bits from the lower
- * to the upper end of the range, and also the value of the range's third field (here 7). */
+/* Tests bsmm_strip_within, which tells whether the bits of all floats lie in a range. The vector
+ * loop uses it to find blocks without special values, which take a fast path. The function must
+ * accept the bits from the first to the second field of `range`, and one more value, the third
+ * field (here 7). */
 static void test_within(void **state) {
     (void)state;
     static const bsmm_bits_range range = {0x21800000u, 0x5d800000u, 7};

@@ -242,8 +242,9 @@ static void test_largest_size(void **state) {
     assert_int_equal(bsmm_data_bytes(&m, &bytes), BSMM_E_INVALID);
 }
 
-/* Checks that the description of a layout by digits of a scale's row and column gives each scale of
- * a tile a different number. */
+/* A tiled scale layout is described by digits (bsmm_digit), from which the offset of a scale in its
+ * tile is computed. Checks that the offsets of a layout are all different and lie inside the
+ * tile. */
 static void check_digits(const bsmm_layout_info *layout) {
     uint32_t extents[2] = {1, 1}, tile = layout->tile_rows * layout->tile_cols, at = 0;
     uint8_t *seen = calloc(tile, 1);

@@ -115,8 +115,8 @@ BSMM_DEVICE bool gemm_trusts_large(gemm_shape s, const gemm_sums sums) {
 
 /* Returns true if each sum of a lane is 0 or has a magnitude of at least GEMM_LEAST_SUM. The
  * function shifts the bits of each sum left by one, which removes the sign, and subtracts 1. The
- * resulting integers have the order of the magnitudes, except that a sum of 0 becomes the largest
- * integer. It therefore does not count as small. */
+ * resulting integers have the order of the magnitudes, with one exception: a sum of 0 becomes the
+ * largest integer, so it does not count as small. */
 BSMM_DEVICE bool gemm_trusts_small(gemm_shape s, const gemm_sums sums) {
     uint32_t least = UINT32_MAX;
 #pragma unroll

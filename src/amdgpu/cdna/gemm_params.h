@@ -16,8 +16,9 @@ enum {
     /* BSMM_CDNA_BAND_ROWS is the number of rows of tiles in a band. Workgroups compute D band by
      * band, and each band column by column (gemm_schedule.h). */
     BSMM_CDNA_BAND_ROWS = 8,
-    /* BSMM_CDNA_SCALES is the number of scale blocks in a period: the distance in memory between
-     * the scales of blocks i and i + BSMM_CDNA_SCALES along K is the same for every i. */
+    /* BSMM_CDNA_SCALES is the number of scale blocks after which the layout of a row's scales
+     * repeats. The distance in memory between the scales of block i and of block i +
+     * BSMM_CDNA_SCALES along K is therefore the same for every i. */
     BSMM_CDNA_SCALES = 8,
     /* BSMM_CDNA_SCALE_UNITS is the number of units (128 elements of K each) whose e8m0 scales LDS
      * holds (gemm_scales.h). */
@@ -50,9 +51,9 @@ typedef struct bsmm_cdna_side {
     /* `direct` is 1 if the alignment of the data and of the distance between rows allows direct
      * loads from memory to LDS, else 0. */
     uint32_t direct;
-    /* The scale of block i along K, for i < BSMM_CDNA_SCALES, lies scale_at[i] scales after the
-     * scale of block 0 of the same row. The scale of block i + n * BSMM_CDNA_SCALES lies n *
-     * scale_period scales after that of block i. */
+    /* These fields give the distances between the scales of a row, counted in scales. From the
+     * scale of block 0 along K to the scale of block i + n * BSMM_CDNA_SCALES, for i <
+     * BSMM_CDNA_SCALES, the distance is scale_at[i] + n * scale_period. */
     uint32_t scale_at[BSMM_CDNA_SCALES], scale_period;
     /* `scales_in_row` is 1 if the scales of a row of the operand are consecutive in memory. */
     uint32_t scales_in_row;

@@ -237,9 +237,10 @@ typedef struct gemm_scale_reader {
     uint32_t at[2], select;
 } gemm_scale_reader;
 
-/* A wave's lanes form four groups. In a step of two units, two groups read the same word, which has
- * four scales. Each group needs two of them, one for each unit (gemm_piece_of). In a step of one
- * unit, all four groups read the same word, and each group needs one of its four scales. */
+/* A wave's 64 lanes form four groups of 16. A 32-bit word has four scales of a row. In a step of
+ * two units (128 elements of K each), lanes i of two groups read the same word, and each lane needs
+ * two of the word's scales, one for each unit (gemm_piece_of). In a step of one unit, lanes i of
+ * all four groups read the same word, and each lane needs one of the word's scales. */
 BSMM_DEVICE gemm_scale_reader gemm_scale_reader_of(gemm_shape s, const uint32_t rows[2]) {
     const uint32_t lane = gemm_thread_of_tile() % GEMM_WAVE, group = lane / BSMM_CDNA_EDGE;
     const bool two = gemm_units(s) == 2;
@@ -267,8 +268,10 @@ BSMM_DEVICE void gemm_read_scales(gemm_shape s, const gemm_lds *ring, gemm_scale
             *(const BSMM_IN_LDS uint32_t *)(from + i * BSMM_CDNA_EDGE * GEMM_RING_ROW);
 }
 
-/* Picks the scale bytes that the lane needs from the 32-bit words of two tiles. If a step has one
- * unit (128 elements of K), it picks them from the words of up to four tiles. */
+/* Picks the scale bytes that the lane needs from the 32-bit words that it has read, one word for
+ * each tile. A word of the result has four scales. If a step has two units (128 elements of K
+ * each), these are two scales of each of two tiles. If a step has one unit, these are one scale of
+ * each of four tiles. */
 BSMM_DEVICE void gemm_pick_scales(gemm_shape s, const gemm_scale_words *from, uint32_t select,
                                   uint32_t side, gemm_scales *to) {
     const uint32_t tiles = gemm_tiles(s, side), *words = from->sides[side];

@@ -7,15 +7,18 @@
 #include "amdgpu/runtime/device.h"
 #include "gpu/refuse.h"
 
-/* Describes one MFMA kernel: its function with the bytes of LDS, its tile of D, the threads of a
- * workgroup, and its speed. `busy` is the cycles in which a compute unit multiplies 128 elements of
- * K of a tile if it has enough workgroups. `alone` is the cycles that a workgroup needs for this if
- * it has a compute unit to itself; it waits for memory then. A kernel that is `aligned` takes only
- * operands whose memory is aligned for direct loads, and whose K is a multiple of BSMM_CDNA_K. If
- * the operands turn out not to be aligned when the product runs, the run uses the tile before this
- * one in the list. If a kernel is `persistent` and K is not split into parts, a launch has at most
- * one workgroup for each compute unit. Workgroups then compute several tiles, one after another, if
- * there are more tiles than workgroups. */
+/* Describes one MFMA kernel. `rows` and `cols` are the size of the tile of D that a workgroup of
+ * `threads` threads computes. `busy` and `alone` are cycles for 128 elements of K of one tile.
+ * `busy` applies if a compute unit has enough workgroups to hide the latency of memory. `alone`
+ * applies if a compute unit has a single workgroup, which must wait for memory.
+ *
+ * If `aligned` is set, the kernel takes only operands that loads can transfer directly to LDS, with
+ * a K that is a multiple of BSMM_CDNA_K. The alignment of a run's buffers is known only when the
+ * product runs. If they are not aligned, the run uses the previous entry of the list of tiles.
+ *
+ * If `persistent` is set and K is not split, a launch has at most one workgroup for each compute
+ * unit. If there are more tiles than workgroups, a workgroup computes several tiles, one after
+ * another. */
 typedef struct bsmm_mfma_tile {
     bsmm_hip_function function;
     uint32_t rows, cols, threads;

@@ -36,12 +36,12 @@ static uint64_t bytes_of_panel(const gemm *g) {
     return side_bytes(&panel);
 }
 
-/* Returns the number of workspace bytes for B's packed panels. It is a multiple of the total size
- * of the threads' L2 caches, or more if this minimum is larger: one panel for each thread if A has
- * few rows, else the panels of one cache block plus one panel for each thread. If D is
- * block-scaled, the minimum is the panels of one cache block for each thread. The number never
- * decreases if M, N, K or the number of threads grows, because a plan's workspace must suffice for
- * a smaller GEMM too. */
+/* Returns the number of workspace bytes for packed panels of B. It is proportional to the total
+ * size of the threads' L2 caches, but not less than the minimum below and not more than all panels
+ * of B take. The minimum is one panel for each thread if A has few rows, else the panels of one
+ * cache block plus one panel for each thread. If D is block-scaled, the minimum is the panels of
+ * one cache block for each thread. The number never decreases if M, N, K or the number of threads
+ * grows, because a plan's workspace must suffice for a smaller GEMM too. */
 static uint64_t slab_bytes(const gemm *g, const bsmm_product *p) {
     static const uint64_t unknown = 1 << 20;
     const bsmm_engine *e = g->engine;
@@ -163,8 +163,9 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
     g.b = measure_side(p->b.m.rows, engine->nr, g.units, engine->b_unit_bytes);
     choose_threads(&g, p);
     g.packed_b_bytes = side_bytes(&g.b);
-    /* A gated activation, f(gate) * up, reads a gate and an up for each result. The two may come
-     * from rows of B that are far apart, so all of B is packed at once and not slab by slab. */
+    /* A gated activation, f(gate) * up, reads a gate and an up for each result. The gate and the up
+     * may come from rows of B that are far apart, so B is not packed in slabs (parts of its rows,
+     * one after another) but all at once. */
     g.b_bytes = p->b_packed || bsmm_is_gated(p) ? g.packed_b_bytes : slab_bytes(&g, p);
     g.slab = count_panels(&g);
     choose_blocks(&g, p);

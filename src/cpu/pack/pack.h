@@ -190,8 +190,9 @@ typedef struct bsmm_pack_scaling {
 enum { BSMM_PACK_NAN = INT16_MIN };
 
 /* These parameters give the initial value of the integer sum of a unit (16 or 32 elements of K).
- * The initial value is `plus` minus `factor` times the sum of A's integers in the unit. It
- * compensates for B's integers being stored with a constant added. */
+ * The initial value is plus - factor * (sum of A's integers in the unit). It is not 0, because
+ * packing adds the constant `factor` to B's integers, which makes the sum of products too large by
+ * factor * (sum of A's integers). */
 typedef struct bsmm_pack_begin {
     int32_t factor, plus;
 } bsmm_pack_begin;

@@ -177,8 +177,8 @@ typedef struct strip {
  * together with the other data of the loop. */
 enum { COPY_BYTES = 16384, COPY_ROWS = BSMM_SMALL_M_PANELS * LANES };
 
-/* READ_PAST is the number of bytes that must be readable after the copy. The function `multiply`
- * may read read_group steps (32 elements of K each) at once even if fewer steps are left. */
+/* READ_PAST is the number of bytes after the copy of B that must be readable, because the function
+ * `multiply` reads several steps (32 elements of K) at once even if fewer steps are left. */
 enum { READ_PAST = BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP };
 
 _Static_assert(COPY_BYTES >= COPY_ROWS * BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP,

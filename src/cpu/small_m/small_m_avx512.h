@@ -110,8 +110,9 @@ BSMM_SMALL_M_INLINE void bsmm_load_strip(const uint8_t *b, int count, __m512i *w
         word[d] = _mm512_loadu_si512(b + 64 * d);
 }
 
-/* Loads 3 bytes of each of 16 rows from a strip of compact weights with 6-bit codes. The lane of a
- * row gets its 3 bytes and then the first of them again. The function reads 64 bytes. */
+/* Loads 3 bytes, i.e. four 6-bit codes, of each of 16 rows from a strip of compact weights. 32-bit
+ * lane i of the result has the 3 bytes of row i, and its highest byte repeats the first of them.
+ * The function reads 64 bytes, of which it uses 48. */
 static inline
     __attribute__((always_inline, target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi"))) __m512i
     bsmm_load_threes(const uint8_t *b) {
@@ -122,9 +123,10 @@ static inline
     return _mm512_permutexvar_epi8(threes, _mm512_loadu_si512(b));
 }
 
-/* Returns the address in B to prefetch while byte number `at` of the rows at s->b is read; each row
- * has `bytes` bytes. The address is s->lead bytes further along the row. If this offset is past the
- * end of the row, the excess counts from the start of the rows that are read next. */
+/* Returns the address in B to prefetch while byte number `at` of the rows at s->b is read. A row
+ * has `bytes` bytes. The prefetched byte is number at + s->lead of the row. If the row has no such
+ * byte, the prefetch continues in the rows at s->next, which are read next: it prefetches their
+ * byte number at + s->lead - bytes. */
 BSMM_SMALL_M_INLINE const uint8_t *bsmm_small_m_ahead(const bsmm_small_m_span *s, int64_t at,
                                                       int64_t bytes) {
     at += s->lead;

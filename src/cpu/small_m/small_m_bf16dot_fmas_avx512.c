@@ -73,10 +73,11 @@ INLINE __m512i spread_sixes(__m512i row, int skip) {
     return _mm512_multishift_epi64_epi8(sixes, _mm512_shuffle_epi8(row, bsmm_sixes_order(skip)));
 }
 
-/* Loads a quarter of a batch (4 words of each of the 16 rows) and transposes it: word[d] gets the
- * 32-bit words d of all 16 rows. For 4-bit codes, lane i of word[d] is the word of row i. For 6-bit
- * and 8-bit codes, the words of four rows share 128 bits of word[d]. The low 16 bits of these four
- * words come first, and then their high 16 bits, as the unpack instructions of make_pairs need. */
+/* Loads a quarter of a batch, i.e. four 32-bit words of each of the 16 rows, and transposes it:
+ * word[d] gets word d of all 16 rows. For 4-bit codes, lane i of word[d] is the word of row i. For
+ * 6-bit and 8-bit codes, each word is split into its low and its high 16 bits. Each 128 bits of
+ * word[d] then have the low 16 bits of four rows, followed by the high 16 bits of the same rows.
+ * The unpack instructions of make_pairs need this order. */
 INLINE void take_quarter(panel_rows from, bsmm_weights kind, int q, __m512i word[QUARTER_WORDS]) {
     __m512i row[4];
 #    pragma GCC unroll 4

@@ -97,10 +97,11 @@ bool bsmm_small_m_bf16_prepare(const bsmm_small_m_scales *s) {
     return prepares[s->p->b.m.format.scale](s);
 }
 
-/* Replaces e4m3 scale codes by product codes, in which bits 0 to 2 are the mantissa m, and bits 3
- * to 7 are d, where 2^(8 - d) is the power of two. For a normal scale, (1 + m / 8) * 2^(e - 7), d
- * is 15 - e, so all bits of the exponent field e are inverted. A table has the product codes of the
- * eight codes with e = 0: zero and the subnormal scales. */
+/* Replaces e4m3 scale codes by product codes. A product code with m in bits 0 to 2 and d in bits 3
+ * to 7 stands for the scale (1 + m / 8) * 2^(8 - d). A normal e4m3 code with the mantissa field m
+ * and the exponent field e stands for (1 + m / 8) * 2^(e - 7), so d is 15 - e. This is e with all
+ * four bits inverted. The codes with e = 0, which are zero and the subnormal scales, are converted
+ * by a table. */
 TARGET static void make_product_codes(uint8_t *codes, int64_t count) {
     const __m512i small = _mm512_broadcast_i32x4(_mm_setr_epi8(
         (char)BSMM_PRODUCT_ZERO, (char)(17 << 3), (char)(16 << 3), (char)(16 << 3 | 4), 15 << 3,

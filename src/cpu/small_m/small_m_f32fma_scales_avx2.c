@@ -5,11 +5,11 @@
  * number, the panel is packed instead.
  *
  * The limits below keep all sums in fp32's range. Let `top` be the exponent of the largest decoded
- * element. Decoded elements are then below 2^(top + 1) and elements of A below 2^52, so sums of
- * 2^20 products are below 2^(top + 73). Accumulators are divided by the current scale, which may be
- * as small as 2^-(53 - top) of the row's largest scale, so accumulators are below 2^126. At the
- * lower end of the range, no product is below 2^-74, so no product and no rounding error of a
- * scaled sum is subnormal. */
+ * element. Decoded elements are then below 2^(top + 1), and packed elements of A are below 2^52. A
+ * sum of 2^20 products is therefore below 2^(top + 73). An accumulator is such a sum divided by the
+ * scale of the current block, relative to the row's largest scale. This ratio of scales is at least
+ * 2^-(53 - top), so accumulators are below 2^126. At the lower end of the range, no product is
+ * below 2^-74, so no product and no rounding error of a scaled sum is subnormal. */
 #include "cpu/small_m/small_m_f32fma.h"
 
 #include "cpu/pack/pack_f32fma.h"
@@ -26,13 +26,13 @@
 #endif
 
 enum {
-    /* A panel (16 rows of B) cannot be multiplied as it is stored, and is packed first, if the
-     * numbers `wide` of a row of A and of a row of B add up to more than SPAN_LIMIT + top. Here
-     * `top` is the exponent of the largest decoded element. */
+    /* The number `wide` of a row is the difference between the exponents of the row's largest and
+     * smallest nonzero value. A panel (16 rows of B) must be packed before it is multiplied if
+     * `wide` of a row of A plus `wide` of a row of the panel exceeds SPAN_LIMIT + top, where `top`
+     * is the exponent of the largest decoded element. */
     SPAN_LIMIT = 125,
-    /* A panel (16 rows of B) cannot be multiplied as it is stored, and is packed first, if the
-     * ratio of two scales of a row is larger than 2^(DEEPEST - top). Here `top` is the exponent of
-     * the largest decoded element. */
+    /* A panel (16 rows of B) must also be packed before it is multiplied if the ratio of two scales
+     * of one of its rows is larger than 2^(DEEPEST - top). */
     DEEPEST = 53,
     /* E4M3_SPREAD is the difference between the exponents of the largest and the smallest e4m3
      * scale. */

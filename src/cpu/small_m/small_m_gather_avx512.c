@@ -73,9 +73,10 @@ INLINE void gather_few(const uint8_t *const row[BSMM_SMALL_M_LANES], uint64_t co
     store_four(_mm512_inserti32x4(word, load_four_rows(row + 12, column, count), 3), to);
 }
 
-/* Gathers the codes of the last 1 to 3 scale units (ranges of K with one scale per row). `count` is
- * their number. The function does so only if the units of padding after them have the offset of the
- * last unit. Returns the number of units that were stored, padding included. */
+/* Gathers the scale codes of the last `count` (1 to 3) scale units, i.e. ranges of K with one scale
+ * per row, and fills the remaining units up to 4 with copies of the last unit's codes. If columns[]
+ * does not give the padding units the same offset as the last unit, the function stores nothing.
+ * Returns the number of units that were stored, padding included: 4 or 0. */
 INLINE int64_t gather_last(const uint8_t *const row[BSMM_SMALL_M_LANES], const uint64_t *columns,
                            int64_t count, uint8_t *to) {
     if (columns[3] != columns[count - 1]) return 0;

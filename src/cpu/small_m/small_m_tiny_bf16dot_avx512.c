@@ -73,8 +73,8 @@ typedef struct item {
     int64_t step;
 } item;
 
-/* Returns the item (32 elements of a row of A) after `i`. It is the next step of the same row, or
- * the first step of the next row. */
+/* Returns the item (32 elements of a row of A) after `i`: the next 32 elements of the same row or,
+ * at the end of the row, the first 32 elements of the next row. */
 INLINE item next_item(item i, int64_t steps, int64_t ld) {
     i.codes += BSMM_SMALL_M_STEP;
     i.pairs += STEP_PAIRS;
@@ -93,8 +93,9 @@ TARGET static __attribute__((noinline)) bool load_bytes(const bsmm_operand *o, i
     const bsmm_pack_table *t = bsmm_pack_table_of(o->m.format.elem);
     const __m512i table[4] = {_mm512_load_si512(t->low), _mm512_load_si512(t->low + 64),
                               _mm512_load_si512(t->high), _mm512_load_si512(t->high + 64)};
-    /* An item has four units of 8 bytes. This order puts the units of the first item into the lower
-     * halves of the four 128-bit lanes, and the units of the second item into the upper halves. */
+    /* An item is 32 bytes, which are the codes of 32 elements. `order` permutes the 64-bit words of
+     * two items. 128-bit lane j of the result has word j of the first item in its lower half and
+     * word j of the second item in its upper half. */
     const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     const bool is_scaled = o->m.format.scale == BSMM_SCALE_E8M0;
     const uint8_t *scales = o->m.scales;

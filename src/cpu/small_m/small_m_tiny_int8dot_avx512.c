@@ -89,9 +89,10 @@ INLINE void load_a_scales(const bsmm_tiny_codes *codes, int64_t units, bool e4m3
     }
 }
 
-/* Adds the products of one scale unit (16 or 32 elements of K) to the accumulators. The unit's
- * elements of B are in `byte`, in which even and odd elements alternate. `first` is the number of
- * the unit's first word in a row of A, and `count` is the number of words. */
+/* Adds the products of one scale unit (16 or 32 elements of K) to the accumulators. Eight elements
+ * of K of B are in two registers: byte[2 * g] has the even ones, and byte[2 * g + 1] has the odd
+ * ones. The same eight elements of a row of A are in word first + g of a->even and of a->odd. The
+ * unit has `count` such words. */
 INLINE void add_unit(const tile *a, const __m512i *byte, __m128i codes, int64_t step, int64_t unit,
                      int first, int count, int width, bool e4m3, __m512 *acc) {
     const __m512i exponents = _mm512_slli_epi32(_mm512_cvtepu8_epi32(codes), 23);

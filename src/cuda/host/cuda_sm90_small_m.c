@@ -312,9 +312,9 @@ static void measure(const bsmm_product *p, made *m) {
                          (uint64_t)bsmm_small_m_count_steps(p) * m->c.scale_columns * sizeof(float);
 }
 
-/* A band is a group of A's rows that one launch computes. Halves the bands of more than 32 columns
- * if the predicted time of all halves is less. A band with more columns needs more shared memory,
- * so K may have to be split among more thread blocks. The GPU then runs fewer clusters at once. */
+/* A band is a group of A's rows that one launch computes. Halves all bands if they have more than
+ * 32 columns and the predicted time of the product is then less. A band with fewer columns needs
+ * less shared memory, so fewer thread blocks must share K, and more clusters run at once. */
 static void halve_bands(const bsmm_product *p, made *m) {
     if (m->c.columns <= BSMM_SMALL_M_COLUMNS || !has_bands(p)) return;
     made half = *m;

@@ -124,9 +124,10 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
                                        "FP8 tensor cores round sums, so without compute FAST the "
                                        "kernel takes only f32 scales",
                                        why, size);
-    /* The test uses the largest number of rows of A, so that the answer does not depend on M. The
-     * limit on the number of steps of K is far above the capacity of shared memory. This limit
-     * keeps the 32-bit arithmetic of find_cut from overflowing. */
+    /* Refuses a K that is too long for shared memory. The second condition uses MOST_ROWS instead
+     * of the product's number of rows, so that the answer does not depend on M. The first condition
+     * only keeps the 32-bit arithmetic of find_cut from overflowing: it refuses numbers of steps of
+     * K that are far too large for shared memory. */
     if (p->a.m.cols / BSMM_SMALL_M_K > BSMM_SMALL_M_MOST_SHARED ||
         find_cut(p, MOST_ROWS).shared > BSMM_SMALL_M_MOST_SHARED)
         return bsmm_reason(why, size, "K is %lld; it must fit in shared memory",

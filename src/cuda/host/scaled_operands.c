@@ -9,9 +9,10 @@ const char *bsmm_scaled_operands_begin(const bsmm_product *p, bsmm_scaled_operan
     const bsmm_scaled_format *x = &bsmm_scaled_formats[s->kind];
     for (int i = 0; i < 2; i++) {
         bsmm_tma_rows_begin(bsmm_cuda_side(p, i), x->packed, &s->rows[i]);
-        /* The kernel reads scales in place only if the scales of each row fill whole instructions.
-         * Otherwise the last instruction would read padding as scales, which may hold NaN. All
-         * results of the row would then be NaN and would be recomputed in double. */
+        /* The kernel reads scales where the caller stores them only if the number of scales of a
+         * row is a multiple of x->scale_tiles. Otherwise an instruction at the end of K could read
+         * padding as scales. Padding may hold NaN. All results of the row would then be NaN and
+         * would be recomputed in double. */
         if (bsmm_scaled_scales_begin(bsmm_cuda_side(p, i), x->scale_tiles, &s->scales[i]) !=
             BSMM_OK)
             return bsmm_scaled_refuse_scales(p, i, why, size);

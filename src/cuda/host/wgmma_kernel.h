@@ -23,14 +23,17 @@ struct bsmm_wgmma_plan {
      * result is valid (sm80/gate.h). BSMM_WHEN_ALWAYS means that the result is valid for any
      * values. */
     bsmm_cuda_when when;
-    /* `otherwise` is the fallback plan for values that do not fit the packed format of this plan
-     * but fit bf16. The thread blocks of this plan's GEMM kernel then pack both operands to bf16,
-     * and the GEMM kernel of the fallback plan, which is queued next, multiplies them. If bf16 does
-     * not hold the values either, the thread blocks of this plan's kernel run the code of the
-     * generic GEMM. If `otherwise` is NULL, the generic GEMM is queued next as the only fallback.
-     * With BSMM_WHEN_HALF, the fallback plan is for values of B that f16 does not hold. It
-     * multiplies B in bf16 by two bf16 parts of A, and the generic GEMM is queued next as the last
-     * fallback. */
+    /* `otherwise` is the fallback plan, whose GEMM kernel is queued after this plan's GEMM kernel.
+     * The fallback plan multiplies bf16. It is used if the packed format of this plan does not hold
+     * the values of A and B. In this case the thread blocks of this plan's GEMM kernel pack both
+     * operands to bf16 for the fallback plan. If bf16 does not hold the values either, they run the
+     * code of the generic GEMM instead.
+     *
+     * If `when` is BSMM_WHEN_HALF, the fallback plan is used if f16 does not hold the values of B.
+     * It multiplies B in bf16 by two bf16 parts of A. The generic GEMM is queued after it as the
+     * last fallback.
+     *
+     * If `otherwise` is NULL, the generic GEMM is the only fallback. */
     const bsmm_wgmma_plan *otherwise;
     /* `slack` is the number of binades by which the largest element of a scale block may lie below
      * the largest value that the block's scale allows. bsmm_pack_pair_plain uses it to test whether

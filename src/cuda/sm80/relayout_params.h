@@ -18,9 +18,10 @@ enum {
     BSMM_REGION_MOST_STEPS = 1 << (BSMM_REGION_BITS - BSMM_REGION_THREAD_BITS)
 };
 
-/* A region is a part of the scale matrix whose bytes are numbered. Each bit that is set in a byte's
- * number moves the byte by a distance of its own in memory and in the scale matrix. This struct
- * holds the distance for one bit, or the total for several bits. */
+/* The bytes of a region (a part of the scale matrix) are numbered by 13 bits. The position of a
+ * byte is a sum of distances, one for each bit that is set in the byte's number. A position is an
+ * address in global memory, an address in shared memory, and a row and column of the scale matrix.
+ * This struct holds the distances for one bit, or their sums for several bits. */
 typedef struct bsmm_region_spot {
     /* `step` is a number of bytes that is added to the address in the source or in the
      * destination. */

@@ -25,9 +25,10 @@ static __device__ __forceinline__ bool mixed_within(const float v[MIXED_RUN], ui
     return most <= high - low;
 }
 
-/* Returns the log2 of the smallest nonzero magnitude of an accumulator that may be stored. Smaller
- * sums may have lost terms to underflow. If scales along K multiply accumulators (`grouped`), a
- * lost term may be multiplied by a scale of up to 2^62. */
+/* Returns the log2 of the smallest nonzero magnitude at which an accumulator is certainly accurate.
+ * A smaller accumulator may have lost terms to underflow. The limit is higher if scales along K
+ * multiply accumulators (`grouped`), because a scale of up to 2^62 may then multiply the error that
+ * a lost term leaves. */
 static __device__ __forceinline__ int mixed_least_log2(const bool grouped) {
     return grouped ? -60 : -118;
 }
@@ -47,11 +48,11 @@ typedef struct mixed_fast {
         whole; /* `whole` is true if a store of 8 or 16 bytes may write all four results at once. */
 } mixed_fast;
 
-/* Multiplies four accumulators by their factors and by `row_factor`. `row_factor` is the fp32 scale
- * of A's row, or 1 if A has no such scales. If products are inexact and D's elements have 16 bits
- * (`wide` is false), products are rounded to odd, so that the rounding to 16 bits gives the same
- * result as one rounding of the exact product. Returns false if an accumulator may be wrong,
- * or if an inexact product is too close to the ends of the fp32 range (small_m_is_inside). */
+/* Multiplies each accumulator v[i] by fast->factors[i] and by `row_factor`, the fp32 scale of A's
+ * row (1 if A has no such scales). If fast->exact is false and D has 16-bit elements (`wide` is
+ * false), the products are rounded to odd. Their later rounding to 16 bits then gives the same
+ * result as one rounding of the exact product. Returns false if an accumulator may be wrong, or if
+ * an inexact product is too close to the ends of the fp32 range (small_m_is_inside). */
 static __device__ __forceinline__ bool mixed_scale(const mixed_fast *fast, const bool grouped,
                                                    bool wide, float row_factor,
                                                    float v[MIXED_RUN]) {

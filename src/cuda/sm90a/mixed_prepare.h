@@ -50,8 +50,9 @@ static __device__ __forceinline__ void mixed_store(const bsmm_small_m_params *p,
     *(uint4 *)(to + 3 * part_bytes) = make_uint4(v[0].w, v[1].w, v[2].w, v[3].w);
 }
 
-/* Returns the smallest of `least` and eight numbers. Each of these numbers is the 16-bit code of
- * the magnitude of a bf16 or f16 number, minus 1. Zeros are left out. */
+/* Returns the smaller of `least` and the smallest nonzero magnitude among the eight bf16 or f16
+ * numbers in `v`. A magnitude is compared as its 16-bit code without the sign, minus 1. `least` has
+ * the same form. */
 static __device__ __forceinline__ uint32_t mixed_least(uint32_t least, uint4 v) {
     const uint32_t words[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll

@@ -1,12 +1,15 @@
 /* Converts A for the small-M kernels (few rows of A). The result is an image of A: bf16 values in
  * the layout that the main loop reads.
  *
- * A column is one row of A, or one of the two or three rows of bf16 numbers whose sum is an f16 or
- * f32 row of A. A step is 128 elements along K, and a chunk is 8. The main loop reads 4 x 16 bytes
- * of each column at a time, 16 bytes (one chunk) for each of the 4 threads that share a row of an
- * mma fragment. For mma.sync the image stores these 64 bytes together. For wgmma the image stores 4
- * parts instead. Each part has 16 bytes for each column, which are 4 bytes of each of the 4
- * threads.
+ * A column is one row of A. If A is f16 or f32, each row of A is split into two or three rows of
+ * bf16 numbers, and each of these is a column. A step is 128 elements along K, and a chunk is 8
+ * elements, i.e. 16 bytes.
+ *
+ * Four threads share a row of an mma fragment. The main loop reads 64 bytes of a column at a time:
+ * one chunk for each of the four threads. If the kernel multiplies by mma.sync, the image stores
+ * these four chunks one after another. If it multiplies by wgmma, the 64 bytes are divided into
+ * four pieces of 16 bytes, and piece i has 32-bit word i of each of the four chunks. The image then
+ * stores piece 0 of all columns, followed by piece 1 of all columns, and so on.
  *
  * A value that does not fit in bf16 is stored as NaN. All results of that row of A then become NaN,
  * and the epilogue recomputes them in double. */
