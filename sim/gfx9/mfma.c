@@ -81,8 +81,8 @@ static void place_of(const shape *s, uint32_t b, uint32_t row, uint32_t k, uint3
 
 /* Finds the lane that holds element (row, k) of an operand of an f8f6f4 instruction, and the
  * element's index among the elements of the lane. M neighboring lanes form a group, and lane `row`
- * of each group holds a part of the row. Consecutive groups hold consecutive chunks along k, of 16
- * elements with 8 bits or of 32 narrower elements. */
+ * of each group holds elements of the row. The groups take chunks of the row in turn. A chunk has
+ * 16 elements of 8 bits, or 32 narrower elements. */
 static void place_mixed(const shape *s, uint32_t width, uint32_t row, uint32_t k, uint32_t *lane,
                         uint32_t *item) {
     const uint32_t groups = LANES / s->m, chunk = k / 16;

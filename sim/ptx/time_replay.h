@@ -111,9 +111,9 @@ double ptx_write_span(ptx_units *u, ptx_sm *sm, const ptx_span *s, double at);
 /* Occupies shared memory for the time of moving `bytes` bytes, not before cycle `at`. Returns the
  * cycle in which this time ends. */
 double ptx_take_shared(const ptx_units *u, ptx_sm *sm, double at, double bytes);
-/* Runs an asynchronous operation. It begins in cycle `at` on `sm`, the SM of its thread block.
- * `sms` is the SM of the first block of the cluster. Returns the cycle in which the operation is
- * complete. *read becomes the cycle in which it has read its operands from shared memory. */
+/* Runs an asynchronous operation, which begins in cycle `at`. sms[r] is the SM that runs the thread
+ * block of rank r of the cluster. Returns the cycle in which the operation is complete. *read
+ * becomes the cycle in which the operation has read its operands from shared memory. */
 double ptx_run_job(ptx_units *u, const ptx_timeline *t, const ptx_job *job, ptx_sm *sms, double at,
                    double *read);
 /* Computes the time of the sampled clusters from their records. Writes the measured fields of

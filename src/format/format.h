@@ -147,8 +147,9 @@ enum { BSMM_COMPACT_ROWS = 16 };
 int64_t bsmm_compact_piece(uint32_t elem);
 
 /* Makes the operand that describes the matrix `stored` in compact order (the element order of
- * packed weights, compact.c). Its pointers are NULL. Its scales have the layout tile_contiguous
- * with tiles of 16 x 1, or of fewer rows if the scale matrix has fewer than 16. */
+ * packed weights, compact.c). The operand's pointers are NULL. Its scales have the layout
+ * tile_contiguous. A tile of scales has one column and 16 rows, or fewer rows if the scale matrix
+ * has fewer than 16. */
 bsmm_status bsmm_compact_view(const bsmm_operand *stored, bsmm_operand *to);
 
 /* Copies the codes of row r, columns [c, c + n), from compact order to the array `to`, in which

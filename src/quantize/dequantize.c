@@ -106,10 +106,10 @@ static bool has_global(const bsmm_matrix *m) {
     return m->global_scale && *m->global_scale != 1;
 }
 
-/* Tells whether the vector code can apply the scales of the matrix. It multiplies an element by the
- * block scale and by the second-level scale, and only one of these two products may need rounding.
- * Divisors are therefore excluded, and so is a second-level scale in addition to e8m0 or f32 block
- * scales. */
+/* Tells whether the vector code can apply the scales of the matrix. The vector code multiplies an
+ * element by the block scale and then by the second-level scale. It cannot divide, and only one of
+ * the two products may need rounding. The function therefore returns false if a second-level scale
+ * other than 1 is a divisor, is not finite, or is combined with e8m0 or f32 block scales. */
 static bool has_two_factors(const bsmm_matrix *m) {
     if (!has_global(m)) return true;
     bool first = m->format.scale == BSMM_SCALE_NONE || m->format.scale == BSMM_SCALE_E4M3;

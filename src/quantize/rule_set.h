@@ -5,9 +5,10 @@
 
 #include "quantize/recipe.h"
 
-/* `bsmm_tame_halves` holds the two steps of the fast path for e4m3 scales: from amax to scale code,
- * and from scale code to factor. The fast path is for blocks with a moderate amax ("tame" blocks,
- * recipe.h). Both functions are NULL if a rule has no fast path. */
+/* `bsmm_tame_halves` holds two functions, which are the two steps of the fast path for e4m3 scales:
+ * from a block's largest magnitude (amax) to its scale code, and from the scale code to the block's
+ * factor. The fast path is for blocks with a moderate amax ("tame" blocks, recipe.h). Both
+ * functions are NULL if a rule has no fast path. */
 typedef struct bsmm_tame_halves {
     bsmm_strip_rule *codes;
     void (*factors)(const bsmm_tensor_step *tensor, float factors[BSMM_E4M3_CODES]);

@@ -55,10 +55,11 @@ typedef struct bsmm_decode_job {
     int shift;
     float bias;
     int16_t nan_base, nan_mask, nans;
-    /* These constants convert 8-bit codes to bf16. A normal code's magnitude bits, shifted to
-     * bf16's position, plus `pairs_base` are the bf16 code. A code whose magnitude bits are below
-     * 2^mantissa_bits is subnormal, and these bits are an index into `subnormals`. A code is Inf or
-     * NaN if (code - special_base) & nan_mask < specials. */
+    /* These constants convert 8-bit codes to bf16. For a normal code, the magnitude bits are
+     * shifted to the position of bf16's exponent and mantissa, and `pairs_base` is added. A code is
+     * subnormal if its magnitude bits are below 2^mantissa_bits. Its bf16 code is then
+     * subnormals[magnitude bits]. A code is Inf or NaN if (code - special_base) & nan_mask <
+     * specials. */
     int16_t pairs_base, special_base, specials;
     uint16_t subnormals[32];
 } bsmm_decode_job;

@@ -140,9 +140,10 @@ static void test_known_before(void **state) {
     assert_true(m.kept[0] == 65 && ceilings.best[BENCH_UNIT] == 100);
 }
 
-/* Tests that the memory bandwidth counts only for rows of bench's output for which it was measured.
- * A row has two probes (loops that measure a peak rate), for the arithmetic unit and for memory.
- * The one that is slower relative to its ceiling decides whether the row is disturbed. */
+/* A row of bench's output has up to two probes, i.e. loops that measure a peak rate: one for the
+ * arithmetic unit and one for memory. The row is disturbed if either probe is too slow compared
+ * with its best rate (its ceiling). Tests that the probe for memory counts only in rows for which
+ * bench has run it. */
 static void test_memory(void **state) {
     (void)state;
     const bench_ceilings ceilings = {.best = {100, 10}};

@@ -36,10 +36,11 @@ BSMM_DEVICE bool small_m_is_zero(small_m_format f, const bsmm_cdna_small_m *p, u
     return __builtin_amdgcn_ballot_w64(any) == 0;
 }
 
-/* Returns the smallest magnitude of a sum that is accurate. In a smaller sum, terms that were lost
- * to underflow may matter. With a bf16 or f16 A, a lost term is at most 2^-149. If B has fp32
- * scales, a scale of at most 2^62 multiplies it, which gives at most 2^-87. The other kernels lose
- * no terms, because they take no scales that are so small. */
+/* Returns the smallest magnitude of a sum that is certainly accurate. In a smaller sum, terms that
+ * were lost to underflow may matter. With a bf16 or f16 A, a lost term is at most 2^-149. If B has
+ * fp32 scales, a scale of at most 2^62 multiplies the sum, so the error from a lost term is at most
+ * 2^-87. Kernels for other types of A lose no terms, because they refuse scales that are small
+ * enough for underflow. */
 BSMM_DEVICE float small_m_least_sum(small_m_shape s) {
     if (!small_m_is_wide(s.a)) return 0;
     return small_m_has_floats(s.b) ? 0x1p-56f : 0x1p-118f;

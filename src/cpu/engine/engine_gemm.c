@@ -73,10 +73,11 @@ static const uint8_t *b_at(const gemm *g, int64_t row, int64_t unit) {
            (uint64_t)unit * g->engine->b_unit_bytes;
 }
 
-/* Returns the address in packed B to prefetch from while the panel of columns col + j is multiplied
- * over the chunk of K that begins at unit k. (A unit is a range of K with one scale per row.) It is
- * the next panel in the same chunk. After the last panel of a chunk it is the block's first panel
- * in the next chunk, and after the last chunk the first panel of the next cache block. */
+/* Returns the address in packed B to prefetch from, i.e. of the panel and chunk of K that are
+ * multiplied next. The current panel begins at column col + j, and the current chunk at unit k,
+ * where a unit is a range of K with one scale per row. The next panel of the same chunk comes next.
+ * After the last panel of a chunk, the block's first panel of the next chunk comes next. After the
+ * last chunk, the first panel of the next cache block comes next. */
 static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64_t k) {
     const bsmm_engine *e = g->engine;
     if (j + e->nr < b->cols) return b_at(g, b->col + j + e->nr, k);

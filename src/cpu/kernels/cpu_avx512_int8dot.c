@@ -3,9 +3,9 @@
  *
  * A unit is 32 elements of K if both scales are powers of two, else 16. The integer sum of a unit
  * is exact. One fp32 FMA multiplies it by the product of the two scales and adds it to the
- * accumulator, so the error of a result is at most (units + 1) * 2^-24 * sum |a * b|. There are
- * three versions of the multiply function. They read the same packed B and give bitwise identical
- * results.
+ * accumulator, so the error of a result is at most (number of units + 1) * 2^-24 * sum |a * b|.
+ * There are three versions of the multiply function. They read the same packed B and give bitwise
+ * identical results.
  *
  * The summed version has register tiles of 6 rows of A and 32 rows of B. It converts a unit's
  * integer sum to fp32 and multiplies it by the product of A's scale and B's scale.

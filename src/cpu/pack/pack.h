@@ -156,8 +156,9 @@ static inline const uint8_t *bsmm_pack_run_at(const bsmm_pack_codes *c, int64_t 
 
 /* This struct is the place in a panel where a tile of rows is stored, over a range of K. Row i of
  * the tile is called lane i. A group is 4 bytes of a row, i.e. 4 packed integers, 2 bf16 or 1 fp32.
- * The range of K is divided into units of unit_groups groups, which are unit_bytes bytes apart in
- * the panel. Group number g of lane i is stored at
+ * The range of K is divided into units of unit_groups groups. In the panel, a unit begins
+ * unit_bytes bytes after the unit before it. In a unit, a group of a lane is stored `pitch` bytes
+ * after the lane's previous group. Group number g of lane i is therefore stored at
  *      to + g / unit_groups * unit_bytes + g % unit_groups * pitch + 4 * i. */
 typedef struct bsmm_pack_place {
     uint8_t *to;

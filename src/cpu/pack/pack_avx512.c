@@ -137,10 +137,10 @@ INLINE __mmask8 mask_of(int64_t lanes) {
     return (__mmask8)ones(lanes);
 }
 
-/* Computes the initial values of the integer sums of units (ranges of K with one scale). An initial
- * value is -factor * (sum of the bytes of 4 groups of 4 bytes) of a row. The groups in the lower
- * and upper halves of the registers are summed separately. Partial sums fit 16 bits, because each
- * 16-bit lane adds 8 products of at most 60 * 60. */
+/* Computes -factor * (sum of the integers of 16 elements of K) for each row, from which the initial
+ * value of a unit's integer sum is made. The registers hold 32 elements of K: the first 16 in the
+ * lower halves and the last 16 in the upper halves. Partial sums fit 16 bits, because each 16-bit
+ * lane adds 8 products of at most 60 * 60. */
 INLINE __m512i begins(const __m512i pair[4], const bsmm_pack_begin *begin) {
     const __m512i factor = _mm512_set1_epi8((char)begin->factor);
     __m512i sum = _mm512_maddubs_epi16(factor, pair[0]);

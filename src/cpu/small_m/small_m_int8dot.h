@@ -5,10 +5,10 @@
  * A unit is 16 or 32 elements of K with one scale. Its integer sum is exact in any order, and the
  * same fp32 FMA adds it to the accumulator. Lanes may therefore be columns of D, and the elements
  * of K may be in any order inside a unit. Decoding e2m1 codes gives the even ones of eight elements
- * and then the odd ones, so A's bytes are brought into the same order after packing. B's integers
- * are multiples of its elements, and e4m3 scales are read as f16, which gives 2^-8 of their values.
- * Both facts change a product by a constant power of two. A's scales are multiplied by the
- * inverse. */
+ * and then the odd ones, so A's bytes are brought into the same order after packing. The integers
+ * are the elements times a power of two, and e4m3 scales are read as f16, which gives 2^-8 of their
+ * values. A product is therefore too large or too small by a constant power of two. To compensate,
+ * A's scales are multiplied by the inverse of this power. */
 #ifndef BSMM_CPU_SMALL_M_INT8DOT_H
 #define BSMM_CPU_SMALL_M_INT8DOT_H
 

@@ -11,7 +11,7 @@
  *     int32       the initial sums of its units
  *     32 bits     the scales of its units
  *
- * A part needs no more memory than its packed units had. */
+ * A part needs no more memory than its units in the order in which pack_a packed them first. */
 enum { BSMM_INT8_PART = 64, BSMM_INT8_PART_STEPS = BSMM_INT8_PART / BSMM_SMALL_M_STEP };
 
 #define BSMM_INT8_PART_UNITS(unit) (BSMM_INT8_PART / (unit))
@@ -32,9 +32,9 @@ _Static_assert(sizeof(bsmm_int8_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
 enum { BSMM_INT8_SINGLE = 4 };
 
 /* These functions return implementations of the member `multiply` of bsmm_small_m_engine. In a row
- * loop, the vector lanes are elements of K of one row of B; it is for up to SINGLE rows of A and
- * e2m1 weights. In a column loop, the lanes are columns of D; it is for any multiple of
- * BSMM_INT8_MR rows of A. */
+ * loop, the vector lanes are elements of K of one row of B. Row loops are for e2m1 weights and up
+ * to BSMM_INT8_SINGLE rows of A. In a column loop, the vector lanes are columns of D. Column loops
+ * are for any number of rows of A that is a multiple of BSMM_INT8_MR. */
 typedef uint32_t bsmm_int8_loop(const bsmm_small_m_span *s);
 bsmm_int8_loop *bsmm_int8_row_loop(int64_t rows, bsmm_int8_scaling scaling);
 bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling scaling);

@@ -74,8 +74,9 @@ bsmm_status bsmm_cuda_generic_make(const bsmm_product *p, bool is_gated, bsmm_cu
     const bsmm_cuda_function *function = &functions[bsmm_gpu_bf16_choose(p)];
     made->job = bsmm_cuda_generic_job(p);
     /* A gate is a condition in device memory under which a kernel runs (sm80/gate.h). A kernel with
-     * a gate is a fallback for the kernel that runs before it. Usually that kernel has computed the
-     * product, and the fallback only exits. With few thread blocks, the fallback exits faster. */
+     * a gate is a fallback for the kernel that runs before it. Usually the earlier kernel has
+     * computed the product, and the fallback only exits. The fallback therefore gets at most two
+     * thread blocks for each SM, because a kernel with few thread blocks exits faster. */
     int64_t blocks =
         is_gated ? bsmm_min_i64(made->job.tiles, 2 * (int64_t)d->multiprocessors) : made->job.tiles;
     return bsmm_cuda_ready_make(d,

@@ -118,9 +118,9 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_pass(const bsmm_cuda_gate 
     return open;
 }
 
-/* Returns true if this kernel has the condition BSMM_WHEN_ELSE_PLAIN or BSMM_WHEN_ELSE_PARTS and
- * has nothing to do. Such a kernel is a fallback, which has nothing to do if an earlier kernel
- * could multiply the packed operands. A kernel calls this function first.
+/* Returns true if this kernel is a fallback with the condition BSMM_WHEN_ELSE_PLAIN or
+ * BSMM_WHEN_ELSE_PARTS, and it has nothing to do, because an earlier kernel can multiply the packed
+ * operands. A kernel calls this function first.
  *
  * The function reads the headers before it waits for the previous kernel. This is safe: the packing
  * kernels ran before the previous kernel, and the previous kernel waited for them before it allowed

@@ -55,9 +55,9 @@ static __device__ __forceinline__ uint32_t from_row(uint32_t value, int i) {
     return __shfl_sync(0xffffffffu, value, (threadIdx.x % PACK_WARP & ~(WORD_LANES - 1u)) + i);
 }
 
-/* Transposes a 4 x 4 matrix of bytes whose rows are the words of four lanes. The numbers of the
- * four lanes differ by `apart` and 2 * apart. Lane i of the four gets byte i of each lane's word,
- * in the order of the lanes. */
+/* Transposes a 4 x 4 matrix of bytes, each row of which is the 32-bit word of one lane. The lanes
+ * with the four rows are l, l + apart, l + 2 * apart and l + 3 * apart. The lane with row i gets
+ * byte i of each of the four words, in the order of the rows. */
 static __device__ __forceinline__ uint32_t transposed_bytes(uint32_t word, uint32_t apart) {
     const uint32_t lane = threadIdx.x;
     uint32_t other = __shfl_xor_sync(0xffffffffu, word, apart);

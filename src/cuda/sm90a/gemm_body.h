@@ -216,8 +216,8 @@ typedef struct chunk {
  * full. A consumer reads this entry before it releases a stage of the work unit. When the producer
  * overwrites the entry of work unit i - 2, all consumers have already released a stage of work unit
  * i - 1, so none still reads the old entry. With GEMM_SHORT a work unit may begin with any stage s,
- * and the producer announces it in pieces[s]. All consumers have then released stage s after they
- * read the old entry. */
+ * and the producer announces it in pieces[s]. The producer overwrites this entry only after all
+ * consumers have released stage s. They released it after they had read the old entry. */
 typedef struct shared {
     /* `ready` is an mbarrier that completes when the members after `pieces` are set. */
     uint64_t ready;

@@ -24,9 +24,10 @@ static __device__ __forceinline__ bool are_factors_safe(const consumer *c) {
 
 /* Records the smallest and the largest product of a scale of A and a scale of B, as fp32 bits.
  * Recording takes two instructions, whereas a test of each product (is_safe) would take a dozen. A
- * product is safe if it lies between 2^-104 and 2^64. Zero and negative products make the recorded
- * range look unsafe, although they may be harmless. If the range looks unsafe at the end of a tile,
- * unsafe_rows therefore tests the products of each row one by one. */
+ * product is safe if it lies between 2^-104 and 2^64. A zero or negative product also makes the
+ * recorded range look unsafe, although it may be harmless. If the range looks unsafe at the end of
+ * a tile, the function unsafe_rows therefore tests all products one by one and finds the rows with
+ * unsafe products. */
 static __device__ __forceinline__ void watch_factors(consumer *c, const float *by) {
     const uint32_t up = __float_as_uint(by[0]), down = __float_as_uint(by[1]);
     c->least = min(min(up, down), c->least);

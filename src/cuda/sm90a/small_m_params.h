@@ -87,10 +87,11 @@ typedef struct bsmm_small_m_params {
      * `half`) in the order in which the main loop reads it (sm90a/small_m_prepare.h). If it is
      * NULL, each thread block makes an image of its part of A in shared memory. */
     uint8_t *a_image;
-    /* `a_image_any` tells which rows of A are nonzero, as [row][blocks_per_row]. Each element
-     * belongs to a part of one row. The kernel small_m_prepare stores nonzero if an element of this
-     * part is nonzero. The kernel mixed_prepare stores the smallest magnitude of the part's nonzero
-     * numbers, rounded down to bf16, as its bf16 code minus 1. It stores ~0 if all are zeros. */
+    /* `a_image_any` tells which rows of A are nonzero. A row is divided into blocks_per_row parts,
+     * and entry [row][i] is for part i. If the kernel small_m_prepare makes A's image, an entry is
+     * nonzero if the part has a nonzero element. If the kernel mixed_prepare makes it, an entry is
+     * the smallest nonzero magnitude in the part, rounded down to bf16, as its bf16 code minus 1.
+     * It is ~0 if all elements of the part are zeros. */
     uint32_t *a_image_any;
     /* `blocks_per_row` is the number of parts into which a row of A is divided. Each part has one
      * element in a_image_any. */
@@ -116,9 +117,10 @@ typedef struct bsmm_small_m_params {
     /* `plain` tells which factors the epilogue has, by a value of the enum bsmm_small_m_plain. */
     uint32_t plain;
     /* The epilogue uses zero_block and zero_least to test whether an accumulator of 0 has lost
-     * products to underflow. zero_block is the smallest number of elements along K that share a
-     * block scale, in A or in B. zero_least is the product of A's and B's smallest nonzero
-     * elements. If zero_block is 0, the epilogue recomputes every accumulator of 0 in double. */
+     * products to underflow. zero_block is the number of elements along K in a scale block (of A or
+     * of B, whichever has fewer). zero_least is the product of the smallest nonzero magnitudes of
+     * A's and B's element formats. In the mixed-input kernels both are for B alone. If zero_block
+     * is 0, the epilogue recomputes every accumulator of 0 in double. */
     uint32_t zero_block;
     float zero_least;
     /* zero_a_scales is the number of scales in a row of A, and zero_b_scales is that in a row of B.
