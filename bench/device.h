@@ -89,9 +89,9 @@ typedef struct bench_device_kind {
     bool (*launch)(void *state, const bench_graph *graph);
     void (*forget)(void *state, bench_graph *graph);
 
-    /* `count` returns the counters of launch number `launch` of the work that was timed last. The
-     * numbers begin with 0 and exclude copies. It returns false after the last launch. The pointer
-     * is NULL if the device has no counters. */
+    /* `count` gets the counters of one launch of the work that was timed last. `launch` is the
+     * number of the launch, counted from 0 without copies. The function returns false if there are
+     * not so many launches. `count` is NULL if the device has no counters. */
     bool (*count)(void *state, size_t launch, bench_counters *counters);
 
     /* count_opcodes makes simulated devices count the opcodes that they execute. bench calls it

@@ -443,7 +443,7 @@ bool gfx9_is_xdl(const gfx9_inst *i) {
  * result. `read` and `write` are for an instruction that reads or overwrites the result. `part` is
  * for a matrix instruction that reads a part of the result as C, and `own` for one that reads the
  * whole result as C. `part_xdl` replaces `part` if the reading instruction is an XDL instruction.
- * Such an instruction reads a result of f32 or f64 without wait states. */
+ * It is 0 for results of f32 and f64. */
 typedef struct {
     uint32_t read, write, part, part_xdl, own;
 } states;

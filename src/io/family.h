@@ -60,10 +60,10 @@ typedef struct bsmm_storage {
     bool unmistakable;
     /* `declared` is true if the file's metadata describes the weight (declaration.c). */
     bool declared;
-    /* `by_shape` is true if the entry applies only to scale tensors of a certain shape. Such an
-     * entry comes before another entry, without by_shape, that has the same names and types of
-     * tensors. If the scale tensor fits neither entry, the message describes the shape of the entry
-     * without by_shape. */
+    /* `by_shape` is true if the entry applies only to scale tensors of a certain shape. A later
+     * entry of the table has the same names and types of tensors, but not `by_shape`, for all other
+     * shapes. If the scale tensor fits none of these entries, the error message describes the shape
+     * of the later entry. */
     bool by_shape;
     bool writes;
     /* Copies a matrix out of the file. NULL means that the bytes in the file are already those of a

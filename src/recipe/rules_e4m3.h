@@ -124,8 +124,8 @@ BSMM_SHARED float bsmm_e4m3_modelopt_factor(uint32_t code, const bsmm_tensor_ste
  * (generate_gparam, calculate_qparams). */
 
 /* Computes the divisor of compressed-tensors. torch divides a Python number by a tensor as number *
- * (1 / tensor), so the reciprocal and the product are rounded separately. Both are rounded to the
- * weights' own format (f32, f16 or bf16). */
+ * (1 / tensor). The reciprocal 1 / tensor and the product are therefore rounded separately, each to
+ * the format of the weights before quantization (f32, f16 or bf16). */
 BSMM_SHARED void bsmm_tensor_compressed_tensors(float amax, bsmm_tensor_step *t) {
     float reciprocal =
         bsmm_round_to(t, bsmm_div(1, bsmm_at_least(amax, t->source_min_normal, false)));

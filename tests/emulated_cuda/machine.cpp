@@ -31,8 +31,8 @@ struct place {
     void *words[5];
 };
 
-/* A fiber runs one thread of the GPU after another. A context of the operating system (setcontext)
- * starts the fiber only once, because it costs system calls; later switches are jumps. */
+/* A fiber runs one thread of the GPU after another. The fiber is started once by setcontext. Later
+ * switches between fibers are jumps, because setcontext makes system calls. */
 struct fiber : emulated_thread {
     place at;
     bool started, ended;

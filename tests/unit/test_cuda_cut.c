@@ -127,8 +127,8 @@ static void test_uneven_rows(void **state) {
     }
 }
 
-/* Tests that a row of zeros in A gives results of 0, whatever its scales are. It must not change
- * the bits of other rows. */
+/* Tests that a row of zeros in A gives results of 0, whatever its scales are. Such a row must not
+ * change the bits of the other rows of D. */
 static void test_empty_rows(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 512, EMPTY = 3, PARTLY = 40, BLOCKS = SHORT_K / 32 };
@@ -174,8 +174,8 @@ static test_matrix make(const char *format, int64_t rows, int64_t cols, rng *r) 
 }
 
 /* Tests rows of A whose scales, multiplied by scales of B, are outside the range of fp32. The
- * kernel computes these rows a second time. It must then add the original C, even if C and D are
- * the same memory. */
+ * kernel computes these rows a second time. The kernel must then add the original C, even if C and
+ * D are the same memory. */
 static void test_rows_made_again(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 256, SMALL = 5, BLOCKS = SHORT_K / 128 };

@@ -346,7 +346,7 @@ static void plan_free(bsmm_plan *plan, const bsmm_buffers *buffers) {
     bsmm_plan_destroy(plan);
 }
 
-/* Tests that a run only queues work in the caller's stream. It must not wait, load modules or
+/* Tests that a run only queues work in the caller's stream. The run must not wait, load modules or
  * allocate memory. */
 static void runs_only_queue(void **state) {
     (void)state;

@@ -220,8 +220,8 @@ static void test_extreme_row_scales(void **state) {
     }
 }
 
-/* Tests that a row of B with a scale of 0 gives results of 0. It must not change the bits of other
- * results. */
+/* Tests that a row of B with a scale of 0 gives results of 0. Such a row must not change the bits
+ * of other results. */
 static void test_zero_row_scale(void **state) {
     static const split_case rows = {.a = "bf16", .b = ROW_SCALES};
     (void)state;

@@ -104,8 +104,8 @@ static bool shows_huge_pages(void) {
     return shows;
 }
 
-/* Tests that the library asks for huge pages for a large allocation on the CPU. It must not ask for
- * them for the end of the allocation, which is smaller than a huge page. */
+/* Tests that the library asks for huge pages for a large allocation on the CPU. The library must
+ * not ask for huge pages for the end of the allocation, which is smaller than a huge page. */
 static void test_large_memory_gets_huge_pages(void **state) {
     (void)state;
     void *memory;

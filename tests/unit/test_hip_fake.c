@@ -257,7 +257,7 @@ static void failing_calls_of_memory(void **state) {
 /* The address of `stream` stands for the stream of a run. The fake driver does not use it. */
 static char stream;
 
-/* Tests that a run only queues work in the caller's stream. It must not wait, load modules or
+/* Tests that a run only queues work in the caller's stream. The run must not wait, load modules or
  * allocate memory. A failed run must return an error, and the next run must work. */
 static void runs_only_queue(void **state) {
     (void)state;

@@ -118,8 +118,8 @@ INLINE vec times_powers(const part *p, lanes there, bool one) {
 INLINE dvec finish_half(const part *p, int half, lanes there, vec acc) {
     const double *factors = p->column_factors + half * HALF;
     dvec factor = dvec_mul(dvec_set1(p->factor), load_doubles(half_lanes(there, half), factors));
-    /* The addition of 0 in the FMA turns a product of -0 into +0. A zero value then has the sign of
-     * alpha. */
+    /* The addition of 0 in the FMA turns a product of -0 into +0. The next multiplication, by
+     * alpha, therefore gives a zero the sign of alpha. */
     dvec value = dvec_fma(dvec_of(acc, half), factor, dvec_set1(0));
     return dvec_mul(value, dvec_set1(p->alpha));
 }

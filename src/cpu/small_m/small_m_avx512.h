@@ -80,8 +80,9 @@ BSMM_SMALL_M_INLINE void bsmm_transpose_lines(const uint8_t *b, int64_t pitch, _
     }
 }
 
-/* Returns the indices of a byte shuffle for 6-bit elements. The shuffle copies each 3 bytes, which
- * hold four elements, to a 32-bit lane. It begins with byte `skip` of each 16 bytes. */
+/* Returns the indices of a byte shuffle for 6-bit elements. In each 16 bytes, the shuffle takes the
+ * 12 bytes from byte `skip` on and copies each 3 of them, which hold four elements, to a 32-bit
+ * lane. */
 BSMM_SMALL_M_INLINE __m512i bsmm_sixes_order(int skip) {
     return _mm512_broadcast_i32x4(
         _mm_add_epi8(_mm_setr_epi8(0, 1, 2, 0, 3, 4, 5, 3, 6, 7, 8, 6, 9, 10, 11, 9),

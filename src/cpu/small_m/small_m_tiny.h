@@ -39,10 +39,10 @@ void bsmm_small_m_tiny_finish(const bsmm_product *p, const bsmm_tiny_panel *pane
 
 /* bsmm_small_m_tiny_int8dot and bsmm_small_m_tiny_bf16dot compute a tiny product
  * (bsmm_small_m_is_tiny) with the instructions of the engine int8dot or bf16dot. `context` points
- * to the tables of the engine (bsmm_small_m_engine.make_context). They return false without a
- * change of D if a scale is negative, or if a scale or an element is NaN, Inf, or so large or small
- * that fp32 sums might be wrong. The functions that end in `_takes` only return whether the formats
- * of a tiny product are supported. */
+ * to the tables of the engine (bsmm_small_m_engine.make_context). Both functions return false,
+ * without changing D, if a scale is negative, or if a scale or an element is NaN, Inf, or so large
+ * or small that fp32 sums might be wrong. The functions that end in `_takes` only return whether
+ * the formats of a tiny product are supported. */
 bool bsmm_small_m_tiny_int8dot(const bsmm_product *p, const void *context);
 bool bsmm_small_m_tiny_int8dot_takes(const bsmm_product *p);
 bool bsmm_small_m_tiny_bf16dot(const bsmm_product *p, const void *context);

@@ -1,5 +1,5 @@
-/* The kernels cuda_sm100f_wide and cuda_sm100f_wide_groups share this file. It provides their
- * operands, which are elements of 16 bits: bf16 or f16.
+/* The kernels cuda_sm100f_wide and cuda_sm100f_wide_groups share this file, which decides how they
+ * get A and B. Both kernels multiply elements of 16 bits: bf16 or f16.
  *
  * The tensor cores multiply f16 if one operand is f16 that TMA can read as it is stored, and f16
  * holds every value of the other operand's format. Otherwise they multiply bf16. Operands that are

@@ -63,10 +63,11 @@ static __device__ __forceinline__ void multiply_unscaled(consumer *c, float (*to
 
 /* Finishes a stage. The wgmma instructions of the stage's first subtile (64 rows of the tile)
  * already run, so the function waits for them and promotes their sums, i.e. multiplies them by
- * their scales and adds them to totals. If there is a second subtile, it multiplies and promotes it
- * too. It releases the stage to the producer when all of the stage's scales have been read. If
- * `even` is set, i.e. each row has one scale for all of K, the last stage is not released here,
- * because end_even still reads its scales. Returns nonzero if there is another stage. */
+ * their scales and adds them to totals. If there is a second subtile, the function multiplies and
+ * promotes it too. When all of the stage's scales have been read, the function releases the stage
+ * to the producer. There is one exception: if `even` is set, i.e. each row has one scale for all of
+ * K, the last stage is not released here, because end_even still reads the scales in it. Returns
+ * nonzero if there is another stage. */
 static __device__ __forceinline__ int end_stage(consumer *c, float (*total)[ACCUMULATORS],
                                                 float *sum, factors f, progress *now,
                                                 uint32_t stage, bool even) {

@@ -1,7 +1,7 @@
 /* These kernels pack elements of 4, 6 and 8 bits to 8-bit floats (gpu/pack.h explains packing).
- * Memory bandwidth limits their speed: 24 to 32 bytes are read and written for 16 elements. They
- * are compiled for sm_90a for two reasons. They use conversion instructions of sm_90a. Among the
- * GPUs that this library supports, only sm_90a has kernels that multiply packed 8-bit floats. */
+ * Memory bandwidth limits their speed: 24 to 32 bytes are read and written for 16 elements. The
+ * kernels are compiled for sm_90a for two reasons: they use conversion instructions of sm_90a, and
+ * only the GEMM kernels for sm_90a multiply packed 8-bit floats. */
 #include "cuda/sm80/pack_fast.h"
 
 #define NAME    pack_rows_e2m1_fp8

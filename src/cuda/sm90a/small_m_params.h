@@ -157,8 +157,8 @@ typedef struct bsmm_small_m_params {
      * shared memory. 0 means that one fp32 scale applies to all of K. */
     uint32_t scale_step;
     /* `scale_vector` is nonzero if B's scales are row-major codes of one byte
-     * (bsmm_small_m_has_row_codes). They are then copied
-     * to shared memory 16 bytes at a time, and 2^scale_lanes_log2 threads copy a row. */
+     * (bsmm_small_m_has_row_codes). In this case the codes are copied to shared memory 16 bytes at
+     * a time, and 2^scale_lanes_log2 threads copy a row. */
     uint32_t scale_vector, scale_lanes_log2;
     /* These are offsets in bytes, from the beginning of shared memory, of B's scales, A's scales,
      * the ring buffer of weights, the mbarriers, and the flags that say which rows of A are
