@@ -52,8 +52,9 @@ static double truncate_at(double x, int least) {
     return ldexp(trunc(ldexp(x, -least)), least);
 }
 
-/* Adds products as a tensor core does. It truncates all terms to multiples of 2^(e - fraction),
- * where e is the exponent of the largest term, adds them, and truncates the sum in the same way. */
+/* Adds products as a tensor core does. The function truncates all terms to multiples of 2^(e -
+ * fraction), where e is the exponent of the largest term, and adds them. It then truncates the sum
+ * to `fraction` bits, or to 23 if that is less, after the sum's leading bit. */
 static float add_truncated(const float *a, const float *b, int64_t n, float sum, int fraction) {
     int top = exponent_of((double)sum);
     for (int64_t i = 0; i < n; i++) {

@@ -1097,8 +1097,9 @@ typedef struct bsmm_mfma_place {
     uint32_t struct_size;
     uint32_t lane; /* Lane of the wave, 0 to 63 */
     uint32_t reg;  /* Register number, counted from the operand's first register */
-    /* Lowest bit of the element in the register. A scale lies in one byte of the register, which
-     * the instruction's op_sel selects; its low_bit counts from the lowest bit of this byte. */
+    /* Number of the element's lowest bit in the register. For a scale the number is counted from
+     * the lowest bit of the byte that holds the scale, because the instruction's op_sel selects
+     * this byte. */
     uint32_t low_bit;
     uint32_t bits;     /* Width of the element in bits */
     uint32_t reserved; /* Always 0 */

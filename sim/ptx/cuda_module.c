@@ -318,8 +318,8 @@ CUresult sim_launch(const sim_work *w) {
                     .timed = ptx_has_time_model(sim_device_of(w->function->device)->arch)
                                  ? sim_time_mode()
                                  : TIMING_OFF};
-    /* A sample of thread blocks gives incomplete results, which the checks would report as
-     * errors. */
+    /* If only a sample of the thread blocks runs, the checks would report errors, because some data
+     * is never written. They are therefore switched off. */
     if (l.timed == TIMING_SAMPLE) l.checks = 0;
     memcpy(l.grid, w->grid, sizeof l.grid), memcpy(l.block, w->block, sizeof l.block);
     memcpy(l.cluster, w->cluster, sizeof l.cluster);

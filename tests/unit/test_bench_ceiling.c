@@ -99,9 +99,9 @@ static void test_one_row(void **state) {
     assert_true(m.kept[0] == 97 && ceilings.best[BENCH_UNIT] == 100 && attempts[0] == 2);
 }
 
-/* Tests a machine that stays busy. bench measures the row three times. It keeps the measurement in
- * which the probe (the loop that measures the peak rate) was fastest, and marks the row as
- * disturbed. Another measurement may have had a faster product. */
+/* Tests a machine that stays busy. bench measures the row three times. It must keep the measurement
+ * in which the probe (the loop that measures the peak rate) was fastest, even if the product was
+ * faster in another measurement, and it must mark the row as disturbed. */
 static void test_stays_busy(void **state) {
     (void)state;
     static const moment moments[] = {{0, 100, 80}, {1, 50, 70}, {1, 80, 60}, {1, 70, 90}};

@@ -233,8 +233,8 @@ BSMM_DEVICE void gemm_plain_chore(gemm_chores *c, const gemm_place *at, gemm_sha
 /* Executes task number `number` of any step. A task ("chore") is a load or a store that the wave
  * issues between two matrix instructions. The order of the tasks matters, because loads finish in
  * the order in which they were issued. The prefetch to L2 comes last, so that gemm_scaled_wait need
- * not wait for it. With three stages, gemm_scaled_wait need not wait for the direct loads of the
- * stage either. */
+ * not wait for it. If LDS has room for three stages, gemm_scaled_wait need not wait for the direct
+ * loads of the stage either. */
 BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_place *at, gemm_shape s, uint32_t number) {
     const uint32_t part = number - GEMM_CHORE_PARTS;
     if (number == GEMM_CHORE_STORE) {

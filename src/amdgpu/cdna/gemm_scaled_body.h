@@ -30,7 +30,8 @@
 
 /* Waits until this wave's loads that the next step needs have finished, and then until all waves
  * have reached this point. The wave does not wait for its last load if that load is a prefetch to
- * L2. With three stages, it does not wait for the direct loads of this step either. */
+ * L2. If LDS has room for three stages, the wave does not wait for the loads to LDS that it has
+ * issued in this step either. */
 BSMM_DEVICE void gemm_scaled_wait(gemm_shape s, bool direct) {
     if (gemm_stage_count(s) == 3 && direct)
         bsmm_isa_wait_loads(gemm_stage_loads(s) + gemm_scouts(s));

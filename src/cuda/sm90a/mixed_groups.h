@@ -29,8 +29,8 @@ static __device__ __forceinline__ mixed_groups mixed_find_groups(const bsmm_smal
     for (int i = 0; i < 2; i++) {
         s.from[i] = scales + bsmm_axis_at(&p->b.row_map, min(row + i * 8, p->n - 1)) + along;
         const float scale = small_m_tame(*s.from[i]);
-        /* A scale of 0 counts as 1, because accumulators are divided by scales. The weights of its
-         * step are multiplied by 0 instead (mixed_group_factors). */
+        /* Accumulators are divided by scales, so a scale of 0 is replaced by 1 here. The weights of
+         * the step with this scale are multiplied by 0 instead (mixed_group_factors). */
         s.current[i] = scale == 0 ? 1 : scale;
         s.next[i] = scale;
     }
