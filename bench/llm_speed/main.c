@@ -11,8 +11,8 @@
 
 enum {
     WINDOW = LLM_BATCH, /* WINDOW is the number of tokens that the model reads at once (pp512). */
-    /* FIRST is the index, in a window, of the first token that counts for the perplexity. The loss
-     * of the tokens before it does not count. */
+    /* For the perplexity, the text is divided into windows of WINDOW tokens. FIRST is the index, in
+     * a window, of the first token whose loss counts. */
     FIRST = WINDOW / 2,
     WRITTEN = 128 /* WRITTEN is the number of tokens that the model reads one by one (tg128). */
 };

@@ -217,7 +217,7 @@ static void test_every_pattern(void **state) {
 }
 
 /* Tests bf16 in blocks. In row e, each block begins with the largest bf16 number of exponent e. The
- * other values of the block are smaller by up to 2^6. */
+ * other values of the block are smaller by factors of up to 2^6. */
 static void test_bf16_in_blocks(void **state) {
     (void)state;
     enum { WIDTH = 32, COLS = 50 * WIDTH, EXPONENTS = 255 };

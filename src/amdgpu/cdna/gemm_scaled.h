@@ -203,9 +203,9 @@ BSMM_DEVICE uint32_t gemm_plain_steps(const gemm_place *at, gemm_shape s, bool i
     return !in_row ? 0 : direct < most ? direct : most;
 }
 
-/* Executes chore number `number` of a plain step, i.e. a small task that follows a matrix
- * instruction. A plain step has few instructions and branches, so that both waves of a SIMD
- * together keep the matrix core busy. */
+/* Executes chore number `number` of a plain step. A chore is a small task that the wave does after
+ * a matrix instruction. A plain step has few instructions and branches, so that both waves of a
+ * SIMD together keep the matrix core busy. */
 BSMM_DEVICE void gemm_plain_chore(gemm_chores *c, const gemm_place *at, gemm_shape s,
                                   uint32_t number) {
 #if defined(__gfx950__)

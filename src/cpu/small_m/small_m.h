@@ -33,8 +33,9 @@ enum {
     BSMM_SMALL_M_CONTEXT_BYTES = 320,
 };
 
-/* A span is the part of one or a few adjacent panels of B that lies in one range of K. One tile of
- * A multiplies it. The range is a number of steps of 32 elements each. */
+/* A span is the part of one or a few adjacent panels of B (16 rows each) that lies in one range of
+ * K. The range consists of whole steps of 32 elements of K. One call of a multiply function
+ * multiplies a span by one tile of A. */
 typedef struct bsmm_small_m_span {
     const uint8_t *a; /* `a` holds the packed elements and scales of the tile of A. */
     /* `b` is the address of the first row of B. The rows of all panels follow, each `pitch` bytes
