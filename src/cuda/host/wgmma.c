@@ -137,9 +137,10 @@ static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t r
     if (t->kind != BSMM_WGMMA_POW2) d->clusters = all * d->splits;
 }
 
-/* Splits the tiles of the last two waves along K over all clusters (split-K), if that takes less
- * time. Each cluster then computes a range of k blocks that is one to two tiles long, besides its
- * unsplit tiles. */
+/* A wave is the tiles that all clusters compute at the same time, one each, and the last wave may
+ * be incomplete. Splits the tiles of the last two waves along K over all clusters (split-K), if
+ * that takes less time. Each cluster then has, besides its unsplit tiles, an equal share of the k
+ * blocks of these tiles, i.e. one to two tiles' worth. */
 static void cut_last(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room,
                      bsmm_wgmma_deal *d) {
     const int64_t all = d->tiles_m * d->tiles_n, blocks = k_blocks(p, t);
