@@ -9,12 +9,12 @@
  * are checked. Otherwise the function checks evenly spread outputs, as many as 2^28 multiply-adds
  * allow.
  *
- * An output passes if |d - exact| <= 1e-3 + (1e-3 + u) |exact|. With u = 0 this is the tolerance of
+ * `exact` below is the dot product, and u is 2^-8, the error of rounding, if D is bf16, else 0. An
+ * output d passes if |d - exact| <= 1e-3 + (1e-3 + u) |exact|. With u = 0 this is the tolerance of
  * Triton's tutorial on block-scaled matrix multiplication, which also covers the rounding of D to
- * f16 (2^-11). u is 2^-8, the error of rounding, if D is bf16, else 0. An output also passes if |d
- * - exact| is at most result->bound * sum |a||b| + u |exact|, i.e. within the documented error
- * bound of the kernel. Kernels on arithmetic units whose accumulators keep fewer bits than fp32
- * need this second rule.
+ * f16 (2^-11). An output also passes if its error is within the documented error bound of the
+ * kernel: |d - exact| <= result->bound * sum |a||b| + u |exact|. Kernels on arithmetic units whose
+ * accumulators keep fewer bits than fp32 need this second rule.
  *
  * If `unwritten` is not NULL, it points to the code with which the caller filled D before the GEMM.
  * Outputs that still have this code are not checked. If no output is left to check, the validation

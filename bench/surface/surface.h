@@ -15,9 +15,10 @@ typedef struct surface_cell {
     int64_t m, n, k;
 } surface_cell;
 
-/* Holds the median time of one run of a GEMM in seconds, or 0 if it was not timed. `burst` is
- * measured after a pause of the GPU. `steady` is measured after 60 ms of the same work without a
- * pause. On the host, `burst` is the shortest time and `steady` the median. */
+/* Holds two times of one run of a GEMM in seconds, or 0 for a GEMM that was not timed. On a GPU,
+ * `burst` is the median of runs directly after a pause of the GPU, and `steady` is the median of
+ * runs after 60 ms of the same work without a pause. On the host, `burst` is the shortest time of
+ * all runs and `steady` is their median. */
 typedef struct surface_times {
     double burst, steady;
 } surface_times;

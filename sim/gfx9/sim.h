@@ -223,11 +223,12 @@ struct gfx9_wave {
      * wait state in which an instruction may read VGPR v, and free[v] is the first one in which an
      * instruction may write it. */
     uint64_t ready[VGPRS], free[VGPRS];
-    /* result_of[v] is the first register of the matrix instruction's result to which VGPR v
-     * belongs. The other arrays hold, for each VGPR of such a result, the first wait state in which
-     * another matrix instruction may read the VGPR as a part of its C. ready_as_own_c is for a C
-     * that is the whole result. ready_as_c is for any other C, with index 1 if the reading
-     * instruction is an XDL instruction. */
+    /* These arrays are for matrix instructions that read the result of an earlier matrix
+     * instruction as C. result_of[v] is the first register of the result to which VGPR v belongs.
+     * The other two arrays hold, for each VGPR of a result, the first wait state in which the later
+     * instruction may read the VGPR. ready_as_own_c applies if its C is exactly the earlier result.
+     * ready_as_c applies if its C is any other range of registers, with index 1 if the later
+     * instruction is an XDL instruction and 0 if it is not. */
     uint16_t result_of[VGPRS];
     uint64_t ready_as_c[2][VGPRS], ready_as_own_c[VGPRS];
     /* `touched` holds, for each kind of effect and each register, the wait state of the last effect

@@ -38,9 +38,9 @@ uint32_t ptx_race_issue(ptx_warp *w, bool product);
  * warps that wait for its mbarrier. With END_KNOWN it is the warp that issued the operation. With
  * END_ORDERED, no warp knows before the next tcgen05.commit of the issuing warp. */
 enum ptx_end { END_SIGNALLED, END_KNOWN, END_ORDERED };
-/* ptx_race_start begins the execution of an asynchronous operation, and ptx_race_finish ends it.
- * Signals between the two calls belong to the operation. If `after_products` is set, they also say
- * that the earlier tcgen05 operations of this warp are complete. */
+/* ptx_race_start begins the execution of an asynchronous operation, and ptx_race_finish ends it. An
+ * arrival at an mbarrier between the two calls is a signal of this operation. If `after_products`
+ * is set, the signal also says that the earlier tcgen05 operations of this warp are complete. */
 void ptx_race_start(ptx_warp *w, uint32_t job, bool after_products);
 void ptx_race_finish(ptx_warp *w, uint32_t job, enum ptx_end end);
 /* Records that the asynchronous operation that runs now accesses bytes at `offset` of a block's

@@ -16,7 +16,7 @@ enum ptx_event_kind {
      * `b` of them. */
     EVENT_SHARED,
     /* EVENT_MEMORY: the lanes together access `b` bytes of global memory. The next `a` entries of
-     * the warp's list of spans say where these bytes lie. */
+     * the warp's list of address ranges (spans) say where these bytes lie. */
     EVENT_MEMORY,
     /* EVENT_JOB: the instruction starts asynchronous operation number `a` of the cluster. */
     EVENT_JOB,

@@ -178,8 +178,8 @@ BSMM_SHARED double bsmm_log2_series(float value) {
     if (value == 0) return -(double)bsmm_bits_float(0x7f800000u);
     if (bits >= 0x7f800000u) return (double)value; /* Inf and NaN are returned unchanged. */
     /* m is the mantissa, between 1 and 2. If it is above sqrt(2), it is halved and the exponent
-     * grows by 1. m then lies between sqrt(1/2) and sqrt(2), so s is small and the series converges
-     * fast. */
+     * grows by 1. m then lies between sqrt(1/2) and sqrt(2), so the magnitude of s = (m - 1) / (m +
+     * 1) is below 0.172, and the series in s converges fast. */
     const bool upper = low > 0x003504f3u;
     const int exponent = (int)(bits >> 23) - 127 + upper - (tiny ? 24 : 0);
     const double m = (double)bsmm_bits_float(low | (upper ? 0x3f000000u : 0x3f800000u));

@@ -33,9 +33,9 @@ BSMM_DEVICE float bsmm_gpu_epilogue_load(uint32_t elem, const void *from, uint64
     return elem == BSMM_ELEM_F16 ? bsmm_gpu_f16_value(code) : bsmm_bits_float(code << 16);
 }
 
-/* Rounds a double to fp32 by rounding to odd: an inexact result is truncated and gets the last bit
- * 1. A second rounding, to 22 bits or fewer, then gives the same result as one rounding of the
- * double. */
+/* Rounds a double to fp32 by rounding to odd: an inexact result is truncated, and its last bit is
+ * set to 1. A second rounding, to 22 bits or fewer, then gives the same result as one rounding of
+ * the double. */
 BSMM_DEVICE float bsmm_gpu_epilogue_odd(double value) {
     float toward_zero = bsmm_double_toward_zero(value);
     uint32_t inexact = (double)toward_zero != value;

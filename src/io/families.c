@@ -213,8 +213,9 @@ bool bsmm_family_exists(const char *name) {
     return false;
 }
 
-/* Returns the number of rows or columns of a block. `size` is the number in the table, in which 0
- * stands for all `extent` rows or columns. The result is then at least `least`. */
+/* Returns the number of rows or columns of a block. `size` is the number in the table of storage
+ * formats. If it is 0, a block has all `extent` rows or columns of the matrix, and the function
+ * returns `extent`, but at least `least`. */
 static uint32_t block_size(uint32_t size, int64_t extent, uint32_t least) {
     if (size) return size;
     return extent < least ? least : extent > UINT32_MAX ? UINT32_MAX : (uint32_t)extent;

@@ -55,20 +55,20 @@ INLINE __m512i nearest_e2m1(__m512 a) {
     return _mm512_castps_si512(_mm512_min_ps(_mm512_min_ps(half, one), twice));
 }
 
-/* Encodes magnitudes, rounded to nearest even, with the results of bsmm_coder_nearest. The code is
- * in the lowest 22 bits of each lane; the bits above it are not 0.
+/* Encodes magnitudes, rounded to nearest even, with the same results as bsmm_coder_nearest. The
+ * code is in the lowest 22 bits of each lane; the bits above it are not 0.
  *
  * The function adds a "ruler" to the magnitude. A ruler is an fp32 number that is so large that its
  * last mantissa bit has the same value as the last mantissa bit of the element format at this
  * magnitude. The addition therefore rounds the magnitude to that bit, ties to even.
  *
  * The exponent of the ruler is the exponent of the magnitude (at least that of min_normal) plus
- * k->shift, the number of mantissa bits that fp32 has more than the element format. The last bits
- * of the ruler are the first code with the exponent of the magnitude, minus 2^(mantissa bits of the
- * element format). The implicit 1 of the magnitude adds 2^(mantissa bits) again, so the last bits
- * of the sum are the code. These bits of the ruler are an even number, so they do not change the
- * direction of ties. Bit 22 of the ruler is set, so that the sum has the same exponent as the
- * ruler. */
+ * k->shift. k->shift is the difference between the numbers of mantissa bits of fp32 and of the
+ * element format. The last bits of the ruler are the first code with the exponent of the magnitude,
+ * minus 2^(mantissa bits of the element format). The implicit 1 of the magnitude adds 2^(mantissa
+ * bits) again, so the last bits of the sum are the code. These bits of the ruler are an even
+ * number, so they do not change the direction of ties. Bit 22 of the ruler is set, so that the sum
+ * has the same exponent as the ruler. */
 INLINE __m512i nearest_even(const vector_coder *k, __m512 magnitude) {
     if (k->bits == 4) return nearest_e2m1(magnitude);
     __m512i field = _mm512_and_si512(_mm512_castps_si512(magnitude), _mm512_set1_epi32(0x7f800000));

@@ -122,9 +122,9 @@ static bsmm_status choose_outer(const bsmm_operand *src, region g, const split_r
     return BSMM_OK;
 }
 
-/* Returns the exponent k - m that is left for one block, whose scale is 2^k, after the outer scale
- * 2^m is taken out. For a block of zeros, which fits any scale, the exponent is clamped to the
- * range that `rule` allows. */
+/* The scale 2^k of a block is stored as the product of the outer scale 2^m and an inner scale 2^(k
+ * - m). Returns the exponent k - m of one block's inner scale. A block of zeros fits any scale, so
+ * its exponent is clamped to the range that `rule` allows. */
 static int inner_exponent(const bsmm_operand *src, int64_t r, int64_t block, int outer,
                           const split_rule *rule) {
     int inner = (int)scale_code(src, r, block) - BIAS - outer;
@@ -205,9 +205,10 @@ static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_
                     bsmm_min_i64((tc + 1) * width, src->map.cols)};
 }
 
-/* `shifted` holds tables for one value of k - m, the exponent that remains for the elements of a
- * block after the outer scale is taken out. codes[c] is the e4m3 code of the e2m1 code c times 2^(k
- * - m). pairs[b] has the two e4m3 codes of the byte b of two e2m1 codes. */
+/* `shifted` holds tables for one value of e = k - m, the exponent that remains for the elements of
+ * a block after the outer scale is taken out. codes[c] is the e4m3 code of the value of the e2m1
+ * code c, multiplied by 2^e. pairs[b] has the two e4m3 codes for the two e2m1 codes in the byte
+ * b. */
 typedef struct shifted {
     uint16_t codes[16];
     uint8_t pairs[256][2];

@@ -73,9 +73,11 @@ typedef struct bsmm_strip_ops {
                  bool skips_nan, uint32_t *amax);
 
     /* Encodes row[0 .. cols) and stores the codes at element (r, c) of job->dst, which is the start
-     * of a block. factors[i] is the factor of block i; `factors` may be NULL. `tame` promises that
-     * values are finite and factors are positive and normal. If job->step is a division, it also
-     * promises that values and divisors are at most 2^60 and divisors are at least 2^-60. */
+     * of a block. Each value is first multiplied or divided (as job->step says) by its block's
+     * factor: factors[i] is the factor of block i. If `factors` is NULL, the values are encoded as
+     * they are. `tame` promises that values are finite and factors are positive and normal. If
+     * job->step is a division, `tame` also promises that values and factors are at most 2^60 and
+     * factors are at least 2^-60. */
     void (*encode)(const bsmm_strip_job *job, const bsmm_plain *row, int64_t r, int64_t c,
                    int64_t cols, const float *factors, bool tame);
 

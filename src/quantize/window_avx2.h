@@ -1,17 +1,17 @@
 /* Encodes bf16 values as e2m1 with factors that are powers of two, by integer arithmetic on 16
  * values in a register.
  *
- * The bits of a bf16 value, shifted left by one, are its magnitude with the exponent in the upper
- * byte; they are called its representation. One step, a quarter of a power of two, is 64 in the
- * representation. All rounding bounds of e2m1 are multiples of a step. A value exactly on a bound
- * is a tie. It rounds to the lower code if its upper mantissa bit is 0, else to the higher code.
- * The code below adds that bit and subtracts 1, so that afterwards the bits above the step decide
- * the code, even for ties.
+ * Shifting the bits of a bf16 value left by one drops its sign and moves the exponent to the upper
+ * byte. The result is called the value's representation. Each power of two spans 256 in the
+ * representation, and a quarter of this, 64, is called a step. All rounding bounds of e2m1 are
+ * multiples of a step. A value exactly on a bound is a tie. It rounds to the lower code if its
+ * upper mantissa bit is 0, else to the higher code. The code below adds that bit and subtracts 1,
+ * so that afterwards the bits above the step decide the code, even for ties.
  *
- * The "window" of a block is 1 more than the representation of half the value that the block's
- * factor turns into 0.25. The "place" of a value is its distance above the window in steps. The
- * e2m1 code is 1 from place 4 on (above 0.25), 2 from place 10 on (0.75), and 3 from place 13 on
- * (above 1.25). */
+ * Let v be the value that the block's factor turns into 0.25. The "window" of a block is 1 more
+ * than the representation of v / 2. The "place" of a value is the number of whole steps by which
+ * its representation exceeds the window. The e2m1 code is 1 from place 4 on (above 0.25), 2 from
+ * place 10 on (0.75), and 3 from place 13 on (above 1.25). */
 #ifndef BSMM_QUANTIZE_WINDOW_AVX2_H
 #define BSMM_QUANTIZE_WINDOW_AVX2_H
 
@@ -37,10 +37,10 @@ INLINE __m256i place_words(__m256i words, __m256i window) {
     return _mm256_srli_epi16(_mm256_subs_epu16(bits, window), 6);
 }
 
-/* Converts places, one per byte, to e2m1 codes without signs. The place of a value counts steps
- * above the value that the block's factor turns into about 0.125, and each binade has four steps.
- * Places up to 3 have code 0, and places 4 and 5 have code 1. The table has the codes of places 6
- * to 21; larger places have code 7. */
+/* Converts places, one per byte, to e2m1 codes without signs. The place of a value says how large
+ * the value is after multiplication by its block's factor: place 0 begins at about 0.125, and each
+ * power of two has four places. Places up to 3 have code 0, and places 4 and 5 have code 1. The
+ * table has the codes of places 6 to 21; larger places have code 7. */
 INLINE __m256i codes_at(__m256i places) {
     const __m256i from_6 =
         _mm256_broadcastsi128_si256(_mm_setr_epi8(1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7));

@@ -15,10 +15,11 @@
 
 #define WINDOW_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")))
 
-/* `codes_of_places` is a table from the magnitude of a value to its e2m1 code (without a sign). The
- * index ("place") divides each binade above w into four steps of equal size, where w is the value
- * that the block's factor turns into 0.25. A value that lies exactly n steps above w has index 2 n.
- * A value between n and n + 1 steps above w has index 2 n + 1. The largest index is 39. */
+/* `codes_of_places` is a table from the magnitude of a value to its e2m1 code (without a sign). Let
+ * w be the value that the block's factor turns into 0.25. Each range from w * 2^n to w * 2^(n + 1)
+ * is divided into four steps of equal size. The index ("place") of a value depends on how many
+ * steps it lies above w. The index is 2 n if this number is exactly n, and 2 n + 1 if it lies
+ * between n and n + 1. The largest index is 39. */
 static const uint8_t codes_of_places[64] = {
     /* Entries 0 to 15 are for values that are less than 1 after scaling. The rounding bounds of
      * e2m1 in this range are 0.25 and 0.75. */
@@ -49,9 +50,9 @@ INLINE __m512i place_words(__m512i words, __m512 window) {
                                      0xf8);
 }
 
-/* Converts places, one per byte, to e2m1 codes with signs. The place of a value tells how many
- * quarters of a power of two it lies above the value that the block's factor turns into 0.25 (see
- * place_words). Bit 7 of a place is the sign of the value. */
+/* Converts indices in the table codes_of_places ("places", see place_words), one per byte, to e2m1
+ * codes with signs. Bits 0 to 6 of a byte are the index for the magnitude of a value, and bit 7 is
+ * the sign of the value. */
 WINDOW_TARGET static inline __m512i codes_at(__m512i places) {
     __m512i codes = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(codes_of_places));
     __m512i signs = _mm512_srli_epi16(places, 4);

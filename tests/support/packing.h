@@ -39,9 +39,9 @@ void packing_describe(packing *w, const test_matrix *t, const char *other, bool 
 packed packing_pack(const bsmm_pack_isa *isa, const packing *w, int64_t row, int64_t rows);
 
 /* Packs the panel of rows that begins at row `row` with plain C code and with each instruction set.
- * Calls check_values for the panel that plain C code has packed. Calls check_units to compare each
- * other panel with that panel. Fails unless all panels have the same factors and the same values of
- * `wide`. */
+ * Calls check_values for the panel from plain C code. Calls check_units to compare this panel with
+ * the panel from each instruction set. Fails unless all panels have the same factors and the same
+ * values of `wide`. */
 void packing_check_panel(const packing *w, const test_matrix *t, int64_t row,
                          void (*check_values)(const packing *w, const packed *p,
                                               const test_matrix *t, int64_t row, int64_t rows),

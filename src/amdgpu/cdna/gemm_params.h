@@ -83,8 +83,8 @@ typedef struct bsmm_cdna_gemm {
      * scales are 1), and lanes can store 16 bytes of a row of D at once. Otherwise it is 0. */
     uint32_t only_rounds;
     /* The kernel multiplies every sum by `factor`. It is 4 if the GPU reads e4m3 elements as
-     * e4m3fnuz, because the same bits then mean half the value, in A and in B. Otherwise it is
-     * 1. */
+     * e4m3fnuz, because the same bits then mean half the value, in A and in B. In all other cases
+     * the factor is 1. */
     float factor;
 } bsmm_cdna_gemm;
 

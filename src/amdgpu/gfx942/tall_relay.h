@@ -29,10 +29,11 @@ enum { TALL_UNUSED = 2048 };
 #define TALL_NOWHERE 0x80000000u
 
 typedef struct tall_relay {
-    /* `buffers` holds the memory of the operands from the tile's first row on, `pitch` holds their
-     * pitches, and `from` holds the lane's offsets in them. For row-major operands, the index is 0
-     * for A and 1 for B. For column-major operands, the index is the half of the step, and the
-     * entry describes the operand that the wave loads in this half. */
+    /* These arrays describe the operands that the wave loads. `buffers` holds the memory of an
+     * operand from the tile's first row on, `pitch` holds the stride of its rows or columns, and
+     * `from` holds the lane's offset in it. For row-major operands, the index is 0 for A and 1 for
+     * B. For column-major operands, the index is 0 or 1 for the first or second half of the step,
+     * and the entry describes the operand that the wave loads in this half. */
     __amdgpu_buffer_rsrc_t buffers[2];
     /* `pitch` is 64 bits wide, so that the compiler does not join it to a vector. */
     uint64_t pitch[2];

@@ -93,9 +93,10 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 }
 
 /* Returns the error bound, relative to the sum of the magnitudes of all products. A product of two
- * elements is exact. An instruction adds 128 products to a sum and may truncate each term 23 bits
- * below the largest. The same bound holds if K is divided into n parts: adding their sums rounds n
- * - 1 times, but each part has at least 512 * (n - 1) elements fewer. */
+ * elements is exact. An instruction adds 128 products to a sum. It may truncate each term at a bit
+ * that is 23 bits below the largest term. The same bound holds if K is divided into n parts: adding
+ * the sums of the parts takes (n - 1) more roundings, but each part has at least 512 * (n - 1)
+ * elements fewer than K. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return 2.1 * ((double)p->a.m.cols + 128) * 0x1p-24;

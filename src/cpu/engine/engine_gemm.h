@@ -218,9 +218,10 @@ typedef struct bsmm_gemm_row {
      * row of B has such a number too. If the numbers of a row of A and of a row of B add up to more
      * than `wide_limit`, the result of these two rows is summed in double. */
     int wide, wide_limit;
-    /* These arrays have one entry for each column of this part, i.e. for each row of B.
-     * `column_factors` holds the factor that packing has divided out of the row. `column_wide`
-     * holds the number `wide` of the row, which measures its dynamic range. */
+    /* These arrays have one entry for each of the `cols` columns, i.e. for each of the rows of B
+     * that belong to them. `column_factors` holds the factor that packing has divided out of the
+     * row of B. `column_wide` holds the number `wide` of the row of B, which measures the row's
+     * dynamic range. */
     const double *column_factors;
     const uint8_t *column_wide;
     /* `gates` is NULL unless the columns are the ups of a gated activation, f(gate) * up, whose

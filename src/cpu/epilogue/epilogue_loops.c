@@ -68,10 +68,11 @@ INLINE void store_f32(const double *values, int64_t cols, void *out) {
         to[i] = (float)values[i];
 }
 
-/* Returns the fp32 bits of a double that is truncated to 24 significant bits. The last of them is a
- * sticky bit: it is set if any truncated bit was set. Adding `cut` to the truncated bits carries
- * into the sticky bit unless they are all 0. A later rounding to fewer bits gives the same result
- * as one rounding from double, except if the value is subnormal in fp32. */
+/* Returns the fp32 bits of a double that is truncated to 24 significant bits, with a sticky bit as
+ * the last of them: this bit is also set if any of the 29 bits below it was 1. To set it, the
+ * function adds `cut`, which is 29 ones, to these 29 bits. The addition carries into the sticky bit
+ * unless all of them are 0. Rounding the result to fewer bits gives the same number as rounding the
+ * double at once, except if the value is subnormal in fp32. */
 INLINE uint32_t sticky_bits(double value) {
     static const uint64_t cut = 0x1fffffff;
     uint64_t bits;

@@ -12,11 +12,12 @@
 #include "cpu/small_m/small_m_tiny.h"
 
 /* These limits are the largest numbers of rows of A for which this kernel is used. `stored` is for
- * weights as the caller stores them, `compact` for packed weights of the compact form. `most_rows`
- * was measured on a Zen 4 (docs/notes/cpu-avx512.md). `most_rows_of_products` is for weights with
- * e4m3 scales. They take longest to decode, because the loops multiply the elements by these
- * scales. `most_rows_by_fma` is for processors with two vector ports for all instructions, on which
- * the loops use FMAs. More than 16 rows were not measured there. */
+ * weights as the caller stores them, and `compact` is for packed weights of the compact form.
+ * - `most_rows` was measured on a Zen 4 (docs/notes/cpu-avx512.md).
+ * - `most_rows_of_products` is for weights with e4m3 scales. Decoding such weights takes longer,
+ *   because the loops multiply the elements by these scales.
+ * - `most_rows_by_fma` is for processors that can start two 512-bit vector instructions of any kind
+ *   per cycle. On such processors the loops use FMAs. No more than 16 rows were measured there. */
 static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 144},
                                 most_rows_of_products = {.stored = 48, .compact = 96},
                                 most_rows_by_fma = {.stored = 16, .compact = 16};

@@ -32,8 +32,9 @@ static int64_t multiply(const bsmm_product *p, int64_t row, int64_t rows, int64_
     int64_t padded_m = bsmm_round_up(rows, BSMM_F32SEG_MR);
     int64_t padded_n = bsmm_round_up(cols, BSMM_F32SEG_NR);
     int64_t segment = bsmm_f32seg_segment(&p->a, &p->b), k = p->a.m.cols;
-    /* `step` is a multiple of the segment's length (the range of K without a change of scale), so
-     * that each range of K begins with a new segment. */
+    /* A segment is a run of elements along K with the same scales. `step` is the number of elements
+     * of K that are packed and multiplied at a time. It is a multiple of the segment's length, so
+     * that every step begins with a new segment. */
     int64_t step = KC / segment * segment;
     memset(acc, 0, sizeof(double) * (size_t)(padded_m * padded_n));
     for (int64_t k0 = 0; k0 < k; k0 += step) {

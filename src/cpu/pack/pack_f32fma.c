@@ -124,9 +124,10 @@ static void pack_tile(const bsmm_f32fma_source *s, tile *t, int64_t width, int64
     }
 }
 
-/* Returns a scale multiplied by the row's scale factor. If the product leaves fp32's range, all
- * elements of its block are 0, Inf or NaN, because the row's factors were chosen for the other
- * blocks. The result is then limited to a finite nonzero value, because 0 * Inf would be NaN. */
+/* Returns a scale multiplied by the row's scale factor. The factor is such that the product fits
+ * fp32 for every block that has a finite nonzero element. A product outside fp32's range therefore
+ * belongs to a block of which all elements are 0, Inf or NaN. The result is then limited to a
+ * finite nonzero value, because 0 * Inf would be NaN. */
 static float divided_scale(double scale, double factor) {
     double divided = scale * factor, magnitude = fabs(divided);
     if (scale == 0 || !isfinite(scale)) return (float)scale;

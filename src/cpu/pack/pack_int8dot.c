@@ -136,9 +136,12 @@ static void store_offsets(const tile *t, const int32_t bits[LANES], uint8_t *to)
 
 /* Stores the scales of one unit (16 or 32 elements of K), one for each row of the tile. `bits`
  * holds their fp32 bits minus `lower`. The layout of packed A (pack_int8dot.h) decides what is
- * stored. The floated layout has each scale and also each scale times BSMM_INT8_FLOATED, which the
- * multiply function subtracts. The looked-up layout has, in place of a scale, the offset of its row
- * in a table of products of scales. Otherwise only the scales are stored. */
+ * stored:
+ * - The floated layout has each scale, and each scale times BSMM_INT8_FLOATED. The multiply
+ *   function needs both: it subtracts the second number after it has multiplied by the first.
+ * - The looked-up layout has, in place of a scale, the offset of the scale's row in a table of
+ *   products of scales.
+ * - The plain layout has only the scales. */
 static inline void store_unit(const job *j, const tile *t, const int32_t bits[LANES], uint8_t *to) {
     float taken[LANES];
     if (j->looked_up) {

@@ -1,13 +1,15 @@
 /* The small-M kernels share these GEMM loops. The kernels multiply few rows of A by B as it is
  * stored. Their speed is limited by reading B from memory.
  *
- * The rows of A are packed as for the CPU's other kernels, which pack both operands, in tiles of
- * `width` rows. B is read in panels of 16 rows. The 16 rows are the lanes of a vector and 16
- * columns of D. First, a panel's scale codes are gathered in the order [scale unit][16 rows], where
- * a scale unit is a range of K with one gathered scale. Then the panel's elements are read once, 32
- * elements of K at a time (a step), and decoded in registers. A panel with unusual scales (NaN, or
- * scales so far apart that a row is wide, see engine_gemm.h) is instead packed into scratch memory
- * by the packer of those kernels and multiplied from there.
+ * The rows of A are packed in tiles of `width` rows, as for the CPU kernels that pack both
+ * operands. B is read in panels of 16 rows. Each of the 16 lanes of a vector belongs to one row of
+ * the panel, and so to one column of D. First, a panel's scale codes are gathered in the order
+ * [scale unit][16 rows], where a scale unit is a range of K with one gathered scale. Then the
+ * panel's elements are read once, 32 elements of K at a time (a step), and decoded in registers.
+ *
+ * A panel is handled differently if it has a NaN scale, or scales so different that fp32 sums could
+ * lose terms. The packer of the other kernels packs such a panel to scratch memory, and it is
+ * multiplied from there.
  *
  * Results are bitwise identical to those of the kernels that pack both operands, because they are
  * summed in the same order with the same roundings. */
@@ -63,8 +65,9 @@ typedef struct bsmm_small_m_span {
      * floats. */
     int64_t scale_pitch;
     int64_t steps;
-    /* `row_steps` is the number of steps, at least `steps`, after which the rows at b end.
-     * Prefetching goes on to `next` after these steps. */
+    /* `row_steps` is the number of steps from `b` to the end of the rows of B. It is at least
+     * `steps`, the number of steps to multiply. A prefetch that would go past the end of the rows
+     * goes to `next` instead. */
     int64_t row_steps;
     /* `chunk_steps` is the number of steps of a chunk, i.e. of a range of K that is summed by
      * itself. 0 means that the sum goes on over all of K. */

@@ -31,9 +31,11 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 #    define WORDS(kind) ((kind) <= BSMM_PRODUCTS4 ? 16 : 32)
 #    define PAIRS(kind) ((kind) <= BSMM_PRODUCTS4 ? 4 : 2)
 
-/* PANELS_OF is the number of panels of B that are multiplied side by side. About eight sums at once
- * (panels times rows of A) hide the latency of dot products. With one row of A there are four, and
- * with e4m3 scales four are faster. */
+/* PANELS_OF is the number of panels of B that are multiplied side by side. Each panel has one
+ * register of sums for each of the `width` rows of A. About eight such registers at once hide the
+ * latency of dot products, so there are normally 8 / width panels, but at least one. There are two
+ * exceptions: with e4m3 scales, four registers are faster than eight, and with one row of A, four
+ * panels are used. */
 #    define PANELS_OF(kind, width)                                                                 \
         ((width) == 1 ? 4 : (width) > 4 ? 1 : ((kind) == BSMM_PRODUCTS4 ? 4 : 8) / (width))
 

@@ -54,9 +54,10 @@ enum { QUARTERS = 4, QUARTER_WORDS = WORDS / QUARTERS, QUARTER_BYTES = 16 * LANE
  * A quarter is four vectors; the 128-bit parts of vector i hold rows i, i + 4, i + 8 and i + 12. */
 typedef uint8_t panel_rows[QUARTERS][QUARTER_BYTES];
 
-/* Copies a batch (64 bytes, or 48 bytes of 6-bit codes) of one row of B. A quarter of 6-bit codes
- * has 12 bytes, but 16 bytes are read. Every second read begins 4 bytes earlier, so that no read
- * goes past the end of the row; take_quarter skips these 4 bytes. */
+/* Copies a batch (64 bytes, or 48 bytes of 6-bit codes) of one row of B. The 48 bytes of 6-bit
+ * codes are four quarters of 12 bytes. Each quarter is copied by a read of 16 bytes. Every second
+ * read begins 4 bytes before its quarter, so that no read goes past the end of the row;
+ * take_quarter skips these 4 bytes. */
 INLINE void copy_row(const uint8_t *from, bsmm_weights kind, int row, panel_rows to) {
 #    pragma GCC unroll 4
     for (int q = 0; q < QUARTERS; q++) {

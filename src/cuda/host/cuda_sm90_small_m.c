@@ -220,10 +220,13 @@ static bool has_single_rows(const bsmm_operand *o) {
     return o->m.format.block_rows == 1 && o->map.digit_count == 0 && o->map.tile_rows == 1;
 }
 
-/* Returns true if A's rows may be divided into bands, i.e. ranges of rows. A product with a C has
- * one band: C may be the memory of D, and bands may overlap, so that a row of D is computed twice.
- * Each row of an f16 or f32 A takes two or three columns of a tile, because it is split into bf16
- * parts. Such an A would have so many bands that other kernels are faster. */
+/* Returns true if A's rows may be divided into bands, i.e. ranges of rows. The function returns
+ * false for two kinds of products:
+ * - A product with a C. Bands may overlap, and a row of D in two bands is computed twice. If C and
+ *   D are the same memory, the second computation would read the new D instead of C.
+ * - A product whose A is f16 or f32. Each row of such an A is split into two or three rows of bf16
+ *   parts, which take as many columns of a tile. A would need so many bands that other kernels are
+ *   faster. */
 static bool has_bands(const bsmm_product *p) {
     return !p->has_c && bsmm_small_m_count_parts(&p->a) == 1 && has_single_rows(&p->a) &&
            bsmm_small_m_generation(p) == BSMM_SMALL_M_HOPPER;

@@ -88,12 +88,13 @@ static void set_form(const bsmm_operand *o, bsmm_wgmma_source *s) {
     if (s->scaled) set_scales(o, &at, s);
 }
 
-/* Returns true if a bf16 operand must be packed even if it could be read where it is stored. A bf16
- * operand that is not packed has no header with the range of its values. If a value is too large or
- * too small for the fast path, only the accumulators show this, and the whole GEMM must be
- * recomputed. That is impossible if D has overwritten C. A product with a C therefore packs its
- * bf16 operands. bf16 operands are also packed if the GEMM kernel multiplies accumulators by
- * scales, because it then needs the range of the elements from the header. */
+/* Returns true if a bf16 operand must be packed, although the kernel could read it where the caller
+ * stores it. Packing also writes a header with the range of the operand's values. There are two
+ * cases. First, the product has a C. Without a header, the kernel finds out only from its
+ * accumulators that a value was too large or too small for the fast path, and the whole GEMM must
+ * then be computed again. That would be too late if D has already overwritten C. Second, the GEMM
+ * kernel multiplies accumulators by scales. It then needs the header to know the range of the
+ * elements. */
 static bool needs_header(const bsmm_product *p, const bsmm_wgmma_wish *wish) {
     return !wish->settles && (p->has_c || wish->kind != BSMM_WGMMA_BF16);
 }

@@ -15,11 +15,12 @@ static __device__ __forceinline__ void ptx_ldmatrix_x4(uint32_t from, uint32_t t
 }
 
 /* PTX ISA "mma" with block_scale: computes d (16 x 8) += a (16 rows of 32 bytes) x b (8 rows of 32
- * bytes)^T, with the block scales applied. FORM is a literal from the shape to the type of the
- * scales. In lane 4 g + t, the registers are:
+ * bytes)^T, with the block scales applied. FORM is a string literal: the part of the instruction's
+ * name from the shape to the type of the scales. "bytes x" below are the four bytes x to x + 3 of a
+ * row. In lane 4 g + t, the registers are:
  *
  *   a[0] to a[3]  bytes 4 t of rows g and g + 8, then bytes 16 + 4 t of these rows
- *   b[0], b[1]    bytes 4 t of row g, then bytes 16 + 4 t
+ *   b[0], b[1]    bytes 4 t of row g, then bytes 16 + 4 t of this row
  *   d             columns 2 t and 2 t + 1 of row g, then of row g + 8
  *   a_scales      if t is 0, the scales of row g of A in the lowest bytes; if t is 1, of row g + 8
  *   b_scales      if t is 0, the scales of row g of B in the lowest bytes */

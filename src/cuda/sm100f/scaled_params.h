@@ -14,9 +14,9 @@ enum {
     /* BSMM_SCALED_ROW_BYTES is the number of bytes of each row of A or B in a stage in shared
      * memory. */
     BSMM_SCALED_ROW_BYTES = 128,
-    /* BSMM_SCALED_LOAD_ROWS is the number of rows of A or B that one TMA copy loads, if a stage has
-     * more rows. TMA then writes to shared memory in short bursts, between which the tensor cores
-     * read. */
+    /* BSMM_SCALED_LOAD_ROWS is the number of rows of A or B that one TMA copy loads. A stage with
+     * more rows is loaded by several copies. TMA then writes to shared memory in short bursts, and
+     * the tensor cores can read shared memory between two bursts. */
     BSMM_SCALED_LOAD_ROWS = 32,
     /* BSMM_SCALED_CHUNK is the number of columns of D that a warp stores at once. */
     BSMM_SCALED_CHUNK = 32,

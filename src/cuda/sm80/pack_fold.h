@@ -42,13 +42,15 @@ static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *
     return g;
 }
 
-/* Tells how to convert the elements of each of the four scale blocks of a group (128 elements of a
- * row), in one byte per block. The low four bits of a byte of `steps` are 14 - d if the block's
- * scale lies d binades below the largest block scale that the group's scale allows. A byte of
- * `nans` is 0xff if the block's scale is NaN. A byte of `counts` is 0xff if the block has a nonzero
- * element and its scale is not NaN. For 4-bit elements, a byte of the result is an offset in the
- * table of fold_entry. For 6-bit elements, it is the high byte of the factor for emit_fold6, in
- * f16. This factor is a power of two, NaN, or 0 for a block of zeros. */
+/* Computes how to convert the elements of the four scale blocks of a group (128 elements of a row).
+ * Every parameter and the result have one byte for each scale block:
+ * - `steps`: the low four bits of a byte are 14 - d if the block's scale lies d binades below the
+ *   largest block scale that the group's scale allows.
+ * - `nans`: a byte is 0xff if the block's scale is NaN.
+ * - `counts`: a byte is 0xff if the block has a nonzero element and its scale is not NaN.
+ * - The result for 4-bit elements: a byte is an offset in the table of fold_entry.
+ * - The result for 6-bit elements: a byte is the high byte of an f16 number, by which emit_fold6
+ *   multiplies the elements. The number is a power of two, NaN, or 0 for a block of zeros. */
 static __device__ __forceinline__ uint32_t fold_how(fold_kind kind, uint32_t steps, uint32_t counts,
                                                     uint32_t nans) {
     if (kind == FOLD_E2M1) return ((steps & counts | nans) & 0x0f0f0f0fu) << 4;

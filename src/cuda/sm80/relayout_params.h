@@ -45,9 +45,10 @@ typedef struct bsmm_region_walk {
 typedef struct bsmm_relayout_regions {
     bsmm_relayout_job job;
     bsmm_region_walk load, store;
-    /* A thread loads up to 16 consecutive bytes of the source. places[i] is the amount by which a
-     * byte moves in shared memory (by exclusive OR) if bit i of its number among these bytes is
-     * set. The thread writes 2^place_log2 bytes to shared memory at once: 1, 4 or 16. */
+    /* A thread loads up to 16 consecutive bytes of the source and stores them to shared memory.
+     * Byte number b of them is stored at the address of byte 0, XORed with places[i] for each bit i
+     * that is set in b. The thread writes 2^place_log2 bytes to shared memory at once: 1, 4 or
+     * 16. */
     uint32_t places[4], place_log2;
     /* `rows_log2` and `cols_log2` are the log2 of the numbers of rows and columns of scales in a
      * region. */

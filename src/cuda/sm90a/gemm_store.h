@@ -212,11 +212,11 @@ static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACC
     if (AGAIN) take_word(c, __float_as_uint(__ldcg(from + 128 * SUBTILES * ACCUMULATORS)));
 }
 
-/* Writes the results of a subtile (64 rows of a tile of D) to staging buffers and passes them to
- * the writer thread. TMA leaves out rows and columns past the edges of D. A separate writer thread
- * issues the TMA stores, because a TMA store may stall its thread for a thousand cycles while loads
- * are in flight. `codes` is true if D's elements have 8 bits. The function then calls
- * stage_unit. */
+/* Writes the results of a subtile (64 rows of a tile of D) to staging buffers and passes the
+ * buffers to the writer thread, which issues the TMA stores. The writer is a thread of its own,
+ * because a TMA store may stall its thread for a thousand cycles while loads are in flight. TMA
+ * leaves out rows and columns past the edges of D. `codes` is true if D's elements have 8 bits; the
+ * function then fills the buffers by stage_unit. */
 static __device__ __forceinline__ void store_by_map(consumer *c, shared *told, const float *total,
                                                     corner at, bool to_memory, bool codes) {
 #pragma unroll

@@ -75,9 +75,11 @@ static __device__ __forceinline__ void mixed_take(const int format, const small_
     }
 }
 
-/* Holds the codes of the scales of a thread's weights in one step: code[i][row] for two rows of B
- * that are 8 rows apart. With mxfp8, i is the half of the thread's weights that has this scale.
- * With nvfp4, i is the first or the last 16 of its 32 elements. Otherwise i is 0. */
+/* Holds the codes of the scales of a thread's weights in one step. The second index of `code`
+ * selects one of the thread's two rows of B, which are 8 rows apart. The first index depends on the
+ * format. With mxfp8, code[0] belongs to the first half of the thread's weights in the row and
+ * code[1] to the second half. With nvfp4, code[0] belongs to the first 16 and code[1] to the last
+ * 16 of the 32 weights. Other formats use only code[0]. */
 typedef struct mixed_codes {
     uint32_t code[2][2];
 } mixed_codes;

@@ -214,10 +214,10 @@ static __device__ __forceinline__ float small_m_row_scale(const bsmm_small_m_par
     return row < p->m ? bsmm_gpu_scale(&p->a, row, 0) : 1;
 }
 
-/* Returns a * b in fp32, rounded to odd: if the product is inexact, the last bit of the mantissa is
- * 1. A later rounding to a narrower format then gives the same result as one rounding of the exact
- * product. The product must lie well inside the range of fp32, so that its rounding error is a
- * normal number. */
+/* Returns a * b in fp32, rounded to odd: if the product is inexact, it is truncated, and the last
+ * bit of its mantissa is set to 1. A later rounding to a narrower format then gives the same result
+ * as one rounding of the exact product. The product must lie well inside the range of fp32, so that
+ * its rounding error is a normal number. */
 static __device__ __forceinline__ float small_m_times_odd(float a, float b) {
     float toward_zero = __fmul_rz(a, b);
     uint32_t inexact = fmaf(a, b, -toward_zero) != 0;

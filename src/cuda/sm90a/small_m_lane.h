@@ -10,10 +10,13 @@
 
 /* Holds the weights that one thread multiplies in one step (128 elements along K) or, with 4-bit
  * weights and wgmma, in two steps. w[half][0] belongs to one row of B, and w[half][1] belongs to
- * the row 8 rows below. Each entry has 16 bytes. With 4-bit weights an entry holds 32 elements. The
- * two halves then lie 16 rows apart with mma.sync, or one step apart along K with wgmma. With 8-bit
- * weights an entry holds 16 elements, and the halves lie 64 elements apart along K. With 6-bit
- * weights an entry holds 16 elements in its first 12 bytes, and the halves are adjacent along K. */
+ * the row 8 rows below. Each of the four entries has 16 bytes. The distance between the weights
+ * w[0] and w[1] depends on the kind of weights:
+ * - 4-bit weights with mma.sync: an entry has 32 elements, and w[1] lies 16 rows below w[0].
+ * - 4-bit weights with wgmma: an entry has 32 elements, and w[1] lies one step further along K.
+ * - 8-bit weights: an entry has 16 elements, and w[1] lies 64 elements further along K.
+ * - 6-bit weights: an entry has 16 elements in its first 12 bytes, and w[1] directly follows w[0]
+ *   along K. */
 typedef struct small_m_words {
     uint4 w[2][2];
 } small_m_words;
