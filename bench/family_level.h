@@ -49,9 +49,9 @@ typedef struct bench_family_level {
     /* If `exact_in_bf16` is true, the measurement holds only for operands that have no fp32 scales
      * and whose elements bf16 represents exactly. */
     bool exact_in_bf16;
-    /* `level` is the largest measured typical error of the family. It is a multiple of the typical
-     * error of fp32 sums that add the products in the family's order. 0 means that the family was
-     * not measured. */
+    /* `level` is the largest measured typical error of the family. It is counted in typical errors
+     * of fp32 sums that add the products in the family's order. 0 means that the family was not
+     * measured. */
     double level;
 } bench_family_level;
 

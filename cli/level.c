@@ -70,8 +70,7 @@ static float add_truncated(const float *a, const float *b, int64_t n, float sum,
     return (float)truncate_at(total, exponent_of(total) - kept);
 }
 
-/* MOST_UNIT is the largest number of products that one instruction adds. It holds for all kernel
- * families, i.e. groups of kernels that add in the same order. */
+/* MOST_UNIT is the largest number of products that one instruction of any kernel adds at once. */
 enum { MOST_UNIT = 32 };
 
 /* Holds the factors of the products that one instruction adds. */

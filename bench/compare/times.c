@@ -230,9 +230,9 @@ static bool time_both(session *s, contender *both, bool graph, verdict *v) {
     return done;
 }
 
-/* Returns "SLOWER" or "faster" if the two builds differ. The difference must exceed three times
- * its error. It must also exceed 2 %, because the position of the code in memory alone can change
- * times that much. */
+/* Returns "SLOWER" or "faster" if the two builds differ. The measured difference must exceed three
+ * times its own error. It must also exceed 2 %, because a different position of the same code in
+ * memory can change times by that much. */
 static const char *verdict_word(const verdict *v) {
     enum { LEAST = 10 };
     static const double placement = 0.02;

@@ -30,8 +30,9 @@ static uint32_t memory_bytes(const ptx_tensor_map *m) {
     return m->type == ALIGN16 ? 8 : m->type == PACKED6 ? 12 : 16;
 }
 
-/* Applies the swizzle to a shared address. The index of a 16-byte chunk within 128 bytes is XORed
- * with the low bits of the index of the 128 bytes. */
+/* Applies the swizzle to a shared address. Shared memory is divided into units of 16 bytes. The
+ * index of a unit within its 128 bytes is XORed with the low bits of the index of these 128
+ * bytes. */
 static uint64_t swizzled(const ptx_tensor_map *m, uint64_t address) {
     const uint64_t units = m->swizzle >= 1 && m->swizzle <= 3 ? 1ull << m->swizzle : 0;
     return units ? address ^ (address / 128 % units) << 4 : address;

@@ -83,9 +83,9 @@ static bool brand_string(char brand[49]) {
 
 #endif
 
-/* `detected` holds the detected features, and bit 31 once they are known. They are detected only
- * once, because a hypervisor intercepts cpuid, which makes it slow. Several threads may detect at
- * the same time; they store the same value. */
+/* `detected` holds the detected features, and bit 31 once they are known. The features are detected
+ * only once, because the instruction cpuid is slow if a hypervisor intercepts it. Several threads
+ * may detect the features at the same time; they store the same value. */
 static atomic_uint detected;
 
 uint32_t bsmm_cpu_ask_features(void) {

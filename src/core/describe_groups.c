@@ -165,9 +165,9 @@ static bsmm_status check_step(const char *field, int64_t step, bool shared, int6
                      (long long)multiple);
 }
 
-/* packed_elements and packed_scales return the default stride from one group's matrix to the next
- * group's matrix, in elements and in scales. It applies if the caller gave no stride: the matrices
- * then follow each other without gaps. */
+/* packed_elements and packed_scales return the default distance from one group's matrix to the next
+ * group's matrix, in elements and in scales. The default applies if the caller gave no distance.
+ * The matrices then follow each other without gaps. */
 static uint64_t packed_elements(const bsmm_operand *o) {
     int64_t lines = o->m.order == BSMM_ORDER_ROW ? o->m.rows : o->m.cols;
     uint64_t elements;

@@ -98,8 +98,8 @@ static void decode_source(const source *s, int64_t n, double *to) {
     if (apart < n) decode_run(s, s->index + (uint64_t)apart, n - apart, to + apart);
 }
 
-/* RUN is the number of elements that are decoded and then scaled at a time. It is so small that
- * their doubles stay in L1 until they are scaled. */
+/* RUN is the number of elements that are decoded to doubles and then scaled at a time. It is so
+ * small that the doubles of RUN elements stay in L1 until they are scaled. */
 enum { RUN = 512 };
 
 /* Decodes elements of packed weights in compact order. It first copies their codes to a buffer in

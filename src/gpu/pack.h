@@ -116,11 +116,11 @@ BSMM_SHARED bool bsmm_pack_pair_fits(const bsmm_pack_header *a, const bsmm_pack_
 
 /* Returns true if bf16 without group scales holds all values of an operand that was packed to 8
  * bits. `slack` is a number of binades: the largest element of a block may be that much smaller
- * than the block's scale allows.
+ * than the block's scale allows. It is 0 unless A or B is packed with rounding.
  *
- * Exact packing (route FP8) assumes that the largest element of every block is as large as the
- * block's scale allows, and writes a header with the range of values that follows. `slack` is then
- * 0. Packing with rounding (route FAST) writes the range of the actual values. A block scale may be
+ * Exact packing (route FP8) writes a header that needs no `slack`: it states the range that the
+ * values would have if every block contained the largest element that the block's scale allows.
+ * Packing with rounding (route FAST) writes the range of the actual values. A block scale may be
  * larger than this range shows, by up to `slack` binades. */
 BSMM_SHARED bool bsmm_pack_is_plain(const bsmm_pack_header *h, uint32_t slack) {
     return !h->high || (h->high + slack <= 512 + 127 && h->low <= 512 + 126);

@@ -159,9 +159,10 @@ BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
 
 /* Chooses the scale of a group (128 elements of a row) for exact packing to 8-bit floats (route
  * FP8). The group uses the common scale of its row if the exponents of all its block scales lie
- * between row_top - job->window and row_top. Otherwise it gets a scale of its own. In a group
- * without nonzero values `maxima` is 0. Such a group gets a scale of at most 1, because the product
- * of a larger scale and another scale might overflow to Inf, and Inf times 0 is NaN. */
+ * between row_top - job->window and row_top. Otherwise the group gets a scale of its own. `maxima`
+ * is 0 if the group has no nonzero value. Such a group gets a scale of at most 1. With a larger
+ * scale, the product with a scale of the other operand might overflow to Inf, and Inf times 0 is
+ * NaN. */
 BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                    int top, int bottom, int row_top) {
     bool fits =
@@ -175,11 +176,13 @@ BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g,
 }
 
 /* Chooses the scale of a group (128 elements of a row) for packing to 8-bit floats with rounding
- * (route FAST). The group's own scale is the smallest that keeps its elements from overflowing. The
- * group uses the common scale of its row instead, under three conditions. First, fp32 can hold the
- * common scale. Second, the group's own scale does not exceed the common scale, and is at most
- * job->window binades smaller. Third, the group's smallest block scale is at most job->window
- * binades smaller than the common scale. */
+ * (route FAST). The group's own scale is the smallest scale with which no element of the group
+ * overflows. The group uses the common scale of its row instead if three conditions hold:
+ * - fp32 can hold the common scale.
+ * - The group's own scale does not exceed the common scale, and is at most job->window powers of
+ *   two smaller.
+ * - The group's smallest block scale is at most job->window powers of two smaller than the common
+ *   scale. */
 BSMM_SHARED void bsmm_lane_fast_fit(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                     int top, int bottom, int row_top) {
     int least = top < bottom ? top : bottom;

@@ -112,9 +112,9 @@ static int four_bits(const uint8_t *quants, uint32_t i) {
     return quants[i / 64 * 32 + i % 32] >> (i / 32 % 2 * 4) & 15;
 }
 
-/* Decodes a block of Q2_K. It begins with 16 bytes, each of which holds a scale (low nibble) and a
- * minimum (high nibble) of 16 elements. Then follow the 2-bit codes of all elements, the f16 factor
- * d of the scales, and the f16 factor dmin of the minima. */
+/* Decodes a block of Q2_K. The block begins with 16 bytes, each of which holds a scale (low nibble)
+ * and a minimum (high nibble) of 16 elements. Then follow the 2-bit codes of all elements, the f16
+ * factor d of the scales, and the f16 factor dmin of the minima. */
 void bsmm_gguf_q2_k(const uint8_t *block, float *values) {
     const uint8_t *quants = block + 16;
     float d = bsmm_gguf_half(block + 80), dmin = bsmm_gguf_half(block + 82);

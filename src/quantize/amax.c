@@ -29,8 +29,8 @@ static void raise_to(_Atomic uint32_t *most, uint32_t value) {
 
 /* values_at_once is the largest number of values that one call of the vector loop searches.
  * Adjacent rows without gaps are searched as one long row of up to this number of values. The
- * vector loop divides a row into ranges and reads these ranges side by side. It begins each range
- * without prefetching, so short ranges are slow. */
+ * vector loop divides a row into ranges and reads these ranges side by side. The first cache lines
+ * of each range are not prefetched, so short ranges are slow. */
 static const int64_t values_at_once = 1 << 19;
 
 /* Returns the number of rows, from row `first` on, that one call of the vector loop searches

@@ -122,9 +122,9 @@ static bsmm_status choose_outer(const bsmm_operand *src, region g, const split_r
     return BSMM_OK;
 }
 
-/* The scale 2^k of a block is stored as the product of the outer scale 2^m and an inner scale 2^(k
- * - m). Returns the exponent k - m of one block's inner scale. A block of zeros fits any scale, so
- * its exponent is clamped to the range that `rule` allows. */
+/* A block scale 2^k is stored as the product of the outer scale 2^m and an inner scale 2^e with e =
+ * k - m. Returns the exponent e of one block's inner scale. A block of zeros fits any scale, so its
+ * exponent is clamped to the range that `rule` allows. */
 static int inner_exponent(const bsmm_operand *src, int64_t r, int64_t block, int outer,
                           const split_rule *rule) {
     int inner = (int)scale_code(src, r, block) - BIAS - outer;
@@ -196,8 +196,8 @@ static bool takes_fp8(const bsmm_format *src, const bsmm_format *dst) {
            dst->block_cols % src->block_cols == 0;
 }
 
-/* Returns the region of src's blocks that block (tr, tc) of dst covers. All blocks of the region
- * share the scale of this block. */
+/* Returns the region of src's blocks that block (tr, tc) of dst covers. All blocks of this region
+ * get the scale of the block of dst. */
 static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_t tr, int64_t tc) {
     int64_t height = dst->m.format.block_rows;
     int64_t width = dst->m.format.block_cols / src->m.format.block_cols;

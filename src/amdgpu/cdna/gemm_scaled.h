@@ -166,8 +166,8 @@ typedef struct gemm_chores {
      * B, and `offsets` holds the offsets of the loaded elements in a row of A and of B. */
     uint32_t lds[2], offsets[2];
     /* `group_step` is the number of the step that loads the scales of the next four units (128
-     * elements of K each) by a wide load, or GEMM_NEVER. These scales have arrived in the step
-     * after it. */
+     * elements of K each) by a wide load, or GEMM_NEVER if there is no such step. The scales have
+     * arrived in the step after `group_step`. */
     uint32_t group_step;
 } gemm_chores;
 

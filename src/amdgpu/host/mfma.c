@@ -17,10 +17,11 @@ static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns true if the offset of each scale along K is that of the scale BSMM_CDNA_SCALES blocks
- * before it, plus a constant (bsmm_cdna_side). The map from columns to offsets has mixed-radix
- * digits (gpu/axis_map.h). The product of the extents of all digits except the last must divide the
- * elements of K in BSMM_CDNA_SCALES blocks. */
+/* Returns true if the order of the scales along K repeats after BSMM_CDNA_SCALES blocks: the offset
+ * of scale i + BSMM_CDNA_SCALES is the offset of scale i plus a constant (bsmm_cdna_side). The map
+ * from columns to offsets splits a column number into mixed-radix digits (gpu/axis_map.h). The
+ * order repeats if BSMM_CDNA_SCALES blocks have a number of columns that is a multiple of the
+ * product of the extents of all digits except the last. */
 static bool repeats(const bsmm_gpu_operand *o, uint32_t block) {
     uint64_t extent = 1;
     for (uint32_t i = 0; i + 1 < o->col_map.count; i++)

@@ -55,8 +55,8 @@ typedef struct block {
     float *acc;
     /* `pitch` is the stride of acc's rows in floats. Normally it is nc, the number of columns of
      * the cache block. It is nc + nr if the gates and ups of a gated activation are computed one
-     * after another. If K is a single chunk and the results are stored panel by panel, all panels
-     * use the same nr columns of acc, and pitch is nr. */
+     * after another. There is one more case: K is not divided into chunks, and the results are
+     * stored panel by panel. All panels then use the same nr columns of acc, and `pitch` is nr. */
     int64_t pitch;
     double *values; /* `values` is a buffer for one row of results of D. */
     /* `gates` holds the values of the gates in the order [rows][nc], if the gates of a gated

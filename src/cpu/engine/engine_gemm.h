@@ -310,9 +310,10 @@ bool bsmm_cpu_epilogue_is_direct(const bsmm_product *p);
 
 /* Runs the direct loop, which applies the whole epilogue in one pass, on a tile of accumulators
  * whose first element belongs to (row, col) of D. No row of the tile may form a wide pair with a
- * column, i.e. have a result that fp32 sums cannot hold. The function itself sets the tile's alpha,
- * operands to add and destination. It returns the number of rows that are stored. If that is less
- * than the tile's rows, the slow path must store the next row. */
+ * column, i.e. have a result that fp32 sums cannot hold. The function itself sets the fields of
+ * `tile` for alpha, for the operands to add and for the destination. It returns the number of rows
+ * of the tile that it has stored, counted from the first one. If this number is less than the
+ * number of rows, the caller must store the next row by the slow path. */
 int64_t bsmm_cpu_epilogue_direct(const bsmm_product *p, int64_t row, int64_t col,
                                  bsmm_cpu_epilogue_tile tile);
 

@@ -89,8 +89,8 @@ INLINE bool store_f16(vec value, lanes there, void *to) {
 }
 
 /* Rounds fp32 values to bf16 and stores them. The last mantissa bit of each fp32 value is a sticky
- * bit of the double from which it was converted, so the result equals one rounding from double.
- * That does not hold if an fp32 value is subnormal. The function then stores nothing and returns
+ * bit of the double from which it was converted, so the result equals one rounding from double. If
+ * an fp32 value is subnormal, the result could differ. The function then stores nothing and returns
  * false. */
 INLINE bool store_bf16(vec value, lanes there, void *to) {
     __m512i bits = _mm512_castps_si512(value);

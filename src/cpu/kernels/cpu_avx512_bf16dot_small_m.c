@@ -16,8 +16,9 @@
  * - `most_rows` was measured on a Zen 4 (docs/notes/cpu-avx512.md).
  * - `most_rows_of_products` is for weights with e4m3 scales. Decoding such weights takes longer,
  *   because the loops multiply the elements by these scales.
- * - `most_rows_by_fma` is for processors that can start two 512-bit vector instructions of any kind
- *   per cycle. On such processors the loops use FMAs. No more than 16 rows were measured there. */
+ * - `most_rows_by_fma` is for Intel's processors, which execute all 512-bit instructions on the
+ *   same two ports. On these processors the loops use FMAs. No more than 16 rows were measured
+ *   there. */
 static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 144},
                                 most_rows_of_products = {.stored = 48, .compact = 96},
                                 most_rows_by_fma = {.stored = 16, .compact = 16};

@@ -260,11 +260,13 @@ enum { LOOKED_UP_K = 256 };
 static const bsmm_engine looked_up_engine =
     ENGINE(MR_SUMMED, BSMM_INT8_A_LOOKED_UP, VALUE, pack_looked_up, multiply_looked_up);
 
-/* Chooses the version of the multiply function. The version "floated" keeps its sums as floats, so
- * they need no conversion. It multiplies a sum by A's scale and then by B's scale. The other
- * versions multiply the two scales first and round their product to fp32. If the product of the
- * scales is exact, both orders give identical results. With fp32 scales the product may be inexact,
- * so the floated version is used only if no operand has fp32 scales. */
+/* Chooses the version of the multiply function. In the version "floated", an integer sum has the
+ * same bits as an fp32 number, so it needs no conversion to fp32. This version multiplies a sum by
+ * A's scale and then by B's scale. The other versions multiply the two scales first and round their
+ * product to fp32. If the product of the scales is exact, both orders give identical results. With
+ * fp32 scales the product may be inexact, so the floated version is used only if no operand has
+ * fp32 scales. It is used only on Intel's processors, on which a conversion occupies a port that a
+ * dot product could use. */
 static const bsmm_engine *engine_of(const bsmm_product *p) {
     bool exact = p->a.m.format.scale != BSMM_SCALE_F32 && p->b.m.format.scale != BSMM_SCALE_F32;
     bool floated = exact && bsmm_cpu_features() & BSMM_CPU_TWO_PORTS;

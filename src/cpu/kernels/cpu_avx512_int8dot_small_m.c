@@ -12,8 +12,8 @@
  * `compact` is for packed weights of the compact form. `most_rows_of_fours` is for 4-bit weights,
  * and `most_rows_of_sixes` is for 6-bit weights. With 17 and 18 rows of A, this kernel would decode
  * row-major 6-bit weights twice, so the kernel that packs B takes these rows.
- * `most_rows_of_two_ports` is for processors that can start two 512-bit vector instructions of any
- * kind per cycle. No more than 16 rows were measured on such processors. */
+ * `most_rows_of_two_ports` is for Intel's processors, which execute all 512-bit instructions on the
+ * same two ports. No more than 16 rows were measured there. */
 static const bsmm_small_m_limit most_rows_of_fours = {.stored = 64, .compact = 144},
                                 most_rows_of_sixes = {.stored = 32,
                                                       .compact = 144,

@@ -117,7 +117,7 @@ INLINE scaling load_product_codes(const decoder *d, const uint8_t *codes) {
     __m512i v = _mm512_castsi128_si512(_mm_load_si128((const __m128i *)(const void *)codes));
     scaling s = no_scaling();
     s.codes = _mm512_maskz_permutexvar_epi8(0x5555555555555555, d->lanes, v);
-    /* The exponent is moved from bits 3 to 7 to the exponent of bf16. */
+    /* Bits 3 to 7 are the exponent. The shift moves them to the exponent field of bf16. */
     s.shift = _mm512_slli_epi16(_mm512_and_si512(s.codes, _mm512_set1_epi16(0xf8)), 4);
     s.used = _mm512_cmpneq_epi16_mask(s.codes, _mm512_set1_epi16(BSMM_PRODUCT_ZERO));
     return s;

@@ -106,8 +106,8 @@ typedef struct bsmm_pack_half_launch {
     bsmm_cuda_ready ready;
 } bsmm_pack_half_launch;
 
-/* Returns the launch that converts an operand in place from bf16 to f16. It runs after the launch
- * that packs the operand to bf16. Its pointers are set when it is run. */
+/* Returns the launch that converts a packed operand in place from bf16 to f16. The launch runs
+ * after the one that packs the operand to bf16. Its pointers are set when it is run. */
 bsmm_pack_half_launch bsmm_pack_half_launch_of(const bsmm_operand *o, uint32_t shift);
 
 /* The functions from here on access a device (pack.c). */

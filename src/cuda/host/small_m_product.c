@@ -78,12 +78,15 @@ uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count) {
     return most;
 }
 
-/* Lists the speeds of thread blocks by their shape, as {k_warps, rows, fixed, step}, with `fixed`
- * and `step` in microseconds. They are fitted to measured times for one row of A on an H200. The
- * speeds for 4-bit weights are fitted to the GEMMs in tests/golden/data/small_m_cuts.txt. With
- * these speeds, the chosen division of each of those GEMMs takes at most 1.12 times as long as the
- * best division. The speeds for 8-bit weights with 64 rows of B are fitted to GEMMs with K = 8192.
- * The speeds with 128 rows of B are not measured but scaled from those of 4-bit weights. */
+/* Lists the speeds of thread blocks by their shape, as {k_warps, rows, fixed, step}. A thread block
+ * computes `rows` rows of B, and k_warps of its warps split K among them. It takes `fixed`
+ * microseconds, plus `step` microseconds for each 128 elements of K that one of its warps
+ * multiplies. These times are fitted to measured times for one row of A on an H200. The times for
+ * 4-bit weights are fitted to the GEMMs in tests/golden/data/small_m_cuts.txt. With them, the
+ * chosen division of each of these GEMMs among thread blocks takes at most 1.12 times as long as
+ * the best division. The times for 8-bit weights with 64 rows of B are fitted to GEMMs with K =
+ * 8192. The times for 8-bit weights with 128 rows of B are not measured but scaled from those of
+ * 4-bit weights. */
 const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS] = {
     [BSMM_SMALL_M_4BIT] = {{8, 64, 5.6, 0.80}, {4, 128, 6.5, 0.93}, {2, 256, 7.5, 0.98}},
     [BSMM_SMALL_M_8BIT] = {{4, 64, 4.4, 0.96}, {2, 128, 5.8, 1.22}},

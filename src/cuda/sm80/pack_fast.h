@@ -20,11 +20,11 @@ static __device__ __forceinline__ uint32_t fast_lane(int items, int i) {
     return (uint32_t)(items == 8 ? i % 4 * 2 + i / 4 : i * 2);
 }
 
-/* Returns two maxima of magnitudes, one in each 16-bit half. The larger of the two is the largest
- * magnitude of a thread's 16 elements of a row. Bytes 0 and 1 of the four words of `codes` give the
- * maximum in the low half, and bytes 2 and 3 give the maximum in the high half. A maximum is the
- * high byte of its half. The low byte may hold anything, because it does not change which high byte
- * is larger. */
+/* Returns the largest magnitudes of two halves of a thread's 16 codes of a row (8 bits each). The
+ * high byte of the result's low 16 bits is the largest magnitude in bytes 0 and 1 of the four words
+ * of `codes`. The high byte of the result's high 16 bits is that of bytes 2 and 3. The two other
+ * bytes of the result may hold anything: in a comparison of 16-bit numbers they do not change which
+ * high byte is larger. */
 static __device__ __forceinline__ uint32_t item_most(const uint32_t *codes) {
     uint32_t most = 0;
     for (int i = 0; i < 4; i++) {

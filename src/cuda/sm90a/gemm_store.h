@@ -179,9 +179,9 @@ static __device__ __forceinline__ void take_word(consumer *c, uint32_t word) {
 }
 
 /* Stores this thread block's accumulators in global memory for the next cluster, which continues
- * the tile. The writer thread then sets a flag that says that the accumulators are complete. A
- * release store sets the flag. It is cumulative: the accumulators that other threads of the
- * warpgroup have stored also become visible before the flag. */
+ * the tile. The writer thread then sets a flag that says that the accumulators are complete. It
+ * sets the flag by a release store. A release store is cumulative: the accumulators that other
+ * threads of the warpgroup have stored before also become visible before the flag. */
 static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
                                                  float (*total)[ACCUMULATORS]) {
     float *to = handed_to(c->p, (int32_t)blockIdx.x, c);

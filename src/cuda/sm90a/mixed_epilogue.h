@@ -1,8 +1,9 @@
 /* This is the epilogue of the mixed-input kernels (sm90a/mixed.cu). K is split among warpgroups and
  * among the thread blocks of a cluster. Each thread block stores the results of a part of the tile.
- * It begins each result with its own accumulators, and then adds those of the following thread
- * blocks of the cluster. Rank 0 follows the last rank. A thread computes four adjacent results of a
- * row of D at a time. */
+ * A result is the sum of the accumulators of all thread blocks of the cluster. The thread block
+ * that stores the result begins the sum with its own accumulators. It then adds those of the thread
+ * blocks with the next higher ranks, and after the last rank those from rank 0 on. A thread
+ * computes four adjacent results of a row of D at a time. */
 #ifndef BSMM_CUDA_SM90A_MIXED_EPILOGUE_H
 #define BSMM_CUDA_SM90A_MIXED_EPILOGUE_H
 
@@ -127,11 +128,11 @@ static __device__ __forceinline__ void mixed_least_of_b(const bsmm_small_m_param
 }
 
 /* Stores D(row, col), or nothing if `wanted` is false. `sum` is the accumulator of D(row, col). All
- * lanes of a warp call this function together. It recomputes the result in double if the
- * accumulator may be wrong. An accumulator of 0 is right if no product of nonzero numbers can have
- * underflowed. `least` is a lower limit of the magnitude of such a product. `factor` is the
- * product of the fp32 scales of A's row and of B's row, each of which is 1 if there is no such
- * scale. The product is exact in double. */
+ * lanes of a warp call this function together. If the accumulator may be wrong, the function
+ * recomputes the result in double. An accumulator of 0 is right if no product of nonzero numbers
+ * can have underflowed. `least` is a lower limit of the magnitude of such a product. `factor` is
+ * the product of the fp32 scale of A's row and the fp32 scale of B's row. It is exact in double. A
+ * row without such a scale counts as having the scale 1. */
 static __device__ __noinline__ void mixed_store_slow(const bsmm_small_m_params *p,
                                                      const bsmm_gpu_epilogue_factors factors,
                                                      bool wanted, uint32_t row, uint32_t col,
@@ -354,8 +355,8 @@ static __device__ __forceinline__ void mixed_epilogue(const bsmm_small_m_params 
     const bsmm_gpu_epilogue *e = &p->epilogue;
     bsmm_gpu_epilogue_factors factors = {1, 1};
     if (p->plain != BSMM_SMALL_M_PLAIN) factors = bsmm_gpu_epilogue_begin(e);
-    /* Beside powers of two, the fast path multiplies by one fp32 number. It is the factor of the
-     * whole tensor, the scale of B's row or the scale of A's row. */
+    /* Beside powers of two, the fast path multiplies by one fp32 number. This number is the factor
+     * of the whole tensor, the scale of B's row or the scale of A's row. */
     const float factor = (float)factors.factor;
     const bool rows_scaled = rows_of_a && p->row_scaled;
     const bool plain = p->plain != BSMM_SMALL_M_GENERAL && (double)factor == factors.factor &&
