@@ -84,8 +84,8 @@ void surface_run_host(const surface *s, const surface_cell *cell, surface_result
 /* Returns the number of threads that GEMMs on the host use. */
 int surface_threads(void);
 
-/* Times the unscaled GEMM of M x N x K of the library with which bench compares, with elements of
- * `bits` bits (8 or 16). The times are 0 if it has no such GEMM. */
+/* Times an unscaled GEMM of M x N x K of the peer, i.e. of the library with which bench compares.
+ * Its elements have `bits` bits (8 or 16). The times are 0 if the peer has no such GEMM. */
 surface_times surface_run_peer(surface *s, uint32_t bits, int64_t m, int64_t n, int64_t k);
 
 #endif

@@ -373,10 +373,10 @@ bool ptx_run_launch(ptx_launch *launch, char *error);
 void ptx_stop(ptx_warp *w, const ptx_inst *i, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void ptx_run(ptx_warp *w, uint64_t budget);
-/* Chooses the lanes of a warp that execute next, i.e. all lanes that wait at one instruction. This
- * is the instruction that is earliest in the text. If `rotate` is true, it is the next one after
- * the current instruction at which lanes wait. If no lane can run, sets w->stop to STOP_BLOCKED or
- * STOP_END. */
+/* Chooses the lanes of a warp that execute next, i.e. all lanes that wait at one instruction.
+ * Normally this is the instruction that is earliest in the text. If `rotate` is true, it is the
+ * next instruction after the current one at which lanes wait. If no lane can run, the function sets
+ * w->stop to STOP_BLOCKED or STOP_END. */
 void ptx_schedule(ptx_warp *w, bool rotate);
 /* Suspends the active lanes, which will continue at instruction `pc`. */
 void ptx_leave(ptx_warp *w, uint32_t pc);

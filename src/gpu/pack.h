@@ -28,10 +28,11 @@ typedef enum bsmm_pack_route {
      * whose values bf16 holds exactly. */
     BSMM_PACK_BF16 = 0,
     /* Packs to 8-bit floats, exactly. e2m1, e2m3 and e3m2 elements with e8m0 scales become e4m3.
-     * Each element is multiplied by its block scale divided by the group scale, which adds to its
-     * exponent. If the block scales of one group span more than 14 (e2m1), 11 (e2m3) or 9 (e3m2)
-     * binades, packing sets the flag WIDE, i.e. "cannot be packed". 8-bit elements with fp32 scales
-     * or without scales are copied to the packed order unchanged. */
+     * Each element is multiplied by its block scale divided by the group scale. This quotient is a
+     * power of two, so only the element's exponent changes. If the largest and the smallest block
+     * scale of a group are more than 14 (e2m1), 11 (e2m3) or 9 (e3m2) powers of two apart, packing
+     * sets the flag WIDE, i.e. "cannot be packed". 8-bit elements with fp32 scales or without
+     * scales are copied to the packed order unchanged. */
     BSMM_PACK_FP8 = 1,
     /* Packs 8-bit elements with e8m0 scales to 8-bit floats. Each element is multiplied by its
      * block scale divided by the group scale, and the product is rounded.

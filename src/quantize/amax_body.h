@@ -1,6 +1,6 @@
-/* Finds the largest magnitude (amax) of blocks. Each block has a register of running maxima, or
- * half of one if the block has PAIRED 16-bit values. amax_avx2.c and amax_avx512.c include this
- * file after they have defined:
+/* Finds the largest magnitude (amax) of blocks. Each block has a register of running maxima. Blocks
+ * of exactly PAIRED 16-bit values fill only half a register, so two of them share one register.
+ * amax_avx2.c and amax_avx512.c include this file after they have defined:
  * - INLINE, the function attributes;
  * - the register type `vec` with LANES 32-bit or WORDS 16-bit lanes;
  * - the operations vec_zero, vec_load, load_first, with_f32 and with_words on one register;

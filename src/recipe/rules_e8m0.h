@@ -111,8 +111,8 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_torchao(float amax, const bsmm_tensor_step
     return code ? bsmm_with_reciprocal(code) : bsmm_block_step_of(0, 0x1p126f);
 }
 
-/* TransformerEngine's rule equals `rceil`, with three differences. It multiplies amax by 1 / max
- * instead of dividing by max. A NaN scale gets the factor NaN. A scale with code 0, which means
+/* TransformerEngine's rule equals `rceil`, with three differences. The rule multiplies amax by 1 /
+ * max instead of dividing by max. A NaN scale gets the factor NaN. A scale with code 0, which means
  * 2^-127, gets the factor 1, as in TransformerEngine's function exp2f_rcp. */
 BSMM_SHARED bsmm_block_step bsmm_e8m0_te(float amax, const bsmm_tensor_step *t) {
     uint32_t code = bsmm_rceil_code(amax * (1 / t->max));

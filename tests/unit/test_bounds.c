@@ -29,9 +29,9 @@ typedef struct row {
     { x, x, x, x, x, x, x }
 #define FP8  (132 * 0x1p11)
 #define FP32 (1.1 * (K + 4))
-/* SHORT is the bound of the fp32 FMA kernels if B has elements of more than 8 bits, because they
- * then sum chunks of 128 elements of K. SEGMENTS is the bound with fp32 scales, with which segments
- * of 128 elements of K are summed separately. */
+/* SHORT is the bound of the fp32 FMA kernels if B has elements of more than 8 bits. These kernels
+ * then sum each chunk of 128 elements of K separately. SEGMENTS is the bound with fp32 scales. With
+ * such scales, each segment of 128 elements of K is summed separately. */
 #define SHORT    (1.1 * (128 + K / 128.0 + 4))
 #define SEGMENTS (1.1 * (K / 128.0 + 132))
 

@@ -209,9 +209,9 @@ static void even_rows_are_told(void **state) {
         assert_true(flags_of(f, BSMM_PACK_FAST, top, 0) & uneven);
         assert_false(is_uneven(f, 0, 0));
         assert_false(is_uneven(f, 2, 2));
-        /* The scales of the row's first half are 1, so packing can use the same packed scale for
-         * both halves only if it is at most 2^2. Block scales of 2^3 in the second half need a
-         * larger one. */
+        /* The scales of the row's first half are 1. Packing can therefore use one packed scale for
+         * both halves only if this packed scale is at most 2^2. Block scales of 2^3 in the second
+         * half need a larger packed scale. */
         assert_true(is_uneven(f, 3, 3));
         assert_false(is_uneven(f, -6, -6));
         assert_true(is_uneven(f, -7, -7));

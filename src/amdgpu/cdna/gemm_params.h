@@ -70,8 +70,8 @@ typedef struct bsmm_cdna_gemm {
     float *sums;
     uint32_t parts, part_k;
     /* `tiles_reciprocal` is 2^32 / (row_tiles * col_tiles), rounded up, or 0 if K is not divided
-     * into parts. The number of a workgroup times this number, divided by 2^32, is the number of
-     * its part of K. */
+     * into parts. A workgroup computes the number of its part of K as the workgroup's number times
+     * `tiles_reciprocal`, divided by 2^32. */
     uint64_t tiles_reciprocal;
     /* k is K. row_tiles and col_tiles are the numbers of workgroup tiles of D along M and along N.
      */

@@ -1,8 +1,9 @@
 /* Loads a stage (128 elements of K of A and B) to LDS through registers, while the wave multiplies
  * the stage before it. gemm_relay_load starts the loads. After the multiplication, gemm_relay_store
- * writes the registers to LDS. gfx942 needs this for e4m3 elements, which it recodes, and for
- * column-major operands, which it transposes. It also loads row-major e4m3fnuz in this way, because
- * its direct loads to LDS transfer only four bytes per lane. */
+ * writes the registers to LDS. On gfx942, three kinds of operands are loaded through registers:
+ * e4m3 elements, because the kernel changes their codes on the way; column-major operands, because
+ * the kernel transposes them; and row-major e4m3fnuz, because gfx942's direct loads to LDS transfer
+ * only four bytes per lane. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_RELAY_H
 #define BSMM_AMDGPU_CDNA_GEMM_RELAY_H
 

@@ -108,11 +108,12 @@ BSMM_DEVICE void gemm_scaled_scales(gemm_shape s, const gemm_lds *ring, gemm_sca
 }
 
 /* Runs the matrix instructions of the last GEMM_LATE_ROWS rows of the wave's 16 x 16 tiles in a
- * step, and meanwhile reads the scales and the first operands of the next step. The first
- * instruction has all its operands already, so that the matrix core works at once. Each register of
- * B is overwritten as soon as its last instruction has started. Scales are picked later than they
- * are read, so that no matrix instruction waits for them. If the wave has only these rows of tiles,
- * A's operands are read after all instructions. */
+ * step, and meanwhile reads the scales and the first operands of the next step from LDS. The
+ * operands of the first instruction are already in registers, so that the matrix core works at
+ * once. Each register of B is overwritten as soon as the last instruction that reads it has
+ * started. A word of scales is read some time before its bytes are used, so that no matrix
+ * instruction waits for scales. If the wave has no more than GEMM_LATE_ROWS rows of tiles, A's
+ * operands are read after all instructions. */
 BSMM_DEVICE void gemm_scaled_turn(gemm_scaled *g, const gemm_place *at, gemm_shape s,
                                   const gemm_lds *stage, const gemm_lds *ring, uint32_t step,
                                   gemm_sums sums) {
@@ -162,8 +163,9 @@ typedef struct gemm_chores {
     /* In the first `plain` steps, the elements are loaded directly to LDS. If such a step also
      * loads scales, it uses wide loads. */
     uint32_t plain;
-    /* In a plain step, `lds` holds the addresses in LDS of the wave's first direct loads of A and
-     * B, and `offsets` holds the offsets of the loaded elements in a row of A and of B. */
+    /* These fields are used in the first `plain` steps of the main loop. `lds` holds the addresses
+     * in LDS of the wave's first direct loads of A and B, and `offsets` holds the offsets of the
+     * loaded elements in a row of A and of B. */
     uint32_t lds[2], offsets[2];
     /* `group_step` is the number of the step that loads the scales of the next four units (128
      * elements of K each) by a wide load, or GEMM_NEVER if there is no such step. The scales have

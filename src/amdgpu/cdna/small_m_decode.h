@@ -91,9 +91,11 @@ BSMM_DEVICE void small_m_split(bsmm_u32x4 from, bsmm_u32x4 *leading, bsmm_u32x4 
 
 #if defined(__gfx950__)
 
-/* gfx950 has instructions that decode two elements and multiply them by a power of two. `scales` is
- * the factor for all 32 elements (e8m0) or for each 16 of them (e4m3). The bits of `nan` are
- * combined by OR with the first two decoded elements. */
+/* Holds the factors for gfx950's instructions that decode two elements and multiply them by a power
+ * of two. With e8m0 scales, both entries of `scales` are the factor for all 32 elements of a lane.
+ * With e4m3 scales, each entry of `scales` is the factor for 16 of them. `nan` is combined by OR
+ * with the first two decoded elements. It is 0 if the lane can decode its elements exactly.
+ * Otherwise it makes a decoded element NaN. */
 typedef struct small_m_factor {
     float scales[2];
     uint32_t nan;

@@ -24,9 +24,10 @@ typedef struct small_m_table {
     uint32_t low[2], high[2];
 } small_m_table;
 
-/* `tables` are tables for decoding e2m1: one for all 32 elements of a lane (e8m0 scales), or one
- * for each 16 of them (e4m3 scales). `scale` is the block scale of 8-bit elements. The bits of
- * `nan` are combined by OR with the first two decoded elements. */
+/* `tables` are the tables for decoding e2m1 elements. With e8m0 scales, both tables are the same
+ * and serve all 32 elements of a lane. With e4m3 scales, each table serves 16 of them. `scale` is
+ * the block scale of 8-bit elements. `nan` is combined by OR with the first two decoded elements.
+ * It is 0 if the lane can decode its elements exactly. Otherwise it makes a decoded element NaN. */
 typedef struct small_m_factor {
     small_m_table tables[2];
     float scale;

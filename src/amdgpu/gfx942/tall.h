@@ -41,8 +41,9 @@ BSMM_DEVICE gemm_shape tall_shape(uint32_t ocp, uint32_t columns) {
  * scale of B. */
 typedef struct tall_scales {
     __amdgpu_buffer_rsrc_t buffers[2];
-    /* `rows` and `col` are the byte offsets of the scales for the first block of K: rows[i] for the
-     * lane's row of A in row i of tiles, and `col` for the columns of the tile. */
+    /* `rows` and `col` are byte offsets of scales for the first block of K. rows[i] is the offset
+     * of the scale of A for the lane's row in row i of tiles, and `col` is the offset of the scale
+     * of B for the columns of the tile. */
     uint32_t rows[TALL_TILES], col;
     /* `at` in lane l is element l % 8 of the field `scale_at` of bsmm_cdna_side. Reading the
      * register of another lane takes less time than loading a kernel parameter. */

@@ -94,7 +94,8 @@ static void expect_tile(const gemm *g, const block *b, int64_t i, int64_t j) {
 }
 
 /* Returns the accumulators of the panel of B that begins at column col + j of D. If all panels use
- * the same accumulators one after another (pitch is nr), these are at the start of the buffer. */
+ * the same accumulators one after another (pitch is nr), the accumulators are at the start of the
+ * buffer. */
 static float *strip_acc(const gemm *g, const block *b, int64_t j) {
     return b->acc + (b->pitch == g->engine->nr ? 0 : j);
 }

@@ -428,9 +428,9 @@ static void finish_columns(const product_run *x, const scratch *to, int64_t col,
         bsmm_gemm_store_rows(x->p, &row, &rows, to->values);
 }
 
-/* Computes a work unit, i.e. a fixed number of columns of D. If the gates and ups of a gated
- * activation, f(gate) * up, are two halves of the columns of A x B^T, it multiplies the unit's
- * gates and then the ups that belong to them. */
+/* Computes a work unit, i.e. a fixed number of columns of D. A gated activation f(gate) * up may
+ * have its gates in the first half of the columns of A x B^T and its ups in the second half. The
+ * function then multiplies the unit's gates first and the ups that belong to them after that. */
 static void run_columns(const product_run *x, int thread, int64_t col, int64_t next) {
     const scratch to = place_scratch(x, thread);
     int64_t cols = bsmm_min_i64(COLUMNS, x->m->cols - col), ups = x->m->cols + col;

@@ -67,9 +67,10 @@ typedef struct batch {
     const uint8_t *total_codes;
 } batch;
 
-/* A decoded batch holds elements of B as f16 values (halves). Returns the offset in bytes, in such
- * a batch, of the first element of a part, i.e. of PART elements of K. The lower and upper 16 bytes
- * of each vector belong to two different runs of `run` consecutive elements of K. */
+/* A decoded batch holds elements of B as f16 values (halves). The lower 16 bytes of each 32-byte
+ * vector hold an element of K of 8 rows, and the upper 16 bytes hold the element `run` further
+ * along K of the same rows. Returns the offset in bytes, in such a batch, of the first element of
+ * part number `part`. A part is PART elements of K. */
 INLINE int64_t place_of(int64_t part, int run) {
     int64_t k = part * PART;
     return k / (2 * run) * (2 * run * GROUP * 2) + k / run % 2 * 16 + k % run * 32;

@@ -130,11 +130,14 @@ static void *mutable(const void *pointer) {
     return both.to;
 }
 
-/* Returns true if the GEMM kernel must test its accumulators. There are three reasons. First, an
- * operand that is not packed has no header with the range of its values. Second, if an element is
- * the sum of several bf16 numbers, one of these numbers may be 0, and 0 times Inf is NaN. Third,
- * accumulators that are multiplied by scales only later may leave the range of fp32. Sums of
- * products of two f16 numbers cannot leave it. */
+/* Returns true if the GEMM kernel must test its accumulators. There are three reasons:
+ * - A bf16 operand is not packed, so there is no header with the range of its values. An unpacked
+ *   f16 operand needs no test, because sums of products of two f16 numbers cannot leave the range
+ *   of fp32.
+ * - An element is the sum of several bf16 numbers. One of these numbers may be 0, and 0 times Inf
+ *   is NaN.
+ * - The kernel multiplies accumulators by scales. The accumulators or these products may leave the
+ *   range of fp32. */
 static bool is_unknown(const bsmm_wgmma_state *s) {
     const uint32_t parts = s->first.a.form.parts * s->first.b.form.parts;
     const bool scaled = s->plan.kind != BSMM_WGMMA_BF16 || s->plan.by_rows;

@@ -2,11 +2,11 @@
  * is 1. SCALE is the type of scale, a value of the enum bsmm_scale: 1 for e8m0 in blocks of 32 or
  * more elements, 2 for e4m3, 3 for fp32 or no scales. pack_narrow.cu and pack_f16.cu include this
  * file with NAME, BITS, SCALE and HALF. A thread packs 8 elements along K, which become 16 bytes,
- * in each of BF16_ROWS rows. It issues the loads of all elements before it computes anything, so
- * that many loads are in flight.
+ * in each of BF16_ROWS rows. A thread issues the loads of all elements before it computes anything,
+ * so that many loads are in flight.
  *
- * The kernels with SCALE 3 have a second parameter. If `cleared` is not NULL, the kernel sets the
- * word at this address to 0 and leaves the header alone. */
+ * The kernels with SCALE 3 have a second parameter, `cleared`. If `cleared` is not NULL, the kernel
+ * sets the word at this address to 0 and does not update the header of the packed operand. */
 
 #define WORDS (BITS == 4 ? 1 : 2)
 #if SCALE == 3

@@ -1,11 +1,12 @@
 /* Defines the parameters of the kernel in sm80/relayout.cu, which copies block scales from one
  * layout to another through shared memory.
  *
- * The scale matrix is divided into regions of 2^n x 2^m scales, 8192 bytes each. In the supported
- * layouts, each bit of a row or column number within a region adds its own step to the offset of a
- * scale. The number of a byte within a region therefore has 13 bits: the bits of its row, of its
- * column and, if a scale has four bytes, of the byte within the scale. The host sorts these bits by
- * their step in the source and by their step in the destination. */
+ * The scale matrix is divided into regions of 2^n x 2^m scales. A region has 8192 = 2^13 bytes, so
+ * the number of a byte within a region has 13 bits: the bits of its row, of its column and, if a
+ * scale has four bytes, of the byte within the scale. In the supported layouts, setting one of
+ * these bits always moves a byte by the same distance in memory, whatever the other bits are. This
+ * distance is called the step of the bit. The host sorts the bits by their step in the source and
+ * by their step in the destination. */
 #ifndef BSMM_CUDA_SM80_RELAYOUT_PARAMS_H
 #define BSMM_CUDA_SM80_RELAYOUT_PARAMS_H
 

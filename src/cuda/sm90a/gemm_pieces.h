@@ -94,10 +94,10 @@ static __device__ __forceinline__ void end_even(consumer *c, float (*total)[ACCU
     release(now->last, c);
 }
 
-/* Multiplies one stage, i.e. one k block, and adds its scaled sums to the totals. With GEMM_EARLY,
- * a stage's wgmma instructions start one iteration in advance: this stage's instructions already
- * run, and the function starts the next stage's instructions at its end. Without GEMM_EARLY the
- * function both starts and finishes this stage. */
+/* Multiplies one stage, i.e. one k block, and adds its scaled sums to the totals, i.e. to the sums
+ * over all k blocks. With GEMM_EARLY, a stage's wgmma instructions start one iteration in advance:
+ * this stage's instructions already run, and the function starts the next stage's instructions at
+ * its end. Without GEMM_EARLY the function both starts and finishes this stage's instructions. */
 static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULATORS], float *sum,
                                             factors *f, progress *now, uint32_t stage, bool even) {
     if (!GEMM_EARLY) {
@@ -112,9 +112,9 @@ static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULA
 }
 
 /* Returns the stage with which the next k block begins, and advances r->next. Only kernels with
- * GEMM_SHORT call it, because only there a work unit may begin with any stage. The shuffle tells
- * the compiler that the stage is the same in all lanes, so that addresses stay in uniform
- * registers. */
+ * GEMM_SHORT call this function. In all other kernels, every work unit begins with stage 0. The
+ * shuffle tells the compiler that the stage is the same in all lanes, so that addresses stay in
+ * uniform registers. */
 static __device__ __forceinline__ uint32_t next_stage(ring *r) {
     const uint32_t stage = __shfl_sync(0xffffffff, r->next, 0);
     r->next = stage_after(stage);

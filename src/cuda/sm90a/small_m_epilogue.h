@@ -32,8 +32,9 @@ static __device__ __forceinline__ float small_m_add_terms(const bsmm_small_m_par
 
 /* Returns the sum of one result's accumulators in all thread blocks of the cluster, in the order of
  * K. Accumulators lie in shared memory as [warp along K][column][row of B], where a column is one
- * row of A or one bf16 part of a row. The loads from the next block are issued before the
- * accumulators of this block are added, so that the additions hide the latency of the loads. */
+ * row of A or one bf16 part of a row. The loads from the next thread block's memory are issued
+ * before the accumulators of the current thread block are added, so that the additions hide the
+ * latency of the loads. */
 static __device__ __forceinline__ float small_m_collect(const bsmm_small_m_params *p,
                                                         uint32_t offset, uint32_t warp_bytes) {
     const uint8_t *const own = small_m_shared + offset;
