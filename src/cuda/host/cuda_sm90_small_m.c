@@ -42,8 +42,7 @@ typedef struct cut {
     uint32_t step_scales;
     /* `a_slots` is the number of steps (128 elements along K) for which the ring buffer of A has
      * room. Each warp that has its own part of K has such a ring buffer in shared memory. 0 means
-     * that there is no ring buffer, because shared memory holds all of A that the thread block
-     * needs. */
+     * that there is none, because shared memory holds all of A that the thread block needs. */
     uint32_t a_slots;
     bool grouped, row_scaled;
     /* If `own` is true, each thread block converts A to bf16 itself. Otherwise the kernel
@@ -220,13 +219,10 @@ static bool has_single_rows(const bsmm_operand *o) {
     return o->m.format.block_rows == 1 && o->map.digit_count == 0 && o->map.tile_rows == 1;
 }
 
-/* Returns true if A's rows may be divided into bands, i.e. ranges of rows. The function returns
- * false for two kinds of products:
- * - A product with a C. Bands may overlap, and a row of D in two bands is computed twice. If C and
- *   D are the same memory, the second computation would read the new D instead of C.
- * - A product whose A is f16 or f32. Each row of such an A is split into two or three rows of bf16
- *   parts, which take as many columns of a tile. A would need so many bands that other kernels are
- *   faster. */
+/* Returns true if A's rows may be divided into bands, i.e. ranges of rows. Bands may overlap, and a
+ * row of D in two bands is computed twice. A product with a C has one band, because C may be the
+ * memory of D, and the second computation would then read D. An A in f16 or f32 would have so many
+ * bands that other kernels are faster: each of its rows takes two or three columns of a tile. */
 static bool has_bands(const bsmm_product *p) {
     return !p->has_c && bsmm_small_m_count_parts(&p->a) == 1 && has_single_rows(&p->a) &&
            bsmm_small_m_generation(p) == BSMM_SMALL_M_HOPPER;
