@@ -204,6 +204,17 @@ for rows, starts in zip(tables, wanted):
     contains "$out" "$place"
 done <<<"sim:gfx942 mxfp4 s_waitcnt
 sim:sm_90a fp8_block128 gemm_body.h: gemm_block"
+
+# On Blackwell, one launch copies the scales of both operands to the layout that the product reads.
+# With K of 96, a row has three scales, and threads copy them one at a time.
+for size in "1 96" "1 512" "128 512"; do
+    "$BSMM" devices | grep -q "^sim:sm_100 " || continue
+    "$BSMM" explain --device sim:sm_100 --format mxfp8 -M 1 -N 64 -K 64 2>&1 | grep -q "^cuda_sm100f_scaled_small_m *taken" || continue
+    expect 0 --device sim:sm_100 --format mxfp8 -M ${size% *} -N 64 -K ${size#* } --counters --json
+    python3 -c 'import json, sys
+launches = [c["kernel"] for c in json.loads(sys.argv[1])["counters"]]
+assert len(launches) == 2 and launches[0] == "move_both", launches' "$out" || fail "copies of scales: $out"
+done
 expect 2 --sampled
 contains "$err" "--sampled: is for products on devices whose times come from a model"
 expect 2 --counters

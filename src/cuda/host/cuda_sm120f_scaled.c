@@ -40,6 +40,7 @@ static size_t type_of(const bsmm_operand *o) {
 typedef struct sm120_state {
     bsmm_scaled_kind kind;
     bsmm_scaled_scales scales[2];
+    bsmm_cuda_ready_relayouts copies; /* `copies` copies scales to the workspace. */
     bsmm_sm120_params params;
     bsmm_cuda_ready ready;
 } sm120_state;
@@ -120,8 +121,7 @@ static bsmm_status make_in_context(const bsmm_product *p, sm120_state *s) {
     const bsmm_cuda_device *device = p->device;
     const bsmm_cuda_function *function = &functions[s->kind];
     s->params = params_of(p, s->kind);
-    for (int i = 0; i < 2; i++)
-        BSMM_TRY(bsmm_scaled_scales_make(device, bsmm_cuda_side(p, i), &s->scales[i]));
+    BSMM_TRY(bsmm_scaled_scales_make(p, s->scales, &s->copies));
     return bsmm_cuda_ready_make(device,
                                 &(bsmm_cuda_launch_desc){
                                     .function = function,
@@ -141,11 +141,11 @@ static bsmm_status make(const bsmm_product *p, void *state) {
 
 static bsmm_status run_in_context(const bsmm_product *p, const sm120_state *s, void *workspace) {
     bsmm_sm120_params params = s->params;
-    uint8_t *room = bsmm_cuda_room(workspace);
+    const uint8_t *scales[2];
+    BSMM_TRY(bsmm_scaled_scales_bind(p, s->scales, &s->copies, bsmm_cuda_room(workspace), scales));
     for (int i = 0; i < 2; i++) {
-        const bsmm_operand *o = bsmm_cuda_side(p, i);
-        bsmm_gpu_operand_bind(o, &params.sides[i].o);
-        BSMM_TRY(bsmm_scaled_scales_bind(p, o, &s->scales[i], &room, &params.sides[i].scales));
+        bsmm_gpu_operand_bind(bsmm_cuda_side(p, i), &params.sides[i].o);
+        params.sides[i].scales = scales[i];
     }
     bsmm_gpu_epilogue_bind(p, &params.epilogue);
     return bsmm_cuda_ready_launch(p->device, &s->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params));

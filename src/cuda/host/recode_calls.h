@@ -26,14 +26,18 @@ typedef struct bsmm_cuda_ready_relayout {
     /* `launch` is the launch of the kernel that copies the scales. Its handle is NULL if there are
      * no scales. */
     bsmm_cuda_ready launch;
-    /* `cleared_bytes` is the number of bytes of the destination that are set to 0 before the copy,
-     * because the destination's layout has padding. It is 0 if the layout has no padding. */
-    uint64_t cleared_bytes;
-    /* `by_regions` is true if the kernel move_regions copies the scales, with the parameters
-     * `params`. Otherwise the kernel move_scales copies them, with the parameters params.job. */
-    bool by_regions;
-    bsmm_relayout_regions params;
+    /* `copy` says which kernel copies: move_regions, whose parameters are copy.regions, or
+     * move_scales, whose parameters are copy.regions.job. */
+    bsmm_relayout_copy copy;
 } bsmm_cuda_ready_relayout;
+
+/* Describes copies of the scales of up to two matrices that a plan prepares. */
+typedef struct bsmm_cuda_ready_relayouts {
+    bsmm_cuda_ready_relayout of[2];
+    /* `both` is the launch of the kernel that makes both copies. Its handle is NULL if there is
+     * only one copy or none, or if there are too many thread blocks for one launch. */
+    bsmm_cuda_ready both;
+} bsmm_cuda_ready_relayouts;
 
 /* Prepares the copy that a job describes. The kernel is chosen for the alignment of the job's
  * addresses. If an address is NULL, each run must provide one that is a multiple of 16 bytes. */
@@ -43,6 +47,17 @@ bsmm_status bsmm_cuda_ready_relayout_make(const bsmm_recode *job, bsmm_cuda_read
 bsmm_status bsmm_cuda_ready_relayout_launch(const bsmm_cuda_device *device,
                                             const bsmm_cuda_ready_relayout *ready, void *stream,
                                             const void *from, void *to);
+
+/* Prepares the copies that two jobs describe. A job is NULL if there is nothing to copy. */
+bsmm_status bsmm_cuda_ready_relayouts_make(const bsmm_cuda_device *device,
+                                           const bsmm_recode *const jobs[2],
+                                           bsmm_cuda_ready_relayouts *ready);
+
+/* Queues the copies that a plan has prepared, in one launch if possible. The addresses of a copy
+ * that was not prepared are ignored. The device's context must be current. */
+bsmm_status bsmm_cuda_ready_relayouts_launch(const bsmm_cuda_device *device,
+                                             const bsmm_cuda_ready_relayouts *ready, void *stream,
+                                             const void *const from[2], void *const to[2]);
 
 enum {
     /* BSMM_RECODE_THREADS is the number of threads per block of the conversion kernels. */

@@ -1,5 +1,5 @@
 /* Chooses the CUDA kernel that copies block scales from one layout to another, and fills its
- * parameters. */
+ * parameters. If the destination's layout has padding, the kernel stores zeros there. */
 #include "cuda/host/recode_calls.h"
 
 #include <string.h>
@@ -8,6 +8,7 @@ enum { ROW, COL, BYTE };
 
 static const bsmm_cuda_function move_scales = {.module = "sm80/recode", .name = "move_scales"};
 static const bsmm_cuda_function move_regions = {.module = "sm80/relayout", .name = "move_regions"};
+static const bsmm_cuda_function move_both = {.module = "sm80/relayout", .name = "move_both"};
 
 /* The number of a byte in a region of scales consists of bits. Some of them are bits of the scale's
  * row, some are bits of the scale's column, and some are bits of the byte's number in the scale
@@ -23,10 +24,9 @@ typedef struct bit {
 typedef struct side {
     const void *scales;
     const bsmm_axis_map *maps[2]; /* `maps` holds the maps of rows and of columns to offsets. */
-    /* `extents` holds the numbers of rows and columns of scales, without padding. */
+    /* `extents` holds the numbers of rows and columns of scales. In a destination whose padding
+     * becomes 0, the padding counts as scales. */
     uint32_t extents[2];
-    /* `pads` is true if a thread may store to the padding at the end of tiles. */
-    bool pads;
 } side;
 
 /* Sets *step to the distance in memory, in scales, between two scales whose rows (or columns)
@@ -92,16 +92,11 @@ static bool is_aligned(const side *s, uint32_t size, uint64_t bytes) {
     return all % bytes == 0;
 }
 
-/* A thread stores the scales of a group at once. The scales of a group differ only in bit `b` and
- * lower bits of their row (or column) number. Returns true if each group is either all scales or
- * all padding, or if threads may overwrite padding. */
+/* Returns true if a thread may load or store all scales of a group at once. The scales of a group
+ * differ only in bit `b` and lower bits of their row (or column) number. A thread may do so if the
+ * matrix ends at the end of a group. */
 static bool is_whole(const side *s, const bit *b) {
-    if (b->axis == BYTE) return true;
-    const uint64_t group = 2ull << b->number;
-    uint64_t tile = 1;
-    for (uint32_t i = 0; i + 1 < s->maps[b->axis]->count; i++)
-        tile *= s->maps[b->axis]->digits[i].extent;
-    return s->extents[b->axis] % group == 0 || (s->pads && group <= tile);
+    return b->axis == BYTE || s->extents[b->axis] % (2ull << b->number) == 0;
 }
 
 /* Returns log2 of the number of bytes that a thread can load or store at once: 0, 2 or 4. */
@@ -171,14 +166,11 @@ static uint32_t cols_log2_of(uint64_t cols) {
 
 /* Fills the parameters of the kernel move_regions for regions of 2^cols_log2 columns. Returns false
  * if the kernel does not support the layouts. */
-static bool plan_regions(const bsmm_relayout_job *job, bool pads, uint32_t cols_log2,
+static bool plan_regions(const bsmm_relayout_job *job, uint32_t cols_log2,
                          bsmm_relayout_regions *p) {
     const side sides[2] = {
-        {job->from,
-         {&job->from_row_map, &job->from_col_map},
-         {job->known_rows, job->known_cols},
-         false},
-        {job->to, {&job->to_row_map, &job->to_col_map}, {job->rows, job->cols}, pads},
+        {job->from, {&job->from_row_map, &job->from_col_map}, {job->known_rows, job->known_cols}},
+        {job->to, {&job->to_row_map, &job->to_col_map}, {job->rows, job->cols}},
     };
     const uint32_t size = job->wide ? 4 : 1, bytes_bits = job->wide ? 2 : 0;
     const uint32_t rows_log2 = BSMM_REGION_BITS - bytes_bits - cols_log2;
@@ -209,12 +201,12 @@ static bool plan_regions(const bsmm_relayout_job *job, bool pads, uint32_t cols_
  * of a region with which threads load and store the most bytes at once. Returns false if the kernel
  * move_regions does not support the layouts. Also returns false if threads could load or store only
  * single bytes, because move_scales is then faster. */
-static bool choose_regions(const bsmm_relayout_job *job, bool pads, bsmm_relayout_regions *best) {
+static bool choose_regions(const bsmm_relayout_job *job, bsmm_relayout_regions *best) {
     const uint32_t most = cols_log2_of(job->cols);
     bool found = false;
     for (uint32_t fewer = 0; fewer < 4 && fewer <= most; fewer++) {
         bsmm_relayout_regions p;
-        if (!plan_regions(job, pads, most - fewer, &p)) continue;
+        if (!plan_regions(job, most - fewer, &p)) continue;
         if (!found || p.load.log2 + p.store.log2 > best->load.log2 + best->store.log2) *best = p;
         found = true;
     }
@@ -248,35 +240,100 @@ static bsmm_cuda_launch_desc launch_of_scales(bsmm_relayout_job *q) {
     };
 }
 
+/* Extends the rows and columns of scales over the layout's padding. A layout pads the matrix to
+ * whole tiles or, if it has no tiles, pads each row or column to the pitch. */
+static void add_padding(bsmm_scale_map *map) {
+    map->rows = bsmm_round_up(map->rows, map->tile_rows);
+    map->cols = bsmm_round_up(map->cols, map->tile_cols);
+    if (map->digit_count) return;
+    if (map->tile_col_step == 1)
+        map->cols = (int64_t)map->tile_row_step;
+    else
+        map->rows = (int64_t)map->tile_col_step;
+}
+
+/* Returns the job of the kernels. Its extents include the destination's padding if the padding
+ * becomes 0. */
+static bsmm_relayout_job job_of(const bsmm_recode *job) {
+    bsmm_recode whole = *job;
+    if (bsmm_recode_has_padding(job)) add_padding(&whole.dst.map);
+    return bsmm_relayout_job_of(&whole);
+}
+
 bsmm_status bsmm_cuda_ready_relayout_make(const bsmm_recode *job, bsmm_cuda_ready_relayout *ready) {
-    const bool has_padding = bsmm_recode_has_padding(job);
-    bsmm_relayout_job q = bsmm_relayout_job_of(job);
+    bsmm_relayout_job q = job_of(job);
+    bsmm_relayout_regions *regions = &ready->copy.regions;
     memset(ready, 0, sizeof *ready);
-    ready->cleared_bytes = has_padding ? job->dst.scale_bytes : 0;
     if (bsmm_recode_is_empty(&job->src)) return BSMM_OK;
-    ready->by_regions = choose_regions(&q, has_padding, &ready->params) &&
-                        !is_quicker_by_words(job, &q, &ready->params);
+    ready->copy.by_regions = choose_regions(&q, regions) && !is_quicker_by_words(job, &q, regions);
     bsmm_cuda_launch_desc launch = {
-        .function = &move_regions, .grid = {ready->params.count}, .block = {BSMM_REGION_THREADS}};
-    if (!ready->by_regions) {
+        .function = &move_regions, .grid = {regions->count}, .block = {BSMM_REGION_THREADS}};
+    if (!ready->copy.by_regions) {
         launch = launch_of_scales(&q);
-        ready->params.job = q;
+        regions->job = q;
     }
     return bsmm_cuda_ready_make(job->device, &launch, &ready->launch);
+}
+
+/* Writes the parameters of a copy to *params, and the addresses of a run. */
+static void bind(const bsmm_cuda_ready_relayout *ready, const void *from, void *to,
+                 bsmm_relayout_copy *params) {
+    *params = ready->copy;
+    params->regions.job.from = from;
+    params->regions.job.to = to;
 }
 
 bsmm_status bsmm_cuda_ready_relayout_launch(const bsmm_cuda_device *device,
                                             const bsmm_cuda_ready_relayout *ready, void *stream,
                                             const void *from, void *to) {
-    bsmm_relayout_regions params;
-    if (ready->cleared_bytes)
-        BSMM_CUDA_TRY(device->driver, cuMemsetD8Async, (uintptr_t)to, 0, ready->cleared_bytes,
-                      stream);
+    bsmm_relayout_copy params;
     if (!ready->launch.handle) return BSMM_OK;
-    memcpy(&params, &ready->params, ready->by_regions ? sizeof params : sizeof params.job);
-    params.job.from = from;
-    params.job.to = to;
-    return bsmm_cuda_ready_launch(device, &ready->launch, stream, BSMM_CUDA_ARGUMENTS(&params));
+    bind(ready, from, to, &params);
+    return bsmm_cuda_ready_launch(device, &ready->launch, stream,
+                                  BSMM_CUDA_ARGUMENTS(&params.regions));
+}
+
+/* Prepares the launch of one kernel for both copies, if the kernel's thread blocks are few enough
+ * to have numbers. */
+static bsmm_status make_both(const bsmm_cuda_device *device, bsmm_cuda_ready_relayouts *ready) {
+    int64_t blocks = 0;
+    for (int i = 0; i < 2; i++) {
+        const bsmm_cuda_launch_desc *alone = &ready->of[i].launch.desc;
+        bsmm_relayout_regions *regions = &ready->of[i].copy.regions;
+        const int64_t count = (int64_t)alone->grid[0] * bsmm_gpu_extent(alone->grid[1]);
+        if (alone->grid[1] == BSMM_RECODE_MOST_DOWN || count > INT32_MAX) return BSMM_OK;
+        if (!ready->of[i].copy.by_regions) regions->across = alone->grid[0];
+        regions->count = (uint32_t)count;
+        blocks += count;
+    }
+    if (blocks > INT32_MAX) return BSMM_OK;
+    return bsmm_cuda_ready_make(device,
+                                &(bsmm_cuda_launch_desc){.function = &move_both,
+                                                         .grid = {(uint32_t)blocks},
+                                                         .block = {BSMM_REGION_THREADS}},
+                                &ready->both);
+}
+
+bsmm_status bsmm_cuda_ready_relayouts_make(const bsmm_cuda_device *device,
+                                           const bsmm_recode *const jobs[2],
+                                           bsmm_cuda_ready_relayouts *ready) {
+    memset(ready, 0, sizeof *ready);
+    for (int i = 0; i < 2; i++)
+        if (jobs[i]) BSMM_TRY(bsmm_cuda_ready_relayout_make(jobs[i], &ready->of[i]));
+    if (!ready->of[0].launch.handle || !ready->of[1].launch.handle) return BSMM_OK;
+    return make_both(device, ready);
+}
+
+bsmm_status bsmm_cuda_ready_relayouts_launch(const bsmm_cuda_device *device,
+                                             const bsmm_cuda_ready_relayouts *ready, void *stream,
+                                             const void *const from[2], void *const to[2]) {
+    bsmm_relayout_both params;
+    for (int i = 0; i < 2 && !ready->both.handle; i++)
+        BSMM_TRY(bsmm_cuda_ready_relayout_launch(device, &ready->of[i], stream, from[i], to[i]));
+    if (!ready->both.handle) return BSMM_OK;
+    for (int i = 0; i < 2; i++)
+        bind(&ready->of[i], from[i], to[i], &params.copies[i]);
+    return bsmm_cuda_ready_launch(device, &ready->both, stream, BSMM_CUDA_ARGUMENTS(&params));
 }
 
 bsmm_status bsmm_cuda_relayout(const bsmm_recode *job) {

@@ -50,25 +50,41 @@ bsmm_status bsmm_scaled_scales_begin(const bsmm_operand *o, uint32_t multiple,
     return BSMM_OK;
 }
 
-bsmm_status bsmm_scaled_scales_make(const bsmm_cuda_device *device, const bsmm_operand *o,
-                                    bsmm_scaled_scales *s) {
-    if (s->stored) return BSMM_OK;
-    bsmm_recode job = {.device = device, .src = *o, .dst = *o};
+/* Returns the job that copies an operand's scales to the layout nv_128x4. */
+static bsmm_recode copy_of(const bsmm_product *p, const bsmm_operand *o,
+                           const bsmm_scaled_scales *s) {
+    bsmm_recode job = {.device = p->device, .src = *o, .dst = *o};
     job.dst.map = s->map;
     job.dst.m.scale_layout = BSMM_LAYOUT_NV_128X4;
     job.dst.scale_bytes = s->map.count;
     job.src.m.scales = job.dst.m.scales = NULL;
-    BSMM_TRY(bsmm_recode_check_size(&job.src));
-    return bsmm_cuda_ready_relayout_make(&job, &s->copy);
+    return job;
 }
 
-bsmm_status bsmm_scaled_scales_bind(const bsmm_product *p, const bsmm_operand *o,
-                                    const bsmm_scaled_scales *s, uint8_t **room,
-                                    const uint8_t **scales) {
-    *scales = o->m.scales;
-    if (s->stored) return BSMM_OK;
-    *scales = *room;
-    BSMM_TRY(bsmm_cuda_ready_relayout_launch(p->device, &s->copy, p->stream, o->m.scales, *room));
-    *room += s->bytes;
-    return BSMM_OK;
+bsmm_status bsmm_scaled_scales_make(const bsmm_product *p, const bsmm_scaled_scales s[2],
+                                    bsmm_cuda_ready_relayouts *copies) {
+    bsmm_recode jobs[2];
+    const bsmm_recode *used[2] = {NULL, NULL};
+    for (int i = 0; i < 2; i++) {
+        const bsmm_operand *o = bsmm_cuda_side(p, i);
+        if (s[i].stored) continue;
+        BSMM_TRY(bsmm_recode_check_size(o));
+        jobs[i] = copy_of(p, o, &s[i]);
+        used[i] = &jobs[i];
+    }
+    return bsmm_cuda_ready_relayouts_make(p->device, used, copies);
+}
+
+bsmm_status bsmm_scaled_scales_bind(const bsmm_product *p, const bsmm_scaled_scales s[2],
+                                    const bsmm_cuda_ready_relayouts *copies, uint8_t *room,
+                                    const uint8_t *scales[2]) {
+    const void *from[2];
+    void *to[2];
+    for (int i = 0; i < 2; i++) {
+        from[i] = bsmm_cuda_side(p, i)->m.scales;
+        to[i] = room;
+        scales[i] = s[i].stored ? from[i] : to[i];
+        room += s[i].bytes;
+    }
+    return bsmm_cuda_ready_relayouts_launch(p->device, copies, p->stream, from, to);
 }

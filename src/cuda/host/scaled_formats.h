@@ -50,8 +50,6 @@ typedef struct bsmm_scaled_scales {
      * caller stores them. */
     uint64_t bytes;
     bsmm_scale_map map; /* `map` describes the scales in the layout nv_128x4. */
-    /* `copy` copies the scales to the workspace. It is unused if `stored` is true. */
-    bsmm_cuda_ready_relayout copy;
 } bsmm_scaled_scales;
 
 /* Decides how the kernel reads an operand's scales. The kernel reads them where the caller stores
@@ -60,16 +58,17 @@ typedef struct bsmm_scaled_scales {
 bsmm_status bsmm_scaled_scales_begin(const bsmm_operand *o, uint32_t multiple,
                                      bsmm_scaled_scales *s);
 
-/* Prepares the copy of an operand's scales to the workspace. The kernel must require scales to be
- * aligned to 16 bytes (bsmm_kernel.alignment). The device's context must be current for this
- * function and for bsmm_scaled_scales_bind. */
-bsmm_status bsmm_scaled_scales_make(const bsmm_cuda_device *device, const bsmm_operand *o,
-                                    bsmm_scaled_scales *s);
+/* Prepares the copies of A's and B's scales to the workspace, where the kernel does not read them
+ * as they are stored. The kernel must require scales to be aligned to 16 bytes
+ * (bsmm_kernel.alignment). The device's context must be current for this function and for
+ * bsmm_scaled_scales_bind. */
+bsmm_status bsmm_scaled_scales_make(const bsmm_product *p, const bsmm_scaled_scales s[2],
+                                    bsmm_cuda_ready_relayouts *copies);
 
-/* Queues the kernel that copies the scales to the memory at *room, advances *room past them, and
- * returns the address of the scales. */
-bsmm_status bsmm_scaled_scales_bind(const bsmm_product *p, const bsmm_operand *o,
-                                    const bsmm_scaled_scales *s, uint8_t **room,
-                                    const uint8_t **scales);
+/* Queues the copies of A's and B's scales to the memory at `room`, and returns the addresses of the
+ * scales that the kernel reads. */
+bsmm_status bsmm_scaled_scales_bind(const bsmm_product *p, const bsmm_scaled_scales s[2],
+                                    const bsmm_cuda_ready_relayouts *copies, uint8_t *room,
+                                    const uint8_t *scales[2]);
 
 #endif

@@ -55,22 +55,22 @@ bsmm_status bsmm_scaled_operands_make(const bsmm_product *p, uint32_t a_rows, ui
     for (int i = 0; i < 2; i++) {
         BSMM_TRY(
             bsmm_tma_rows_make(p->device, bsmm_cuda_side(p, i), i ? b_rows : a_rows, &s->rows[i]));
-        BSMM_TRY(bsmm_scaled_scales_make(p->device, bsmm_cuda_side(p, i), &s->scales[i]));
         map_scales(p, s, i);
     }
-    return BSMM_OK;
+    return bsmm_scaled_scales_make(p, s->scales, &s->copies);
 }
 
 bsmm_status bsmm_scaled_operands_bind(const bsmm_product *p, const bsmm_scaled_operands *s,
                                       uint8_t *room, const bsmm_scaled_slot slots[2]) {
+    const uint8_t *scales[2];
     for (int i = 0; i < 2; i++) {
         const bsmm_operand *o = bsmm_cuda_side(p, i);
-        const uint8_t *scales;
         bsmm_gpu_operand_bind(o, slots[i].side);
         BSMM_TRY(bsmm_tma_rows_bind(p, o, &s->rows[i], &room, slots[i].elements));
-        BSMM_TRY(bsmm_scaled_scales_bind(p, o, &s->scales[i], &room, &scales));
-        BSMM_TRY(bsmm_cuda_ready_map_at(p->device, &s->scale_maps[i], scales, slots[i].scales));
     }
+    BSMM_TRY(bsmm_scaled_scales_bind(p, s->scales, &s->copies, room, scales));
+    for (int i = 0; i < 2; i++)
+        BSMM_TRY(bsmm_cuda_ready_map_at(p->device, &s->scale_maps[i], scales[i], slots[i].scales));
     return BSMM_OK;
 }
 

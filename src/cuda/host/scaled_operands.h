@@ -13,6 +13,7 @@ typedef struct bsmm_scaled_operands {
     bsmm_scaled_kind kind;
     bsmm_tma_rows rows[2];
     bsmm_scaled_scales scales[2];
+    bsmm_cuda_ready_relayouts copies; /* `copies` copies scales to the workspace. */
     bsmm_cuda_ready_map scale_maps[2];
 } bsmm_scaled_operands;
 

@@ -1,7 +1,7 @@
 /* These small kernels serve conversions. They find the largest magnitude of a tensor, compute the
  * second-level scale, copy scales to another layout, and copy elements to row-major order. */
 #include "cuda/sm80/quantize_item.h"
-#include "gpu/recode_small.h"
+#include "cuda/sm80/relayout_scales.h"
 
 /* Returns the largest magnitude among the values in the 16 bytes of v. The result has the bits of
  * the value at the top of a uint32. */
@@ -50,26 +50,11 @@ extern "C" __global__ void store_level(const __grid_constant__ bsmm_level_job jo
     bsmm_level_store(&job);
 }
 
-/* Copies scales from one layout to another. Each thread copies BSMM_MOVED_ROWS rows of one column,
- * or of four adjacent columns if `by_words` is set. */
+/* Copies scales from one layout to another. */
 extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS)
     move_scales(const __grid_constant__ bsmm_relayout_job job) {
-    uint32_t lanes = 1u << job.lanes_log2, rows_apart = QUANTIZE_THREADS >> job.lanes_log2;
-    uint32_t index = blockIdx.x * lanes + (threadIdx.x & (lanes - 1));
-    uint32_t column = job.by_words ? 4 * index : index, codes[BSMM_MOVED_ROWS];
-    bool word = job.by_words || job.wide;
-    if (column >= job.cols) return;
-    for (uint32_t down = blockIdx.y;; down += gridDim.y) {
-        uint32_t row0 = down * rows_apart * BSMM_MOVED_ROWS + (threadIdx.x >> job.lanes_log2);
-        if (row0 >= job.rows) return;
-#pragma unroll
-        for (int i = 0; i < BSMM_MOVED_ROWS; i++)
-            codes[i] = bsmm_move_load(&job, word, row0 + i * rows_apart, column);
-#pragma unroll
-        for (int i = 0; i < BSMM_MOVED_ROWS; i++)
-            if (row0 + i * rows_apart < job.rows)
-                bsmm_move_store(&job, word, row0 + i * rows_apart, column, codes[i]);
-    }
+    for (uint32_t down = blockIdx.y; move_block(&job, QUANTIZE_THREADS, blockIdx.x, down);)
+        down += gridDim.y;
 }
 
 /* Copies the elements of a matrix to row-major order. Each thread copies 8 elements of a row at a

@@ -1,9 +1,11 @@
-/* The kernel in this file copies block scales from one layout to another (relayout_params.h). A
- * thread block copies one region: it loads the region's bytes in the order of the source, writes
- * them to shared memory in the order of the destination, and stores them from there. Threads thus
- * load and store up to 16 consecutive bytes at once. The kernel move_scales (sm80/recode.cu) copies
- * the scales of all layouts and sizes that this kernel does not support. */
+/* The kernels in this file copy block scales from one layout to another (relayout_params.h). A
+ * thread block of the kernel move_regions copies one region: it loads the region's bytes in the
+ * order of the source, writes them to shared memory in the order of the destination, and stores
+ * them from there. Threads thus load and store up to 16 consecutive bytes at once. The kernel
+ * move_scales (sm80/recode.cu) copies the scales of all layouts and sizes that move_regions does
+ * not support. The kernel move_both makes two copies, each as one of these kernels does. */
 #include "cuda/sm80/relayout_params.h"
+#include "cuda/sm80/relayout_scales.h"
 
 /* Returns the position of a thread's first byte in the first step. */
 static __device__ __forceinline__ bsmm_region_spot first_spot(const bsmm_region_walk *walk) {
@@ -99,16 +101,15 @@ static __device__ __forceinline__ void store_region(const bsmm_relayout_regions 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BSMM_REGION_THREADS, 8)
-    move_regions(const __grid_constant__ bsmm_relayout_regions params) {
+/* Copies region number `index`. */
+static __device__ __forceinline__ void move_region(const bsmm_relayout_regions *p, uint32_t index) {
     __shared__ uint4 memory[(1 << BSMM_REGION_BITS) / sizeof(uint4)];
-    const bsmm_relayout_regions *p = &params;
     const bsmm_relayout_job *job = &p->job;
     uint8_t *tile = (uint8_t *)memory;
     const bsmm_region_spot load = first_spot(&p->load);
     const uint32_t size = job->wide ? 4 : 1;
-    const uint32_t row = blockIdx.x / p->across << p->rows_log2;
-    const uint32_t col = blockIdx.x % p->across << p->cols_log2;
+    const uint32_t row = index / p->across << p->rows_log2;
+    const uint32_t col = index % p->across << p->cols_log2;
     const uint8_t *from = job->from + size * (bsmm_axis_at(&job->from_row_map, row) +
                                               bsmm_axis_at(&job->from_col_map, col));
     uint8_t *to = job->to + size * (bsmm_axis_at(&job->to_row_map, row) +
@@ -127,4 +128,22 @@ extern "C" __global__ void __launch_bounds__(BSMM_REGION_THREADS, 8)
         store_region(p, 2, tile, &store, to, row, col);
     else
         store_region(p, 0, tile, &store, to, row, col);
+}
+
+extern "C" __global__ void __launch_bounds__(BSMM_REGION_THREADS, 8)
+    move_regions(const __grid_constant__ bsmm_relayout_regions params) {
+    move_region(&params, blockIdx.x);
+}
+
+/* Makes two copies, whose layouts and sizes may differ. */
+extern "C" __global__ void __launch_bounds__(BSMM_REGION_THREADS)
+    move_both(const __grid_constant__ bsmm_relayout_both both) {
+    const uint32_t first = both.copies[0].regions.count, second = blockIdx.x >= first,
+                   index = second ? blockIdx.x - first : blockIdx.x;
+    const bsmm_relayout_copy *copy = &both.copies[second];
+    const uint32_t across = copy->regions.across;
+    if (copy->by_regions)
+        move_region(&copy->regions, index);
+    else
+        move_block(&copy->regions.job, BSMM_REGION_THREADS, index % across, index / across);
 }

@@ -1,5 +1,5 @@
-/* Defines the parameters of the kernel in sm80/relayout.cu, which copies block scales from one
- * layout to another through shared memory.
+/* Defines the parameters of the kernels in sm80/relayout.cu, which copy block scales from one
+ * layout to another.
  *
  * The scale matrix is divided into regions of 2^n x 2^m scales. A region has 8192 = 2^13 bytes, so
  * the number of a byte within a region has 13 bits: the bits of its row, of its column and, if a
@@ -58,5 +58,19 @@ typedef struct bsmm_relayout_regions {
      * `count` is the number of all regions. */
     uint32_t across, count;
 } bsmm_relayout_regions;
+
+/* Describes one of the two copies of the kernel move_both. If `by_regions` is zero, the thread
+ * blocks copy as those of the kernel move_scales do. `across` and `count` are then the numbers of
+ * thread blocks in a row of thread blocks and in all rows. */
+typedef struct bsmm_relayout_copy {
+    bsmm_relayout_regions regions;
+    uint32_t by_regions;
+} bsmm_relayout_copy;
+
+/* Holds the parameters of the kernel move_both. The first copies[0].regions.count thread blocks
+ * make the first copy. */
+typedef struct bsmm_relayout_both {
+    bsmm_relayout_copy copies[2];
+} bsmm_relayout_both;
 
 #endif
