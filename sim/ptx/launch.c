@@ -88,11 +88,13 @@ static void start_warp(ptx_warp *w, ptx_block *b, uint32_t id) {
     const ptx_warp old = *w;
     memset(w, 0, sizeof *w);
     w->memory = old.memory, w->regs = old.regs, w->preds = old.preds, w->written = old.written;
+    w->loading = old.loading;
     w->local = old.local, w->local_bytes = m->most_local;
     free(old.copies), free(old.products), free(old.bulks);
     w->block = b, w->id = id;
     w->live = left >= LANES ? ~0u : (1u << left) - 1;
     memset(w->written, 0, file_bytes(l) / 128 * sizeof *w->written);
+    memset(w->loading, 0, file_bytes(l) / 128 * sizeof *w->loading);
     memset(w->preds, 0, pred_count(l) * sizeof *w->preds);
     w->preds[1] = ~0u;
     memset(w->local, 0xcd, (size_t)LANES * m->most_local);
@@ -126,8 +128,9 @@ static bool make_warp(ptx_warp *w, const ptx_launch *l) {
     w->regs = w->memory + (64 - (uintptr_t)w->memory % 64);
     w->preds = calloc(pred_count(l) + 1, sizeof *w->preds);
     w->written = calloc(file_bytes(l) / 128 + 1, sizeof *w->written);
+    w->loading = calloc(file_bytes(l) / 128 + 1, sizeof *w->loading);
     w->local = malloc((size_t)LANES * l->module->most_local + 1);
-    return w->memory && w->preds && w->written && w->local;
+    return w->memory && w->preds && w->written && w->loading && w->local;
 }
 
 static bool make_block(ptx_block *b, ptx_cluster *c, const ptx_launch *l, uint32_t rank,
@@ -149,7 +152,7 @@ static void free_block(ptx_block *b) {
     for (uint32_t n = 0; b->warps && n < b->warp_count; n++) {
         ptx_warp *w = &b->warps[n];
         free(w->memory), free(w->preds), free(w->written), free(w->local), free(w->copies);
-        free(w->products), free(w->bulks);
+        free(w->loading), free(w->products), free(w->bulks);
     }
     free(b->warps), free(b->shared), free(b->shadow), free(b->tmem);
 }

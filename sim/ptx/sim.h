@@ -223,6 +223,10 @@ struct ptx_warp {
     /* `written` holds for each 32-bit register a mask of the lanes that have written the
      * register. */
     uint32_t *written;
+    /* `loading` holds for each 32-bit register the PTX line of the tcgen05.ld that loads it, until
+     * tcgen05.wait::ld (loading.h). Such registers have numbers from `loading_begin` to
+     * `loading_end` - 1. Without such registers, `loading_end` is 0. */
+    uint32_t *loading, loading_begin, loading_end;
     uint32_t mask; /* `mask` is the mask of lanes that execute the current instruction. */
     uint32_t active, live, blocked, parked;
     uint32_t pc, join; /* `join` is the next instruction at which inactive lanes wait. */
@@ -346,7 +350,7 @@ bool ptx_has_time_model(uint32_t capability);
  * memory. */
 double ptx_traffic_seconds(uint32_t capability, double bytes);
 
-enum { CHECK_UNWRITTEN = 1, CHECK_PROXIES = 2, CHECK_RACES = 4, CHECK_ALL = 7 };
+enum { CHECK_UNWRITTEN = 1, CHECK_PROXIES = 2, CHECK_RACES = 4, CHECK_LOADING = 8, CHECK_ALL = 15 };
 struct ptx_launch {
     ptx_module *module;
     const ptx_function *kernel;

@@ -2,6 +2,7 @@
  * and stores. */
 #include "tmem.h"
 #include "access.h"
+#include "loading.h"
 #include "matrix.h"
 #include "time.h"
 #include <stdlib.h>
@@ -183,8 +184,8 @@ static uint32_t register_count(const ptx_inst *i) {
     return each << ptx_which(i->opcode, names);
 }
 
-/* Executes tcgen05.ld. The registers get their values at once instead of at tcgen05.wait::ld,
- * because code compiled by Triton reads them before that wait. */
+/* Executes tcgen05.ld. The registers get their values at once. They are marked, because only a mov
+ * may read them before tcgen05.wait::ld. */
 static void execute_ld(ptx_warp *w, const ptx_inst *i) {
     const uint32_t count = register_count(i);
     place p;
@@ -199,6 +200,7 @@ static void execute_ld(ptx_warp *w, const ptx_inst *i) {
             word[l] = p.packed ? (*from & 0xffff) | *upper << 16 : *from;
         }
         ptx_commit(w, ptx_element(&i->op[0], r), word);
+        ptx_loading_mark(w, i, ptx_element(&i->op[0], r));
     }
 }
 
@@ -220,7 +222,11 @@ static void execute_st(ptx_warp *w, const ptx_inst *i) {
     }
 }
 
-static void execute_wait(ptx_warp *w, const ptx_inst *i) {
+static void execute_wait_ld(ptx_warp *w, const ptx_inst *i) {
+    if (ptx_together(w, i, ~0u)) ptx_loading_end(w);
+}
+
+static void execute_wait_st(ptx_warp *w, const ptx_inst *i) {
     (void)ptx_together(w, i, ~0u);
 }
 
@@ -243,8 +249,8 @@ static const ptx_row rows[] = {
     ROW("tcgen05.st.sync.aligned.32x32b|16x64b|16x128b|16x256b." COUNTS ".{unpack::16b}.b32", "mW",
         execute_st),
     ROW("tcgen05.st.sync.aligned.16x32bx2." COUNTS ".{unpack::16b}.b32", "miW", execute_st),
-    ROW("tcgen05.wait::ld.sync.aligned", "", execute_wait),
-    ROW("tcgen05.wait::st.sync.aligned", "", execute_wait),
+    ROW("tcgen05.wait::ld.sync.aligned", "", execute_wait_ld),
+    ROW("tcgen05.wait::st.sync.aligned", "", execute_wait_st),
     ROW("tcgen05.fence::before_thread_sync|fence::after_thread_sync", "", nothing),
 };
 const ptx_table ptx_tmem_table = {rows, sizeof rows / sizeof *rows};

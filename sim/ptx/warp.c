@@ -2,6 +2,7 @@
  * instructions, those at the earliest one in the text run first, so that the lanes meet again after
  * a branch. Lanes that repeatedly test an mbarrier let other lanes run first. */
 #include "fidelity.h"
+#include "loading.h"
 #include "races.h"
 #include "time.h"
 #include <stdarg.h>
@@ -190,7 +191,7 @@ static inline __attribute__((always_inline)) void run(ptx_warp *w, uint64_t budg
         if (mask) {
             w->mask = mask;
             sim_record_step(i->opcode->record);
-            i->execute(w, i);
+            if (!w->loading_end || ptx_loading_check(w, i)) i->execute(w, i);
             if (w->block->cluster->races) ptx_races_settle(w);
         }
         if (w->pc >= w->join && !w->stop) reconverge(w);

@@ -54,6 +54,10 @@ MMA = ("shr.u32 %r7, %r2, 4; cvt.u64.u32 %rd4, %r7; or.b64 %rd4, %rd4, {descript
        "@%p1 tcgen05.mma.cta_group::1.kind::f16 [%r8], %rd4, %rd4, {form}, %p4; "
        ).format(descriptor=1 << 46 | 8 << 16 | 16 << 32, form=1 << 4 | 2 << 17 | 8 << 24)
 COMMIT = "@%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r2+4104]; "
+# TMEM writes two columns of tensor memory, and reads one of them.
+TMEM = ("tcgen05.st.sync.aligned.32x32b.x2.b32 [%r8], {%r1, %r1}; tcgen05.wait::st.sync.aligned; "
+        "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r4}, [%r8]; ")
+WAIT_LD = "tcgen05.wait::ld.sync.aligned; "
 DEALLOC = "bar.sync 0; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r8, 32; "
 FILL_ALL = FILL.replace("2048", "4096")
 INIT_MMA, COMMITTED = INIT.replace("3072", "4104"), LOADED.replace("3072", "4104")
@@ -88,6 +92,14 @@ FAULTS = {
         "@%p1 mbarrier.init.shared::cta.b64 [%r2+2048], 32; st.shared.u32 [%r3], %r3; bar.sync 0; setp.lt.u32 %p2, %r1, 32; "
         "@%p2 st.shared.u32 [%r3], %r1; @%p2 mbarrier.arrive.shared::cta.b64 _, [%r2+2048]; @!%p2 ld.shared.u32 %r4, [%r3+-128]; "
         "ret; }", 64, "lane 0 writes shared memory 0x40., which warp 1 of block rank 0 has read"),
+    "a result of tcgen05.ld without a wait": (
+        ALLOC + TMEM + "add.u32 %r5, %r4, 1; " + DEALLOC + "ret; }", 32, "a register that PTX line [0-9]+ loads is read before tcgen05.wait::ld"),
+    "a result of the second tcgen05.ld without a wait": (
+        ALLOC + TMEM + WAIT_LD + "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r5}, [%r8+1]; st.global.u32 [%rd3], %r4; st.global.v2.u32 [%rd1], {%r4, %r5}; " + DEALLOC +
+        "ret; }", 32, "a register that PTX line [0-9]+ loads is read before tcgen05.wait::ld"),
+    "a copy of a result of tcgen05.ld without a wait": (
+        ALLOC + TMEM + "mov.b32 %r5, %r4; mov.b64 %rd5, {%r5, %r1}; tcgen05.wait::st.sync.aligned; ld.global.u32 %r6, [%rd5]; " + DEALLOC + "ret; }", 32,
+        "a register that PTX line [0-9]+ loads is read before tcgen05.wait::ld"),
     "another block's tensor memory": ("tcgen05.st.sync.aligned.32x32b.x1.b32 [%r3], {%r1}; ret; }", 32, "tensor memory: lane 0, column 1024 is not allocated"),
     "a copy of bytes without a fence": (
         "st.shared.u32 [%r3], %r1; bar.sync 0; @!%p1 bra $L; cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], 128; "
@@ -167,6 +179,8 @@ RIGHT = {
     "tcgen05.mma between a load and a wait": (
         ALLOC + FILL_ALL + INIT + INIT_MMA + FENCE + "bar.sync 0; " + LOAD + LOADED.format(parity=0) + MMA + COMMIT + COMMITTED.format(parity=0).replace("$A", "$B") +
         "st.shared.u32 [%r3], %r2; " + DEALLOC + "ret; }", 32),
+    "results of tcgen05.ld after a wait": (
+        ALLOC + TMEM + "mov.b32 %r5, %r4; mov.u32 %r4, %r1; st.global.u32 [%rd3], %r4; " + WAIT_LD + "st.global.u32 [%rd3], %r5; " + DEALLOC + "ret; }", 32),
     "two warps that write the same value": ("st.shared.u32 [%r2], %r2; ret; }", 64),
     "two warps that add to shared memory": ("@%p1 st.shared.u32 [%r2], %r1; bar.sync 0; red.shared.add.u32 [%r2], %r2; ret; }", 64),
 }

@@ -155,16 +155,20 @@ def run_combine(device, arch, operation, kind, function):
 SCALED = [("mxfp8", "e4m3", "e4m3", 32, "e8m0"), ("mxfp8_e5m2", "e5m2", "e4m3", 32, "e8m0"), ("mxfp4", "e2m1", "e2m1", 32, "e8m0"),
           ("nvfp4", "e2m1", "e2m1", 16, "e4m3"), ("mixed", "e4m3", "e2m1", 32, "e8m0")]
 
+# EARLY gives the number of kernels that read results of tcgen05.ld before the wait.
+EARLY = {"sm_100a": 9}
+
 
 def main():
     arch = sys.argv[1]
-    device = driver.Device(arch)
+    device = driver.TritonDevice(arch)
     failed = [run_dot(device, arch, kind, warps) for kind in ("fp16", "fp8e4nv") for warps in (4, 8)]
     failed += [run_combine(device, arch, *row) for row in COMBINED]
     if arch.startswith("sm_100"):
         failed += [run_scaled(device, arch, *row) for row in SCALED]
     print(f"{arch}: {len(failed)} kernels with tensor maps, {sum(failed)} failed, {device.steps()} instructions")
-    sys.exit(any(failed))
+    print(f"{device.early} of them read results of tcgen05.ld before the wait")
+    sys.exit(any(failed) or device.early != EARLY.get(arch, 0))
 
 
 if __name__ == "__main__":
