@@ -14,7 +14,7 @@ typedef struct scaled_case {
 } scaled_case;
 
 /* Lists products that need one or several tiles, and fewer or more loads than the kernel has
- * pipeline stages. On sm_100 a tile has 256 x 192 results, or 128 rows and 192, 128 or 64 columns.
+ * pipeline stages. On sm_100 a tile has 64 to 256 columns, and 128 rows, or 256 for a pair of SMs.
  * On sm_120 it has 128 x 128 results. A load has 128 elements of K (256 of mxfp4 and nvfp4), and
  * the kernel has 2 to 7 stages. */
 static const scaled_case cases[] = {
@@ -56,6 +56,13 @@ static const scaled_case cases[] = {
     {"nvfp4", "nvfp4", "f32", 256, 576, 304, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"nvfp4", "nvfp4", "f16", 130, 1150, 112, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 16},
     {"mxfp6_e2m3", "mxfp4", "f32", 129, 570, 64, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 0},
+    /* Pairs of thread blocks compute these products with tiles of 128 or 64 columns, since larger
+     * tiles would take longer. In the third product a pair has two tiles. */
+    {"mxfp8", "mxfp8", "f16", 140, 384, 416, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"nvfp4", "nvfp4", "f32", 140, 380, 1104, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp4", "mxfp4", "bf16", 400, 380, 320, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"mxfp8", "mxfp4", "f32", 140, 190, 416, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
+    {"nvfp4", "nvfp4", "f16", 140, 192, 336, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
 };
 
 /* Lists the products for the kernel cuda_sm100f_scaled_small_m, which takes up to 64 rows of A. On

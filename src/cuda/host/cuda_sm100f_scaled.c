@@ -10,7 +10,8 @@
 #include "cuda/host/scaled_tiles.h"
 #include "gpu/params.h"
 
-static const bsmm_scaled_tile tiles[] = {{2, 256}, {2, 192}, {1, 192}, {1, 128}, {1, 64}};
+static const bsmm_scaled_tile tiles[] = {{2, 256}, {2, 192}, {2, 128}, {2, 64},
+                                         {1, 192}, {1, 128}, {1, 64}};
 
 /* Holds the two kernels for one combination of element and scale types (bsmm_scaled_kind): one for
  * single thread blocks and one for pairs of thread blocks. */
