@@ -7,7 +7,19 @@
 #ifdef __CUDACC__
 #    define STAGES 1
 #    define CTAS   1
+#    include "device.h"
+
+/* This step loads no scales in advance. */
+typedef struct held_scales {
+    uint8_t none;
+} held_scales;
+
 #    include "registers.h"
+
+static __device__ void begin_scales(const ladder_params *p, uint32_t row, uint32_t col,
+                                    uint32_t block, held_scales *held) {
+    (void)p, (void)row, (void)col, (void)block, (void)held;
+}
 
 /* Copies the scales of 128 rows, beginning with row `row`, to tensor memory. Each warp writes only
  * its 32 lanes of tensor memory, so every warp copies all scales. `step` is the number of columns
@@ -26,7 +38,8 @@ static __device__ void move_rows(const ladder_params *p, int side, uint32_t row,
 }
 
 static __device__ void move_scales(const ladder_params *p, uint32_t row, uint32_t col,
-                                   uint32_t block, uint32_t to) {
+                                   uint32_t block, const held_scales *held, uint32_t to) {
+    (void)held;
     move_rows(p, 0, row, block, to, 4);
     move_rows(p, 1, col, block, to + B_SCALES_AT, 8);
     move_rows(p, 1, col + SCALE_ROWS, block, to + B_SCALES_AT + 4, 8);

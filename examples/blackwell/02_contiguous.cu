@@ -2,27 +2,44 @@
  * block of a tile are contiguous in memory (layout tile_contiguous). All threads copy the scales
  * to shared memory, 16 bytes per thread. Each thread then reads the scales of its four rows there
  * and stores them to tensor memory. This step avoids the scattered loads of step 1, because a warp
- * now reads whole cache lines. */
+ * now reads whole cache lines. A thread now needs few registers for the scales of a k block. It
+ * therefore loads them while the products of the k block before still run. */
 #ifdef __CUDACC__
 #    define STAGES 1
 #    define CTAS   1
-#    include "registers.h"
+#    include "device.h"
 
 enum { THREADS = 128, MOST_CHUNKS = 3 * MOST_SCALE_TILES * SCALE_TILE / (THREADS * 16) };
 
-/* Copies the `bytes` bytes of A's scales and the 2 * `bytes` bytes of B's scales to shared memory.
- * A thread begins all of its loads before it needs the result of the first one. */
-static __device__ void copy_bytes(const uint8_t *a, const uint8_t *b, uint32_t bytes, uint8_t *to) {
+/* Holds a thread's part of the scales of a k block, up to 48 bytes. */
+typedef struct held_scales {
     uint4 chunks[MOST_CHUNKS];
+} held_scales;
+
+#    include "registers.h"
+
+/* Loads the scales of 128 rows of A and 256 rows of B, which are contiguous for each k block. */
+static __device__ void begin_scales(const ladder_params *p, uint32_t row, uint32_t col,
+                                    uint32_t block, held_scales *held) {
+    const uint32_t bytes =
+        p->scale_tiles * SCALE_TILE; /* This is the number of bytes of the scales of 128 rows. */
+    const uint8_t *const a = p->plain_scales[0] + (row / TILE_M * p->k_blocks + block) * bytes,
+                         *const b =
+                             p->plain_scales[1] + (col / TILE_N * p->k_blocks + block) * 2 * bytes;
 #    pragma unroll
     for (uint32_t i = 0; i < MOST_CHUNKS; i++) {
         const uint32_t at = (threadIdx.x + i * THREADS) * 16;
-        if (at < 3 * bytes) chunks[i] = *(const uint4 *)(at < bytes ? a + at : b + at - bytes);
+        if (at < 3 * bytes)
+            held->chunks[i] = *(const uint4 *)(at < bytes ? a + at : b + at - bytes);
     }
+}
+
+/* Stores the loaded scales to shared memory. */
+static __device__ void store_bytes(const held_scales *held, uint32_t bytes, uint8_t *to) {
 #    pragma unroll
     for (uint32_t i = 0; i < MOST_CHUNKS; i++) {
         const uint32_t at = (threadIdx.x + i * THREADS) * 16;
-        if (at < 3 * bytes) *(uint4 *)(to + at) = chunks[i];
+        if (at < bytes) *(uint4 *)(to + at) = held->chunks[i];
     }
 }
 
@@ -48,14 +65,10 @@ static __device__ void move_rows(const ladder_params *p, const uint8_t *from, ui
 }
 
 static __device__ void move_scales(const ladder_params *p, uint32_t row, uint32_t col,
-                                   uint32_t block, uint32_t to) {
-    const uint32_t bytes =
-        p->scale_tiles * SCALE_TILE; /* This is the number of bytes of the scales of 128 rows. */
-    const uint8_t *const a = p->plain_scales[0] + (row / TILE_M * p->k_blocks + block) * bytes,
-                         *const b =
-                             p->plain_scales[1] + (col / TILE_N * p->k_blocks + block) * 2 * bytes;
+                                   uint32_t block, const held_scales *held, uint32_t to) {
     uint8_t *const kept = memory + A_BYTES + B_BYTES(CTAS);
-    copy_bytes(a, b, bytes, kept);
+    (void)row, (void)col, (void)block;
+    store_bytes(held, 3 * p->scale_tiles * SCALE_TILE, kept);
     __syncthreads();
     move_rows(p, kept, to);
 }

@@ -6,6 +6,14 @@
 #ifdef __CUDACC__
 #    define STAGES 1
 #    define CTAS   1
+#    include "device.h"
+
+/* Holds a thread's scales of a k block: 16 bytes of each scale tile of A's 128 rows and of each
+ * half of B's 256 rows. */
+typedef struct held_scales {
+    uint4 words[3][MOST_SCALE_TILES];
+} held_scales;
+
 #    include "registers.h"
 
 /* Loads this thread's scales of 128 rows, beginning with row `row`: 16 bytes of each scale tile. */
@@ -30,16 +38,19 @@ static __device__ void store_rows_of_scales(const ladder_params *p, const uint4 
     }
 }
 
-/* A thread begins all of its loads before it needs the result of the first one. */
+static __device__ void begin_scales(const ladder_params *p, uint32_t row, uint32_t col,
+                                    uint32_t block, held_scales *held) {
+    load_rows(p, 0, row, block, held->words[0]);
+    load_rows(p, 1, col, block, held->words[1]);
+    load_rows(p, 1, col + SCALE_ROWS, block, held->words[2]);
+}
+
 static __device__ void move_scales(const ladder_params *p, uint32_t row, uint32_t col,
-                                   uint32_t block, uint32_t to) {
-    uint4 words[3][MOST_SCALE_TILES];
-    load_rows(p, 0, row, block, words[0]);
-    load_rows(p, 1, col, block, words[1]);
-    load_rows(p, 1, col + SCALE_ROWS, block, words[2]);
-    store_rows_of_scales(p, words[0], to, 4);
-    store_rows_of_scales(p, words[1], to + B_SCALES_AT, 8);
-    store_rows_of_scales(p, words[2], to + B_SCALES_AT + 4, 8);
+                                   uint32_t block, const held_scales *held, uint32_t to) {
+    (void)row, (void)col, (void)block;
+    store_rows_of_scales(p, held->words[0], to, 4);
+    store_rows_of_scales(p, held->words[1], to + B_SCALES_AT, 8);
+    store_rows_of_scales(p, held->words[2], to + B_SCALES_AT + 4, 8);
 }
 #else
 #    include "host.h"

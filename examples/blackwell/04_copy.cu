@@ -1,29 +1,36 @@
 /* Implements step 4 of 7 of this series of GEMM kernels for Blackwell. TMA loads the block scales
  * to shared memory, and tcgen05.cp copies them to tensor memory. The hardware runs tcgen05.cp and
  * tcgen05.mma in the order in which one thread issues them. This step therefore needs no barrier
- * of all threads for each k block, and one thread does all the work of the main loop. The scales
- * have a barrier of their own, so that the thread copies them while TMA still loads the elements.
- */
+ * of all threads for each k block, and one thread does all the work of the main loop. As in step 3,
+ * the scales of a k block are loaded while the products of the k block before still run. Shared
+ * memory therefore holds the scales of two k blocks, and the scales have a barrier of their own. */
 #ifdef __CUDACC__
-#    define STAGES 1
+#    define STAGES 2
 #    define CTAS   1
 #    include "device.h"
 
+/* Loads the scales of a k block. Scales of even and odd k blocks are in different stages. */
+static __device__ void begin_scales(const ladder_params *p, const shared *s, uint32_t row,
+                                    uint32_t col, uint32_t block) {
+    const uint32_t scaled = ptx_shared_address(&s->scaled);
+    ptx_mbarrier_arrive_expect(scaled, 3 * p->scale_tiles * SCALE_TILE);
+    load_scales(p, block & 1, row, col, block, scaled);
+}
+
+/* Computes the sums of the tile at (row, col). The elements of all k blocks are in stage 0. */
 static __device__ void multiply_tile(const ladder_params *p, shared *s, uint32_t row,
                                      uint32_t col) {
-    const uint32_t scales = s->columns + SCALES_AT, scaled = ptx_shared_address(&s->scaled);
+    const uint32_t scales = s->columns + SCALES_AT;
+    begin_scales(p, s, row, col, 0);
     for (uint32_t block = 0; block < p->k_blocks; block++) {
-        ptx_mbarrier_arrive_expect(ptx_shared_address(s->full), p->element_bytes);
-        load_side(p, 0, 0, row, block, s->full);
-        ptx_mbarrier_arrive_expect(scaled, 3 * p->scale_tiles * SCALE_TILE);
-        load_scales(p, 0, row, col, block, scaled);
-        load_side(p, 0, 1, col, block, s->full);
+        if (block > 0) wait_for(s->empty, (block - 1) & 1);
+        load_elements(p, 0, row, col, block, s->full, 0);
         wait_for(&s->scaled, block & 1);
-        copy_scales(p, scales, 0);
+        if (block + 1 < p->k_blocks) begin_scales(p, s, row, col, block + 1);
+        copy_scales(p, scales, block & 1);
         wait_for(s->full, block & 1);
         multiply(p, s->columns, scales, 0, block);
         commit_to(s->empty);
-        wait_for(s->empty, block & 1);
     }
     commit_to(&s->done);
 }
@@ -44,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
 #    include "host.h"
 
 int main(int count, char **arguments) {
-    const ladder_step step = {.layout = BSMM_LAYOUT_NV_128X4, .stages = 1, .threads = 128};
+    const ladder_step step = {.layout = BSMM_LAYOUT_NV_128X4, .stages = 2, .threads = 128};
     return ladder_run(&step, count, arguments);
 }
 #endif
