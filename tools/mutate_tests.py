@@ -43,6 +43,8 @@ REACHED_BY_GPUS = ("src/base/", "src/format/", "src/core/", "src/gpu/", "src/cud
 # Maps patterns of files to patterns of tests that run the kernels which these files choose. These
 # tests run first, even with --quick and however long they take.
 OWN = {
+    r"src/(core|format|base|gpu|cuda|amdgpu|recipe|quantize)/": "test_golden_gpu$",
+    r"src/(core|format|base|cpu|ref|quantize)/": "test_golden_cpu$",
     r"src/cuda/host/(cuda_sm100f|tma_rows|scaled)": "sim_ptx_test_cuda_scaled_sm_100",
     r"src/cuda/host/(cuda_sm120f|scaled)": "sim_ptx_test_cuda_scaled_sm_120",
     r"src/cuda/host/cuda_sm90a_mixed": "emulated_test_cuda_mixed$",

@@ -3,6 +3,8 @@
 #include "gpu/bf16_jobs.h"
 #include "gpu/refuse.h"
 
+#include <string.h>
+
 /* Returns true if one bf16 number holds each value of the operand exactly. fp32 scales do not
  * matter here, because a kernel can multiply sums by fp32 scales instead of elements. */
 static bool fits_bf16(const bsmm_operand *o) {
@@ -47,16 +49,14 @@ static bool is_together(const bsmm_operand *o) {
     return o->m.order == BSMM_ORDER_ROW && ((uintptr_t)o->m.data | pitch) % alignments[bits] == 0;
 }
 
-static bsmm_bf16_side side_of(const bsmm_operand *o, bool outside) {
+static void fill_side(const bsmm_operand *o, bool outside, bsmm_bf16_side *to) {
     uint32_t cols = o->m.format.block_cols;
-    return (bsmm_bf16_side){
-        .o = bsmm_gpu_operand_of(o),
-        .rows = (uint32_t)o->m.rows,
-        .by_rows = o->m.order == BSMM_ORDER_ROW,
-        .together = is_together(o),
-        .one = cols % 8 == 0 || cols >= o->m.cols,
-        .outside = outside,
-    };
+    to->o = bsmm_gpu_operand_of(o);
+    to->rows = (uint32_t)o->m.rows;
+    to->by_rows = o->m.order == BSMM_ORDER_ROW;
+    to->together = is_together(o);
+    to->one = cols % 8 == 0 || cols >= o->m.cols;
+    to->outside = outside;
 }
 
 static int64_t tiles_of(int64_t rows, int64_t tile) {
@@ -71,14 +71,17 @@ const char *bsmm_gpu_bf16_refuse(const bsmm_product *p, int64_t tile, char *why,
 bsmm_bf16_job bsmm_gpu_bf16_job_of(const bsmm_product *p, int64_t tile) {
     bool scaled = bsmm_gpu_bf16_choose(p) == BSMM_BF16_SCALED;
     int64_t down = tiles_of(p->d.m.rows, tile), across = tiles_of(p->d.m.cols, tile);
-    return (bsmm_bf16_job){
-        .sides = {side_of(&p->a, scaled && has_floats(&p->a)),
-                  side_of(&p->b, scaled && has_floats(&p->b))},
-        .epilogue = bsmm_gpu_epilogue_of(p),
-        .k = (uint32_t)p->a.m.cols,
-        .b_tiles = (uint32_t)across,
-        .tiles = (uint32_t)(down * across),
-    };
+    bsmm_bf16_job job;
+    /* The padding of the struct is passed to the kernel, too. It is set to zero, so that equal
+     * products have equal parameters (test_golden_gpu). */
+    memset(&job, 0, sizeof job);
+    fill_side(&p->a, scaled && has_floats(&p->a), &job.sides[0]);
+    fill_side(&p->b, scaled && has_floats(&p->b), &job.sides[1]);
+    job.epilogue = bsmm_gpu_epilogue_of(p);
+    job.k = (uint32_t)p->a.m.cols;
+    job.b_tiles = (uint32_t)across;
+    job.tiles = (uint32_t)(down * across);
+    return job;
 }
 
 void bsmm_gpu_bf16_job_bind(const bsmm_product *p, bsmm_bf16_job *job) {

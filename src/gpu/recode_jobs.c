@@ -4,6 +4,8 @@
 #include "gpu/params.h"
 #include "recipe/make.h"
 
+#include <string.h>
+
 /* ITEM is the number of consecutive values that one thread converts at once. If the result has no
  * block scales, each ITEM values are treated like a block. */
 enum { ITEM = 16 };
@@ -206,17 +208,19 @@ bsmm_dequantize_job bsmm_dequantize_job_of(const bsmm_recode *job) {
 
 bsmm_relayout_job bsmm_relayout_job_of(const bsmm_recode *job) {
     const bsmm_scale_map *from = &job->src.map, *to = &job->dst.map;
-    bsmm_relayout_job q = {.from = job->src.m.scales,
-                           .to = job->dst.m.scales,
-                           .rows = (uint32_t)to->rows,
-                           .cols = (uint32_t)to->cols,
-                           .known_rows = (uint32_t)from->rows,
-                           .known_cols = (uint32_t)from->cols,
-                           .wide = job->src.m.format.scale == BSMM_SCALE_F32,
-                           .from_row_map = bsmm_axis_map_of(from, 0, 1),
-                           .from_col_map = bsmm_axis_map_of(from, 1, 1),
-                           .to_row_map = bsmm_axis_map_of(to, 0, 1),
-                           .to_col_map = bsmm_axis_map_of(to, 1, 1)};
+    bsmm_relayout_job q;
+    memset(&q, 0, sizeof q); /* The padding of the struct is zero, too (test_golden_gpu). */
+    q.from = job->src.m.scales;
+    q.to = job->dst.m.scales;
+    q.rows = (uint32_t)to->rows;
+    q.cols = (uint32_t)to->cols;
+    q.known_rows = (uint32_t)from->rows;
+    q.known_cols = (uint32_t)from->cols;
+    q.wide = job->src.m.format.scale == BSMM_SCALE_F32;
+    q.from_row_map = bsmm_axis_map_of(from, 0, 1);
+    q.from_col_map = bsmm_axis_map_of(from, 1, 1);
+    q.to_row_map = bsmm_axis_map_of(to, 0, 1);
+    q.to_col_map = bsmm_axis_map_of(to, 1, 1);
     q.by_words = !q.wide && q.cols % 4 == 0 && q.known_cols % 4 == 0 &&
                  bsmm_axis_fours(q.from, &q.from_row_map, &q.from_col_map, 0) &&
                  bsmm_axis_fours(q.to, &q.to_row_map, &q.to_col_map, 0);
@@ -225,11 +229,14 @@ bsmm_relayout_job bsmm_relayout_job_of(const bsmm_recode *job) {
 
 bsmm_codes_job bsmm_codes_job_of(const bsmm_recode *job) {
     uint32_t bits = bsmm_recode_bits(job->src.m.format.elem);
-    return (bsmm_codes_job){.from = job->src.m.data,
-                            .to = job->dst.m.data,
-                            .lines = bsmm_recode_lines_of(&job->src),
-                            .pitch = (uint64_t)job->dst.m.ld * bits / 8,
-                            .rows = (uint32_t)job->src.m.rows,
-                            .cols = (uint32_t)job->src.m.cols,
-                            .bits = bits};
+    bsmm_codes_job q;
+    memset(&q, 0, sizeof q);
+    q.from = job->src.m.data;
+    q.to = job->dst.m.data;
+    q.lines = bsmm_recode_lines_of(&job->src);
+    q.pitch = (uint64_t)job->dst.m.ld * bits / 8;
+    q.rows = (uint32_t)job->src.m.rows;
+    q.cols = (uint32_t)job->src.m.cols;
+    q.bits = bits;
+    return q;
 }

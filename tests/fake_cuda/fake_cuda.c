@@ -1,5 +1,8 @@
 #include "fake_cuda.h"
 
+#include "../fake_driver/fake_elf.h"
+#include "../fake_driver/fake_parameters.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +20,10 @@ fake_cuda fake_cuda_state = {
 #pragma GCC visibility pop
 
 #define FAIL_IF_TOLD FAKE_FAIL_IF_TOLD(fake_cuda_state.driver)
+
+static void record(const void *bytes, size_t count) {
+    fake_record(&fake_cuda_state.driver, bytes, count);
+}
 
 static void *address(CUdeviceptr pointer) {
     return (void *)(uintptr_t)pointer;
@@ -128,37 +135,121 @@ CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
 CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     FAIL_IF_TOLD;
     NEED_CONTEXT;
-    *module = fake_load(&fake_cuda_state.driver, image);
+    const size_t bytes = fake_elf_is(image) ? fake_elf_bytes(image) : strlen(image);
+    *module = fake_load(&fake_cuda_state.driver, image, bytes);
     return CUDA_SUCCESS;
 }
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
-    (void)module;
     FAIL_IF_TOLD;
     if (strcmp(name, "no_such_kernel") == 0) return CUDA_ERROR_NOT_FOUND;
-    union {
-        const void *from;
-        CUfunction to;
-    } same = {.from = name};
-    *function = same.to;
-    return CUDA_SUCCESS;
+    *function = (CUfunction)(void *)fake_kernel_new(module, name);
+    return *function ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value) {
-    (void)function, (void)attribute, (void)value;
+    fake_kernel *const kernel = (void *)function;
     FAIL_IF_TOLD;
+    kernel->attribute = attribute;
+    kernel->value = value;
     return CUDA_SUCCESS;
+}
+
+static void record_launch(const CUlaunchConfig *c, const fake_kernel *kernel, void **arguments) {
+    const unsigned int sizes[] = {c->gridDimX,  c->gridDimY,  c->gridDimZ,       c->blockDimX,
+                                  c->blockDimY, c->blockDimZ, c->sharedMemBytes, c->numAttrs};
+    record(kernel->name, strlen(kernel->name));
+    record(sizes, sizeof sizes);
+    record(&kernel->attribute, sizeof kernel->attribute);
+    record(&kernel->value, sizeof kernel->value);
+    for (unsigned int i = 0; i < c->numAttrs; i++) {
+        const CUlaunchAttribute *const a = &c->attrs[i];
+        record(&a->id, sizeof a->id);
+        if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            record(&a->value.clusterDim, sizeof a->value.clusterDim);
+        else
+            record(&a->value.programmaticStreamSerializationAllowed, sizeof(int));
+    }
+    for (uint32_t i = 0; i < kernel->count; i++)
+        record(arguments[i], kernel->sizes[i]);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
                           void **extra) {
-    (void)function, (void)arguments, (void)extra;
+    (void)extra;
     FAIL_IF_TOLD;
     NEED_CONTEXT;
     fake_cuda_state.driver.launches++;
     fake_cuda_state.config = *config;
     for (unsigned int i = 0; i < config->numAttrs && i < 4; i++)
         fake_cuda_state.attributes[i] = config->attrs[i];
+    if (fake_cuda_state.driver.record) record_launch(config, (const void *)function, arguments);
+    return CUDA_SUCCESS;
+}
+
+/* The fake tensor map holds the arguments that the host gave. The address is the first of them. */
+typedef struct fake_map {
+    uint64_t address, extents[3], strides[2];
+    uint32_t rank, box[3], steps[3];
+    int type, interleave, swizzle, l2_promotion, fill;
+} fake_map;
+_Static_assert(sizeof(fake_map) <= sizeof(CUtensorMap), "a tensor map has no room for a fake one");
+
+/* NOLINTNEXTLINE(readability-function-size): the signature of CUDA */
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type, uint32_t rank, void *to,
+                                const uint64_t *extents, const uint64_t *strides,
+                                const uint32_t *box, const uint32_t *element_strides,
+                                int interleave, int swizzle, int l2_promotion, int fill) {
+    FAIL_IF_TOLD;
+    fake_map made = {.address = (uintptr_t)to,
+                     .rank = rank,
+                     .type = type,
+                     .interleave = interleave,
+                     .swizzle = swizzle,
+                     .l2_promotion = l2_promotion,
+                     .fill = fill};
+    for (uint32_t i = 0; i < rank; i++) {
+        made.extents[i] = extents[i];
+        made.box[i] = box[i];
+        made.steps[i] = element_strides[i];
+        if (i + 1 < rank) made.strides[i] = strides[i];
+    }
+    memset(map, 0, sizeof *map);
+    memcpy(map, &made, sizeof made);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *to) {
+    const uint64_t at = (uintptr_t)to;
+    FAIL_IF_TOLD;
+    memcpy(map, &at, sizeof at);
+    return CUDA_SUCCESS;
+}
+
+static void record_words(const char *what, uint64_t a, uint64_t b, uint64_t c) {
+    const uint64_t words[] = {a, b, c};
+    record(what, strlen(what));
+    record(words, sizeof words);
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream) {
+    (void)stream;
+    FAIL_IF_TOLD;
+    record_words(__func__, to, value, bytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t words, CUstream stream) {
+    (void)stream;
+    FAIL_IF_TOLD;
+    record_words(__func__, to, value, words);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+    (void)stream;
+    FAIL_IF_TOLD;
+    record_words(__func__, to, from, bytes);
     return CUDA_SUCCESS;
 }
 
@@ -188,7 +279,8 @@ CUresult cuMemFree_v2(CUdeviceptr pointer) {
 CUresult cuPointerGetAttributes(unsigned int count, int *attributes, void **values,
                                 CUdeviceptr pointer) {
     FAIL_IF_TOLD;
-    for (unsigned int k = 0; k < count && fake_is_device_memory(address(pointer)); k++)
+    for (unsigned int k = 0;
+         k < count && fake_is_device_memory(&fake_cuda_state.driver, address(pointer)); k++)
         *(int *)values[k] = attributes[k] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE
                                 ? CU_MEMORYTYPE_DEVICE
                                 : fake_cuda_state.driver.owner;

@@ -38,8 +38,9 @@ bool fake_release(fake_driver *driver, const void *begin) {
     return false;
 }
 
-bool fake_is_device_memory(const void *address) {
+bool fake_is_device_memory(const fake_driver *driver, const void *address) {
     const char *at = address;
+    if ((uintptr_t)address - driver->first_address < driver->address_count) return true;
     for (size_t i = 0; i < MOST_BLOCKS; i++) {
         const char *begin = blocks[i].begin;
         if (begin && at >= begin && at < begin + blocks[i].bytes) return true;
@@ -47,9 +48,26 @@ bool fake_is_device_memory(const void *address) {
     return false;
 }
 
-void *fake_load(fake_driver *driver, const void *image) {
-    static char any;
+void fake_record(const fake_driver *driver, const void *bytes, size_t count) {
+    if (driver->record) driver->record(bytes, count);
+}
+
+/* The copies of images remain until the process ends, as the library never unloads a module. The
+ * list keeps them reachable for LeakSanitizer. */
+static struct loaded {
+    struct loaded *next;
+    void *image;
+} * all_loaded;
+
+void *fake_load(fake_driver *driver, const void *image, size_t bytes) {
+    struct loaded *const l = malloc(sizeof *l);
+    void *const copy = malloc(bytes + 1);
+    if (!l || !copy) abort();
+    memcpy(copy, image, bytes);
+    ((char *)copy)[bytes] = 0;
+    *l = (struct loaded){all_loaded, copy};
+    all_loaded = l;
     driver->loads++;
     memcpy(driver->image, image, sizeof driver->image);
-    return &any;
+    return copy;
 }

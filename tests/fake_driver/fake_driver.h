@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 typedef struct fake_driver {
@@ -21,6 +22,12 @@ typedef struct fake_driver {
     /* `owner` is the number of the device that owns memory. The fake driver reports it for all
      * memory. */
     int owner;
+    /* A test may declare a range of addresses as device memory, so that it can run products that
+     * are too large to be allocated. No launch reads or writes this memory. */
+    uintptr_t first_address, address_count;
+    /* If `record` is not NULL, the fake driver calls it with everything that the host tells the
+     * device: names of kernels, configurations and parameters of launches, and copies. */
+    void (*record)(const void *bytes, size_t count);
 } fake_driver;
 
 bool fake_is_told_to_fail(const fake_driver *driver, const char *function);
@@ -36,10 +43,13 @@ void *fake_allocate(fake_driver *driver, size_t bytes);
 /* Frees memory. Returns false if no allocation begins at the address. */
 bool fake_release(fake_driver *driver, const void *begin);
 
-bool fake_is_device_memory(const void *address);
+bool fake_is_device_memory(const fake_driver *driver, const void *address);
 
-/* Counts a loaded module, copies the first bytes of its image, and returns a handle of the module.
- * The caller may free the image afterwards. */
-void *fake_load(fake_driver *driver, const void *image);
+/* Calls driver->record, if it is set. */
+void fake_record(const fake_driver *driver, const void *bytes, size_t count);
+
+/* Counts a loaded module and copies its image of `bytes` bytes. Returns the copy, which is the
+ * handle of the module. The caller may free the image afterwards. */
+void *fake_load(fake_driver *driver, const void *image, size_t bytes);
 
 #endif

@@ -1,5 +1,8 @@
 #include "fake_hip.h"
 
+#include "../fake_driver/fake_elf.h"
+#include "../fake_driver/fake_parameters.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +23,10 @@ fake_hip fake_hip_state = {
 #pragma GCC visibility pop
 
 #define FAIL_IF_TOLD FAKE_FAIL_IF_TOLD(fake_hip_state.driver)
+
+static void record(const void *bytes, size_t count) {
+    fake_record(&fake_hip_state.driver, bytes, count);
+}
 
 const char *hipGetErrorName(hipError_t error) {
     static char text[32];
@@ -101,20 +108,15 @@ hipError_t hipThreadExchangeStreamCaptureMode(int *mode) {
 
 hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
     FAIL_IF_TOLD;
-    *module = fake_load(&fake_hip_state.driver, image);
+    *module = fake_load(&fake_hip_state.driver, image, fake_elf_bytes(image));
     return hipSuccess;
 }
 
 hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, const char *name) {
-    union {
-        const void *from;
-        hipFunction_t to;
-    } same = {.from = name};
-    (void)module;
     FAIL_IF_TOLD;
-    *function = same.to;
+    *function = (hipFunction_t)(void *)fake_kernel_new(module, name);
     fake_hip_state.finds++;
-    return hipSuccess;
+    return *function ? hipSuccess : hipErrorOutOfMemory;
 }
 
 /* NOLINTNEXTLINE(readability-function-size): HIP's signature */
@@ -122,7 +124,8 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned int grid_x, un
                                  unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                                  unsigned int block_z, unsigned int shared_bytes,
                                  hipStream_t stream, void **arguments, void **extra) {
-    (void)function, (void)arguments, (void)extra;
+    const fake_kernel *const kernel = (const void *)function;
+    (void)extra;
     FAIL_IF_TOLD;
     fake_hip *f = &fake_hip_state;
     f->driver.launches++;
@@ -130,6 +133,12 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned int grid_x, un
     f->block[0] = block_x, f->block[1] = block_y, f->block[2] = block_z;
     f->shared_bytes = shared_bytes;
     f->stream = stream;
+    record(kernel->name, strlen(kernel->name));
+    record(f->grid, sizeof f->grid);
+    record(f->block, sizeof f->block);
+    record(&shared_bytes, sizeof shared_bytes);
+    for (uint32_t i = 0; i < kernel->count; i++)
+        record(arguments[i], kernel->sizes[i]);
     return hipSuccess;
 }
 
@@ -151,17 +160,26 @@ hipError_t hipFree(void *pointer) {
     return fake_release(&fake_hip_state.driver, pointer) ? hipSuccess : hipErrorInvalidValue;
 }
 
+static void record_words(const char *what, uint64_t a, uint64_t b, uint64_t c) {
+    const uint64_t words[] = {a, b, c};
+    record(what, strlen(what));
+    record(words, sizeof words);
+}
+
 hipError_t hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind, hipStream_t stream) {
-    (void)kind, (void)stream;
+    (void)stream;
     FAIL_IF_TOLD;
-    memcpy(to, from, bytes);
+    const fake_driver *const d = &fake_hip_state.driver;
+    record_words(__func__, (uintptr_t)to, (uintptr_t)from, bytes + ((uint64_t)kind << 60));
+    if (d->address_count == 0) memcpy(to, from, bytes);
     return hipSuccess;
 }
 
 hipError_t hipMemsetAsync(void *to, int value, size_t bytes, hipStream_t stream) {
     (void)stream;
     FAIL_IF_TOLD;
-    memset(to, value, bytes);
+    record_words(__func__, (uintptr_t)to, (uint64_t)value, bytes);
+    if (fake_hip_state.driver.address_count == 0) memset(to, value, bytes);
     return hipSuccess;
 }
 
@@ -172,7 +190,7 @@ hipError_t hipDrvPointerGetAttributes(unsigned int count, int *attributes, void 
     const fake_hip *f = &fake_hip_state;
     /* hipMemoryTypeDevice is 2 from HIP 6 on, and 1 before. */
     const int type = f->version >= 60000000 ? 2 : 1;
-    const bool known = fake_is_device_memory(pointer);
+    const bool known = fake_is_device_memory(&fake_hip_state.driver, pointer);
     for (unsigned int k = 0; k < count; k++) {
         const bool is_type = attributes[k] == HIP_POINTER_ATTRIBUTE_MEMORY_TYPE;
         *(int *)values[k] = !known ? 0 : is_type ? type : f->driver.owner;

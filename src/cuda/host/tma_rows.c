@@ -1,5 +1,7 @@
 #include "cuda/host/tma_rows.h"
 
+#include <string.h>
+
 static int64_t bits_of(const bsmm_operand *o) {
     return bsmm_elem_row(o->m.format.elem)->bits;
 }
@@ -75,12 +77,14 @@ bsmm_status bsmm_tma_rows_make(const bsmm_cuda_device *device, const bsmm_operan
 
 static bsmm_status pad(const bsmm_product *p, const bsmm_operand *o, const bsmm_tma_rows *s,
                        uint8_t *to) {
-    bsmm_scaled_pad job = {.from = o->m.data,
-                           .to = to,
-                           .from_pitch = (uint64_t)(o->m.ld * bits_of(o) / 8),
-                           .to_pitch = s->pitch,
-                           .rows = (uint32_t)o->m.rows,
-                           .row_bits = (uint64_t)(o->m.cols * bits_of(o))};
+    bsmm_scaled_pad job;
+    memset(&job, 0, sizeof job); /* The padding of the struct is zero, too (test_golden_gpu). */
+    job.from = o->m.data;
+    job.to = to;
+    job.from_pitch = (uint64_t)(o->m.ld * bits_of(o) / 8);
+    job.to_pitch = s->pitch;
+    job.rows = (uint32_t)o->m.rows;
+    job.row_bits = (uint64_t)(o->m.cols * bits_of(o));
     return bsmm_cuda_ready_launch(p->device, &s->pad, p->stream, BSMM_CUDA_ARGUMENTS(&job));
 }
 

@@ -1,0 +1,18 @@
+/* Declares comparisons with the files of tests/golden/choices. Such a file has one line for each
+ * case of a test: the name of the case, a tab, and what the library did. */
+#ifndef BSMM_TEST_GOLDEN_LINES_H
+#define BSMM_TEST_GOLDEN_LINES_H
+
+/* Opens tests/golden/choices/NAME.txt. If BSMM_TEST_WRITE is set in the environment, the file is
+ * written anew instead of being compared. */
+void golden_lines_open(const char *name);
+
+/* Compares one case with the file. If they differ, prints both and `about`, which describes the
+ * case. A case that the file lacks differs. A test may check a case several times, but the file has
+ * one line for it. */
+void golden_lines_check(const char *name, const char *found, const char *about);
+
+/* Closes the file and fails the test if a case differed. */
+void golden_lines_close(void);
+
+#endif
