@@ -45,6 +45,7 @@ REACHED_BY_GPUS = ("src/base/", "src/format/", "src/core/", "src/gpu/", "src/cud
 OWN = {
     r"src/(core|format|base|gpu|cuda|amdgpu|recipe|quantize)/": "test_golden_gpu$",
     r"src/(core|format|base|cpu|ref|quantize)/": "test_golden_cpu$",
+    r"(cli|src/(base|format|quantize|recipe|sol|io))/": "test_golden_cli$",
     r"src/cuda/host/(cuda_sm100f|tma_rows|scaled)": "sim_ptx_test_cuda_scaled_sm_100",
     r"src/cuda/host/(cuda_sm120f|scaled)": "sim_ptx_test_cuda_scaled_sm_120",
     r"src/cuda/host/cuda_sm90a_mixed": "emulated_test_cuda_mixed$",

@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-enum { CHOICES = 400, RESULTS = 200, MOST_NAME = 200, MOST_GROUPS = 256 };
+enum { CHOICES = 300, RESULTS = 200, MOST_NAME = 200, MOST_GROUPS = 256 };
 
 /* The library sees an L2 cache of this size, because the sizes of cache blocks depend on it. */
 static const uint64_t cache_bytes = (uint64_t)1 << 20;

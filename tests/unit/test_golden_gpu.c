@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-enum { PRODUCTS = 700, CONVERSIONS = 300, MOST_NAME = 200, MOST_FOUND = 200 };
+enum { PRODUCTS = 560, CONVERSIONS = 240, MOST_NAME = 200, MOST_FOUND = 200 };
 
 /* Device memory begins at `memory_begin`. Nothing is ever read or written there. Each buffer has a
  * range of addresses of its own. */
