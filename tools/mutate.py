@@ -16,6 +16,9 @@ effect that a test could notice. Changes without effect belong in tools/mutate-h
 the reason. The exit status is 1 if tests found less than 95% of the changes that are not listed
 there.
 
+All programs are linked with LeakSanitizer, which needs no other compilation. A test then also finds a
+change that leaks memory.
+
 Warnings are errors, as in CI. A change that the compiler warns about does not compile and does not
 count.
 
@@ -27,6 +30,7 @@ survivors are tried again after any change of the tree.
                    [--workers 2] [--limit 60] [--quick] [--kernels BUILD_FOLDER]"""
 import argparse
 import concurrent.futures
+import fnmatch
 import hashlib
 import json
 import os
@@ -50,6 +54,7 @@ WORK = ROOT / "build-mutate"
 HARMLESS = ROOT / "tools" / "mutate-harmless.tsv"
 WANTED = 0.95
 GIB = 1 << 30
+FLAGS = "-DBSMM_WERROR=ON -DCMAKE_EXE_LINKER_FLAGS=-fsanitize=leak"
 LIBRARY = ("libbsmm.a", "bsmm")  # These files are compared with the unchanged ones.
 
 def sha(*paths):
@@ -307,9 +312,27 @@ def choose(options, files):
             for name, index in picked]
 
 
+def harmless_rows():
+    return [line.split("\t") for line in HARMLESS.read_text().splitlines() if line and not line.startswith("#")]
+
+
 def harmless():
-    rows = (line.split("\t") for line in HARMLESS.read_text().splitlines() if line and not line.startswith("#"))
-    return {(path, before.strip(), after.strip()): reason for path, before, after, reason in rows}
+    """Returns the reasons of single changes, by (file, line before, line after)."""
+    return {(path, before.strip(), after.strip()): reason
+            for path, before, after, reason in harmless_rows() if "*" not in path}
+
+
+def harmless_classes():
+    """Returns the rows for classes of changes: (pattern of files, of the line before, of the line after, reason)."""
+    return [(path, re.compile(before), re.compile(after), reason)
+            for path, before, after, reason in harmless_rows() if "*" in path]
+
+
+def is_harmless(path, before, after, excused, classes):
+    """Tells whether tools/mutate-harmless.tsv has the change or a class of it."""
+    return (path, before, after) in excused or any(
+        fnmatch.fnmatch(path, files) and old.fullmatch(before) and new.fullmatch(after)
+        for files, old, new, _ in classes)
 
 
 def show(record):
@@ -340,7 +363,8 @@ class Run:
         self.options, self.times, self.tree_hash, self.chosen = options, times, tree_hash, chosen
         self.log = WORK / "results.jsonl"
         self.records = read_log(self.log)
-        self.held, self.excused = remembered(self.records, tree_hash, options.quick), harmless()
+        self.held = remembered(self.records, tree_hash, options.quick)
+        self.excused, self.classes = harmless(), harmless_classes()
         self.results, self.copies, self.free = [], copies, list(copies)
         self.lock = threading.Lock()
         self.started = time.time()
@@ -371,7 +395,7 @@ class Run:
 
     def note(self, record):
         key = (record["file"], record["before"].strip(), record["after"].strip())
-        if record["status"] in ("survived", "undecided") and key in self.excused:
+        if record["status"] in ("survived", "undecided") and is_harmless(*key, self.excused, self.classes):
             record = {**record, "status": "harmless"}
         self.results.append(record)
         print(f"{len(self.results):4}/{len(self.chosen)} {record['status']} {record['test']} {show(record)}",
@@ -431,7 +455,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help=f"only the file's own tests, tests of the area of at most "
                         f"{QUICK_NEAR} s and other tests of at most {QUICK} s; the next call without --quick continues with the changes that are left")
     parser.add_argument("--at", action="append", metavar="FILE:LINE", help="all changes of this line instead")
-    parser.add_argument("--flags", default="-DBSMM_WERROR=ON", help="for CMake")
+    parser.add_argument("--flags", default=FLAGS, help="for CMake")
     parser.add_argument("--kernels", metavar="BUILD_FOLDER",
                         help="has the compiled CUDA kernels of this tree, so that nvcc is not needed")
     options = parser.parse_args()

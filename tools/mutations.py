@@ -3,6 +3,7 @@ import re
 
 # Matches strings, character constants and comments, which are not changed.
 HIDDEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/|//.*|/\*.*')
+COMMENT = re.compile(r"\s*(?:/\*.*|//.*)$")
 
 # Lists operators with their replacements. The patterns rely on clang-format's spaces to skip unary
 # operators such as signs and address-of.
@@ -46,7 +47,8 @@ def code_lines(text):
         if comment or bare.startswith("/*"):
             comment = "*/" not in bare
             continue
-        if bare and not in_macro and (bare.startswith("return") or not ONLY_DECLARES.match(line)):
+        code = COMMENT.sub("", line)
+        if bare and not in_macro and (bare.startswith("return") or not ONLY_DECLARES.match(code)):
             yield index, line
 
 

@@ -28,6 +28,7 @@ text = """/* a < b
 #define LESS(a, b) \\
     ((a) < (b))
 static int count[3];
+    float values[256]; /* The values of all codes. */
 extern int table[4];
 int f(int a) {
     return a + 1;
@@ -58,5 +59,16 @@ for (path, before, after), reason in mutate.harmless().items():
     assert lines and reason, (path, before)
     made = {change.strip() for line in lines for change in mutations.changes(line)}
     assert after in made, (path, before, after)
+
+# Each class of changes in that file has a member, and no class contains a change that tests must find.
+excused, classes = mutate.harmless(), mutate.harmless_classes()
+changes = [(str(path.relative_to(mutate.ROOT)), line.strip(), change.strip())
+           for folder in ("src", "cli") for path in (mutate.ROOT / folder).rglob("*.[ch]")
+           for _, line in mutations.code_lines(path.read_text()) for change in mutations.changes(line)]
+for one in classes:
+    assert one[3] and any(mutate.is_harmless(*change, {}, [one]) for change in changes), one
+for change in (("src/cpu/a.c", "rows = prefetch_rows(a);", ""), ("cli/a.c", "x = calloc(2, sizeof *x);", "x = calloc(3, sizeof *x);"),
+               ("cli/a.c", "prefetch(a);", "")):
+    assert not mutate.is_harmless(*change, excused, classes), change
 END
 echo "mutations: all passed"
