@@ -94,6 +94,14 @@ uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const void *state) {
     return 1024 + HEAD_BYTES + s->first.bytes + (s->plan.otherwise ? s->second.bytes : 0);
 }
 
+/* Returns the number of parts into which the plan's GEMM kernel splits K of every tile. Clusters
+ * that continue with each other's accumulators (cut_last in wgmma.c) do not count, because they do
+ * not change the bits of a result. */
+uint32_t bsmm_wgmma_k_parts(const bsmm_product *p, const void *state) {
+    const bsmm_wgmma_state *s = state;
+    return (uint32_t)bsmm_wgmma_deal_of(p, s->first.tile).splits;
+}
+
 static head *aligned(void *pointer) {
     return (head *)(((uintptr_t)pointer + 1023) / 1024 * 1024);
 }

@@ -81,6 +81,7 @@ typedef struct bsmm_wgmma_state {
 const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan,
                               bsmm_wgmma_state *state, char *why, size_t size);
 uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const void *state);
+uint32_t bsmm_wgmma_k_parts(const bsmm_product *p, const void *state);
 bsmm_status bsmm_wgmma_make_state(const bsmm_product *p, void *state);
 bsmm_status bsmm_wgmma_run_state(const bsmm_product *p, const void *state, void *workspace);
 uint64_t bsmm_wgmma_packed_b_bytes(const bsmm_product *p, const void *state);
@@ -91,8 +92,9 @@ bsmm_status bsmm_wgmma_pack_b(const bsmm_product *p, const void *state, void *pa
  * have in common. */
 #define BSMM_WGMMA_KERNEL                                                                          \
     .device = "cuda", .state_bytes = sizeof(bsmm_wgmma_state),                                     \
-    .workspace_bytes = bsmm_wgmma_workspace_bytes, .make = bsmm_wgmma_make_state,                  \
-    .run = bsmm_wgmma_run_state, .packed_b_bytes = bsmm_wgmma_packed_b_bytes,                      \
-    .name_panels = bsmm_wgmma_name_panels, .pack_b = bsmm_wgmma_pack_b, .alignment = 16
+    .workspace_bytes = bsmm_wgmma_workspace_bytes, .k_parts = bsmm_wgmma_k_parts,                  \
+    .make = bsmm_wgmma_make_state, .run = bsmm_wgmma_run_state,                                    \
+    .packed_b_bytes = bsmm_wgmma_packed_b_bytes, .name_panels = bsmm_wgmma_name_panels,            \
+    .pack_b = bsmm_wgmma_pack_b, .alignment = 16
 
 #endif
