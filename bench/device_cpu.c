@@ -70,9 +70,12 @@ static const bench_family_level levels[] = {
     {"cpu_avx2_int8dot", .unit = 0, .level = 1.01},
     {"cpu_avx512_bf16dot", .unit = 1, .segment = 128, .chunk = 512, .wide_chunk = 512,
      .level = 1.2},
-    {"cpu_avx512_f32", .unit = 1, .segment = 128, .chunk = 512, .wide_chunk = 128, .level = 1.01},
-    {"cpu_avx2_f32", .unit = 1, .segment = 128, .chunk = 512, .wide_chunk = 128, .level = 1.01},
-    {"cpu_f32", .unit = 1, .segment = 128, .total_in_double = true, .level = 1.06},
+    {"cpu_avx512_f32", .unit = 1, .segment = 128, .a_scale_first = true, .chunk = 512,
+     .wide_chunk = 128, .level = 1.01},
+    {"cpu_avx2_f32", .unit = 1, .segment = 128, .a_scale_first = true, .chunk = 512,
+     .wide_chunk = 128, .level = 1.01},
+    {"cpu_f32", .unit = 1, .segment = 128, .ends_at_scales = true, .total_in_double = true,
+     .level = 1.07},
     {0},
 };
 

@@ -59,8 +59,15 @@ static uint64_t cache_bytes(const void *state) {
 static const bench_family_level levels[] = {
     {"hip_bf16", .unit = 1, .exact_in_bf16 = true, .level = 1.15},
     {"hip_gfx950_scaled", .unit = 1, .segment = 32, .level = 1.04},
-    {"hip_cdna_fp8", .device = "sim:gfx942", .unit = 1, .segment = 128, .level = 0.9},
-    {"hip_cdna_fp8", .device = "sim:gfx950", .unit = 1, .segment = 128, .level = 0.6},
+    {"hip_cdna_fp8", .device = "sim:gfx942", .unit = 32, .rounds_each = true, .segment = 128,
+     .spread = true, .run = 32, .level = 1.1},
+    {"hip_cdna_fp8", .device = "sim:gfx950", .unit = 1, .segment = 128, .block = 32, .level = 1.01},
+    {"hip_cdna_small_m", .device = "sim:gfx950", .unit = 1, .block = 32, .k_parts = true,
+     .scaled_bytes = true, .level = 1.1},
+    {"hip_cdna_small_m", .device = "sim:gfx942", .unit = 16, .rounds_each = true, .k_parts = true,
+     .spread = true, .run = 32, .splits_f16 = true, .level = 1.13},
+    {"hip_cdna_small_m", .device = "sim:gfx950", .unit = 32, .rounds_each = true, .k_parts = true,
+     .spread = true, .run = 32, .splits_f16 = true, .level = 1.13},
     {0},
 };
 

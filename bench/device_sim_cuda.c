@@ -55,19 +55,22 @@ uint64_t bench_sim_cuda_cache_bytes(const void *state) {
  * rounds the sum of an instruction's products once (docs/SIMULATOR.md). Real Blackwell GPUs may
  * round differently, and none has been measured. */
 const bench_family_level bench_sim_cuda_levels[] = {
-    {"cuda_sm100f_scaled_small_m", .unit = 32, .k_parts = true, .level = 1.01},
+    {"cuda_sm100f_scaled_small_m", .unit = 32, .k_parts = true, .level = 1.03},
     {"cuda_sm100f_scaled", .unit = 32, .level = 1.01},
+    {"cuda_sm100f_fp8", .unit = 32, .segment = 128, .level = 1.01},
+    {"cuda_sm100f_wide_groups", .unit = 16, .segment = 128, .level = 1.01},
+    {"cuda_sm120f_scaled", .unit = 32, .level = 1.01},
     {"cuda_sm100f_wide", .unit = 16, .exact_in_bf16 = true, .level = 1.01},
     {"cuda_sm90_small_m", .device = "sim:sm_90a", .unit = 16, .k_parts = true, .spread = true,
      .fraction = 25, .exact_in_bf16 = true, .level = 1.1},
     {"cuda_sm90a_mixed", .unit = 16, .k_parts = true, .spread = true, .fraction = 25,
      .exact_in_bf16 = true, .level = 1.1},
-    {"cuda_sm90a_fp8", .unit = 32, .segment = 128, .fraction = 13, .level = 0.72},
+    {"cuda_sm90a_fp8", .unit = 32, .segment = 128, .fraction = 13, .level = 0.97},
     {"cuda_sm90a_fold", .unit = 32, .segment = 128, .fraction = 13, .level = 1.01},
-    {"cuda_sm90a_bf16", .unit = 16, .fraction = 25, .exact_in_bf16 = true, .divides_k = true,
-     .level = 1.01},
+    {"cuda_sm90a_bf16", .unit = 16, .k_parts = true, .fraction = 25, .exact_in_bf16 = true,
+     .level = 1.42},
     {"cuda_sm80_bf16", .device = "sim:sm_90a", .unit = 16, .fraction = 25, .exact_in_bf16 = true,
-     .level = 1.05},
+     .level = 1.06},
     {"cuda_sm80_bf16", .unit = 16, .exact_in_bf16 = true, .level = 1.2},
     {0},
 };

@@ -19,19 +19,35 @@ static bool begins(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+/* Returns the number of bits of an element, or 0 for an unknown format. */
+static uint32_t bits_of(bsmm_format format) {
+    bsmm_elem_info info = BSMM_INIT(bsmm_elem_info);
+    for (uint32_t i = 0; !bsmm_elem_at(i, &info); i++)
+        if (info.elem == format.elem) return info.bits;
+    return 0;
+}
+
+/* Returns true if an entry of the table of measured errors holds for operands of these formats. */
+static bool holds_for(const bench_family_level *f, const bsmm_format formats[2]) {
+    return !f->scaled_bytes || (bits_of(formats[0]) <= 8 && formats[1].scale == BSMM_SCALE_E8M0);
+}
+
 /* Finds the kernel's family in the table of measured errors for this kind of device. A family
  * contains the kernels that add in the same order. Returns NULL if the table has no such family. */
-static const bench_family_level *find(const char *device, const char *kernel) {
+static const bench_family_level *find(const char *device, const char *kernel,
+                                      const bsmm_format formats[2]) {
     const bench_family_level *f = bench_device_kind_of(device)->levels;
     for (; f && f->kernel; f++)
-        if (begins(kernel, f->kernel) && (!f->device || begins(device, f->device))) return f;
+        if (begins(kernel, f->kernel) && (!f->device || begins(device, f->device)) &&
+            holds_for(f, formats))
+            return f;
     return NULL;
 }
 
 const bench_family_level *cli_level_of(const char *device, const char *kernel,
                                        const bsmm_format formats[2]) {
     const bool exact = is_exact_in_bf16(formats[0]) && is_exact_in_bf16(formats[1]);
-    const bench_family_level *family = find(device, kernel);
+    const bench_family_level *family = find(device, kernel, formats);
     return !family || family->level == 0 || (family->exact_in_bf16 && !exact) ? NULL : family;
 }
 
@@ -99,17 +115,22 @@ static products collect(int64_t first, int64_t unit, int64_t run, const float *a
     return p;
 }
 
-/* Returns the sum of one segment of K in the order of the kernel's family, which adds `unit`
- * products at a time. `run` is the length of the runs from which an instruction takes its products,
- * or 0 if they are adjacent (collect). */
-static float sum_segment(const bench_family_level *family, int64_t unit, int64_t run,
-                         const float *a, const float *b, int64_t k) {
-    float sum = 0;
-    const int64_t whole = run ? (k + 4 * run - 1) / (4 * run) * (4 * run) : k;
-    for (int64_t i = 0; i < whole; i += unit) {
-        const products p = collect(i, unit, run, a, b, k);
-        sum = family->fraction ? add_truncated(p.a, p.b, p.count, sum, family->fraction)
-                               : add_exactly(p.a, p.b, p.count, sum);
+/* Returns the leading 8 bits of an f16 number, without rounding. bf16 holds them exactly, and also
+ * the rest of the number. */
+static double leading_bits(float x) {
+    return x != 0 ? truncate_at((double)x, exponent_of((double)x) - 7) : 0;
+}
+
+/* Adds products to a sum and rounds after each of them. If `split` is true, elements of A are split
+ * into two bf16 numbers, and products of the leading bits are added before those of the rests. */
+static float add_one_by_one(const products *p, bool split, float sum) {
+    for (int64_t i = 0; i < p->count; i++) {
+        const double x = split ? leading_bits(p->a[i]) : (double)p->a[i];
+        sum = (float)((double)sum + x * (double)p->b[i]);
+    }
+    for (int64_t i = 0; split && i < p->count; i++) {
+        const double rest = (double)p->a[i] - leading_bits(p->a[i]);
+        sum = (float)((double)sum + rest * (double)p->b[i]);
     }
     return sum;
 }
@@ -121,14 +142,6 @@ static int64_t unit_of(const bench_family_level *family, const bsmm_format forma
 
 static int64_t gcd(int64_t x, int64_t y) {
     return y ? gcd(y, x % y) : x;
-}
-
-/* Returns the number of bits of an element, or 0 for an unknown format. */
-static uint32_t bits_of(bsmm_format format) {
-    bsmm_elem_info info = BSMM_INIT(bsmm_elem_info);
-    for (uint32_t i = 0; !bsmm_elem_at(i, &info); i++)
-        if (info.elem == format.elem) return info.bits;
-    return 0;
 }
 
 /* Divides K into the fewest segments of at most `longest` elements whose lengths are multiples of
@@ -145,34 +158,119 @@ static int64_t part_of(int64_t parts, int64_t k) {
     return (steps + parts - 1) / parts * 128;
 }
 
+static bool is_float_scaled(bsmm_format format) {
+    return format.scale == BSMM_SCALE_F32;
+}
+
+/* Returns the length of the segments into which a kernel divides each part of K. A segment ends
+ * where an fp32 scale changes. */
 static int64_t segment_of(const bench_family_level *family, const bsmm_format formats[2],
-                          int64_t parts, int64_t k) {
-    if (family->k_parts) return part_of(parts, k);
-    bool f32 = formats[0].scale == BSMM_SCALE_F32 || formats[1].scale == BSMM_SCALE_F32;
-    int64_t segment = family->segment;
-    if (!segment) return k;
-    if (family->chunk && !f32)
+                          int64_t k) {
+    if (family->chunk && !is_float_scaled(formats[0]) && !is_float_scaled(formats[1]))
         return even_segment(bits_of(formats[1]) <= 8 ? family->chunk : family->wide_chunk, k);
-    for (int i = 0; i < 2 && !family->fraction; i++)
-        if (formats[i].scale != BSMM_SCALE_NONE) segment = gcd(segment, formats[i].block_cols);
-    return segment;
+    int64_t segment = family->segment;
+    for (int i = 0; i < 2; i++) {
+        const bool changes = is_float_scaled(formats[i]) && formats[i].block_cols < k;
+        if (changes || (family->ends_at_scales && formats[i].scale != BSMM_SCALE_NONE))
+            segment = gcd(segment, formats[i].block_cols);
+    }
+    return segment ? segment : k;
+}
+
+/* Describes the order in which a kernel adds the products of two rows. Parts of K contain segments,
+ * and segments contain blocks (family_level.h). */
+typedef struct order {
+    const bench_family_level *family;
+    int64_t part, segment, block, unit, run;
+    bool split;
+} order;
+
+/* Returns the length of the runs from which an instruction takes its products, or 0 if they are
+ * adjacent (collect). */
+static int64_t run_of(const bench_family_level *family, const bsmm_format formats[2]) {
+    if (!family->spread || family->run) return family->run;
+    return bits_of(formats[1]) < 8 ? 32 : 16;
+}
+
+static order order_of(const bench_family_level *family, const bsmm_format formats[2], int64_t parts,
+                      int64_t k) {
+    return (order){
+        .family = family,
+        .part = family->k_parts ? part_of(parts, k) : k,
+        .segment = segment_of(family, formats, k),
+        .block = family->block,
+        .split = family->splits_f16 && formats[0].elem == BSMM_ELEM_F16,
+        .unit = unit_of(family, formats),
+        .run = run_of(family, formats),
+    };
+}
+
+/* Rounds a total as the kernel does. */
+static double round_total(const order *o, double total) {
+    return o->family->total_in_double ? total : (double)(float)total;
+}
+
+/* Returns the sum of one block of K in the order of the kernel's family. */
+static float sum_block(const order *o, const float *a, const float *b, int64_t k) {
+    const int fraction = o->family->fraction;
+    const int64_t whole = o->run ? (k + 4 * o->run - 1) / (4 * o->run) * (4 * o->run) : k;
+    float sum = 0;
+    for (int64_t i = 0; i < whole; i += o->unit) {
+        const products p = collect(i, o->unit, o->run, a, b, k);
+        if (o->family->rounds_each)
+            sum = add_one_by_one(&p, o->split, sum);
+        else
+            sum = fraction ? add_truncated(p.a, p.b, p.count, sum, fraction)
+                           : add_exactly(p.a, p.b, p.count, sum);
+    }
+    return sum;
+}
+
+/* Returns the sum of one segment of K. Products of elements are added without fp32 scales. */
+static float sum_segment(const order *o, const float *a, const float *b, int64_t k) {
+    const int64_t block = o->block ? o->block : k;
+    float sum = 0;
+    for (int64_t i = 0; i < k; i += block)
+        sum += sum_block(o, a + i, b + i, k - i < block ? k - i : block);
+    return sum;
+}
+
+static double scale_at(const cli_level_row *row, int64_t i) {
+    return row->scales ? (double)row->scales[i] : 1;
+}
+
+/* Multiplies the sum of a segment by the fp32 scales of A and B. The last of the two
+ * multiplications is exact, because the kernel adds its result to the total by an FMA. */
+static double scale_sum(const order *o, float sum, double a, double b) {
+    if (o->family->a_scale_first) return round_total(o, (double)sum * a) * b;
+    return (double)sum * round_total(o, a * b);
+}
+
+/* Returns the sum of the products [begin, end) of K, which are one part of K. */
+static double sum_part(const order *o, const cli_level_row rows[2], int64_t begin, int64_t end) {
+    double total = 0;
+    for (int64_t i = begin; i < end; i += o->segment) {
+        const int64_t n = end - i < o->segment ? end - i : o->segment;
+        const float sum = sum_segment(o, rows[0].elements + i, rows[1].elements + i, n);
+        total =
+            round_total(o, total + scale_sum(o, sum, scale_at(&rows[0], i), scale_at(&rows[1], i)));
+    }
+    return total;
 }
 
 cli_sums cli_level_sum(const bench_family_level *family, const bsmm_format formats[2],
-                       int64_t parts, const float *a, const float *b, int64_t k) {
-    int64_t unit = unit_of(family, formats), step = segment_of(family, formats, parts, k);
-    const int64_t run = !family->spread ? 0 : bits_of(formats[1]) < 8 ? 32 : 16;
+                       int64_t parts, const cli_level_row rows[2], int64_t k) {
+    const order o = order_of(family, formats, parts, k);
     cli_sums sums = {0};
-    for (int64_t i = 0; i < k; i += step) {
-        int64_t n = k - i < step ? k - i : step;
-        double part = (double)sum_segment(family, unit, run, a + i, b + i, n);
+    for (int64_t i = 0; i < k; i += o.part)
         sums.rounded =
-            family->total_in_double ? sums.rounded + part : (double)(float)(sums.rounded + part);
-    }
-    if (family->total_in_double) sums.rounded = (double)(float)sums.rounded;
+            round_total(&o, sums.rounded + sum_part(&o, rows, i, k - i < o.part ? k : i + o.part));
+    sums.rounded = (double)(float)sums.rounded;
     for (int64_t i = 0; i < k; i++) {
-        sums.exact += (double)a[i] * (double)b[i];
-        sums.magnitude += fabs((double)a[i] * (double)b[i]);
+        const double scale = scale_at(&rows[0], i) * scale_at(&rows[1], i);
+        const double product = (double)rows[0].elements[i] * (double)rows[1].elements[i] * scale;
+        sums.exact += product;
+        sums.magnitude += fabs(product);
     }
     return sums;
 }
@@ -185,16 +283,20 @@ static int64_t choose_stride(int64_t outputs, int64_t k) {
     return (outputs / affordable + 1) | 1;
 }
 
+static cli_level_row row_at(const cli_level_row *of, int64_t row, int64_t k) {
+    return (cli_level_row){of->elements + row * k, of->scales ? of->scales + row * k : NULL};
+}
+
 double cli_level_compare(const bench_family_level *family, int64_t parts, const bsmm_matrix *a,
-                         const bsmm_matrix *b, const float *a_values, const float *b_values,
-                         const float *d) {
+                         const bsmm_matrix *b, const cli_level_row values[2], const float *d) {
     enum { LEAST = 128 };
     const bsmm_format formats[2] = {a->format, b->format};
     double ours = 0, typical = 0;
     int64_t k = a->cols, outputs = a->rows * b->rows, with_error = 0, with_expected = 0;
     for (int64_t i = 0; i < outputs; i += choose_stride(outputs, k)) {
-        cli_sums sums = cli_level_sum(family, formats, parts, a_values + i / b->rows * k,
-                                      b_values + i % b->rows * k, k);
+        const cli_level_row rows[2] = {row_at(&values[0], i / b->rows, k),
+                                       row_at(&values[1], i % b->rows, k)};
+        cli_sums sums = cli_level_sum(family, formats, parts, rows, k);
         double error = ((double)d[i] - sums.exact) / sums.magnitude;
         double expected = (sums.rounded - sums.exact) / sums.magnitude;
         if (!isfinite(error) || !isfinite(expected)) continue;
@@ -217,8 +319,72 @@ static bsmm_matrix wide(int64_t rows, int64_t cols) {
     return m;
 }
 
+/* Decodes a matrix to fp32. Returns NULL after printing an error message. */
+static float *decode_values(const bsmm_matrix *m) {
+    bsmm_matrix to = wide(m->rows, m->cols);
+    if (!to.data)
+        cli_fail("check: out of memory");
+    else if (bsmm_dequantize(m, &to) == BSMM_OK)
+        return to.data;
+    else
+        cli_fail_library("check");
+    free(to.data);
+    return NULL;
+}
+
+/* Returns the fp32 scale of each element of a matrix. To find the scales, the function decodes a
+ * matrix with the same scales whose elements are all 1. Returns NULL after printing an error
+ * message. */
+static float *decode_scales(const bsmm_matrix *m) {
+    bsmm_matrix ones = wide(m->rows, m->cols), scaled = *m;
+    scaled.global_scale = NULL;
+    if (!ones.data) {
+        cli_fail("check: out of memory");
+        return NULL;
+    }
+    float *one = ones.data;
+    for (int64_t i = 0; i < m->rows * m->cols; i++)
+        one[i] = 1;
+    scaled.format.elem = ones.format.elem;
+    scaled.order = ones.order;
+    scaled.ld = ones.ld;
+    scaled.data = ones.data;
+    scaled.data_bytes = ones.data_bytes;
+    float *scales = decode_values(&scaled);
+    free(ones.data);
+    return scales;
+}
+
+bool cli_level_decode(const bsmm_matrix *m, cli_level_row *to) {
+    bsmm_matrix plain = *m;
+    float *scales = NULL;
+    plain.global_scale = NULL;
+    *to = (cli_level_row){0};
+    if (is_float_scaled(m->format)) {
+        const bsmm_matrix none = BSMM_INIT(bsmm_matrix);
+        plain.format = (bsmm_format){.elem = m->format.elem};
+        plain.scales = NULL;
+        plain.scale_bytes = 0;
+        plain.scale_layout = none.scale_layout;
+        plain.scale_tile_rows = plain.scale_tile_cols = 0;
+        plain.scale_ld = 0;
+        if (!(scales = decode_scales(m))) return false;
+    }
+    *to = (cli_level_row){decode_values(&plain), scales};
+    if (to->elements) return true;
+    cli_level_free(to);
+    return false;
+}
+
+void cli_level_free(cli_level_row *row) {
+    free((void *)(uintptr_t)row->elements);
+    free((void *)(uintptr_t)row->scales);
+    *row = (cli_level_row){0};
+}
+
 typedef struct plain {
-    bsmm_matrix a, b, a_values, b_values, d;
+    bsmm_matrix a, b, d;
+    cli_level_row values[2];
 } plain;
 
 static void describe_plain(const bsmm_matmul_desc *desc, const char *kernel, const plain *p,
@@ -233,18 +399,12 @@ static void describe_plain(const bsmm_matmul_desc *desc, const char *kernel, con
     product->threads = desc->threads;
 }
 
-/* Decodes both operands to fp32. Fails if the memory for the decoded operands could not be
- * allocated. */
+/* Decodes both operands to fp32. Fails if there is too little memory. */
 static bool decode(plain *p) {
-    if (!p->a_values.data || !p->b_values.data || !p->d.data) {
-        cli_fail("check: out of memory");
-        return false;
-    }
-    if (bsmm_dequantize(&p->a, &p->a_values) || bsmm_dequantize(&p->b, &p->b_values)) {
-        cli_fail_library("check");
-        return false;
-    }
-    return true;
+    if (p->d.data)
+        return cli_level_decode(&p->a, &p->values[0]) && cli_level_decode(&p->b, &p->values[1]);
+    cli_fail("check: out of memory");
+    return false;
 }
 
 int64_t cli_level_parts(const bsmm_matmul_desc *desc) {
@@ -260,21 +420,16 @@ bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multipl
     const bench_family_level *family = cli_level_of(desc->device, kernel, formats);
     *level = (double)NAN;
     if (!family) return true;
-    int64_t k = desc->a->cols;
-    plain p = {.a = *desc->a,
-               .b = *desc->b,
-               .a_values = wide(desc->a->rows, k),
-               .b_values = wide(desc->b->rows, k),
-               .d = wide(desc->a->rows, desc->b->rows)};
+    plain p = {.a = *desc->a, .b = *desc->b, .d = wide(desc->a->rows, desc->b->rows)};
     p.a.global_scale = p.b.global_scale = NULL;
     bsmm_matmul_desc product;
     describe_plain(desc, kernel, &p, &product);
     bool done = decode(&p) && multiply(&product, context);
     if (done)
-        *level = cli_level_compare(family, cli_level_parts(&product), &p.a, &p.b, p.a_values.data,
-                                   p.b_values.data, p.d.data);
-    free(p.a_values.data);
-    free(p.b_values.data);
+        *level =
+            cli_level_compare(family, cli_level_parts(&product), &p.a, &p.b, p.values, p.d.data);
+    cli_level_free(&p.values[0]);
+    cli_level_free(&p.values[1]);
     free(p.d.data);
     return done;
 }

@@ -22,10 +22,22 @@ const bench_family_level *cli_level_of(const char *device, const char *kernel,
 typedef struct cli_sums {
     double exact, rounded, magnitude; /* `magnitude` is the sum of |a_k b_k|. */
 } cli_sums;
-/* Sums K products. `parts` is the number of parts into which the kernel divides K
- * (cli_level_parts). */
+/* Holds decoded rows of an operand. If the operand has fp32 scales, `scales` holds the scale of
+ * each element, and `elements` holds the elements without scales. Otherwise `scales` is NULL, and
+ * `elements` are multiplied by their scales. */
+typedef struct cli_level_row {
+    const float *elements, *scales;
+} cli_level_row;
+
+/* Decodes a matrix in host memory without its second-level scale. On failure, the function prints
+ * the error and returns false. */
+bool cli_level_decode(const bsmm_matrix *m, cli_level_row *to);
+void cli_level_free(cli_level_row *row);
+
+/* Sums the K products of a row of A and a row of B. `parts` is the number of parts into which the
+ * kernel divides K (cli_level_parts). */
 cli_sums cli_level_sum(const bench_family_level *family, const bsmm_format formats[2],
-                       int64_t parts, const float *a, const float *b, int64_t k);
+                       int64_t parts, const cli_level_row rows[2], int64_t k);
 
 /* Returns the number of parts into which the kernel desc->kernel divides K of this product. */
 int64_t cli_level_parts(const bsmm_matmul_desc *desc);
@@ -48,10 +60,9 @@ bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multipl
  * function prints a message. */
 bool cli_level_passes(const char *kernel, double level);
 
-/* Computes *level as cli_level_run does, but from fp32 results d that exist already. a_values and
- * b_values are the decoded elements of a and b. */
+/* Returns the level that cli_level_run computes, but from fp32 results d that exist already.
+ * `values` holds all rows of a and b, decoded by cli_level_decode. */
 double cli_level_compare(const bench_family_level *family, int64_t parts, const bsmm_matrix *a,
-                         const bsmm_matrix *b, const float *a_values, const float *b_values,
-                         const float *d);
+                         const bsmm_matrix *b, const cli_level_row values[2], const float *d);
 
 #endif

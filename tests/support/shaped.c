@@ -1,5 +1,7 @@
 #include "shaped.h"
 
+#include <string.h>
+
 /* Clears the sign bit of each element. If elements have 6 bits, which share bytes, only the top bit
  * of each byte is cleared, so only some elements become positive. */
 static void clear_signs(test_matrix *t) {
@@ -23,11 +25,16 @@ static void apply(test_matrix *t, test_shape shape) {
     if (shape == SHAPE_GROWING) let_scales_grow(t);
 }
 
+static bsmm_format format_of(const char *name, int64_t k) {
+    if (strcmp(name, "fp8_rows") != 0) return format_named(name);
+    return (bsmm_format){BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, (uint32_t)k};
+}
+
 void test_shaped_make(test_matrix *a, test_matrix *b, const char *const pair[2], int64_t m,
                       int64_t n, int64_t k, test_shape shape) {
     rng r = {(uint64_t)k};
-    test_matrix_make(a, describe(format_named(pair[0]), m, k), FILL_ORDINARY, &r);
-    test_matrix_make(b, describe(format_named(pair[1]), n, k), FILL_ORDINARY, &r);
+    test_matrix_make(a, describe(format_of(pair[0], k), m, k), FILL_ORDINARY, &r);
+    test_matrix_make(b, describe(format_of(pair[1], k), n, k), FILL_ORDINARY, &r);
     apply(a, shape);
     apply(b, shape);
 }

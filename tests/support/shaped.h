@@ -17,7 +17,8 @@ typedef enum test_shape {
 } test_shape;
 
 /* Makes A with m rows and B with n rows, each with k columns. `pair` names their two formats. The
- * same arguments give the same bytes on every machine. */
+ * name "fp8_rows" means e4m3 elements with one fp32 scale for each row. The same arguments give the
+ * same bytes on every machine. */
 void test_shaped_make(test_matrix *a, test_matrix *b, const char *const pair[2], int64_t m,
                       int64_t n, int64_t k, test_shape shape);
 
