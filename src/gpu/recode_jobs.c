@@ -156,11 +156,14 @@ bsmm_quantize_units bsmm_quantize_units_of(const bsmm_recode *job, const bsmm_qu
 }
 
 bsmm_level_job bsmm_level_job_of(const bsmm_recode *job, const bsmm_quantize_job *q) {
-    return (bsmm_level_job){.steps = q->steps,
-                            .tensor = q->tensor,
-                            .amax = q->amax,
-                            .level = job->dst.m.global_scale,
-                            .by_divisor = job->dst.m.global_kind == BSMM_GLOBAL_DIVISOR};
+    bsmm_level_job level;
+    memset(&level, 0, sizeof level);
+    level.steps = q->steps;
+    level.tensor = q->tensor;
+    level.amax = q->amax;
+    level.level = job->dst.m.global_scale;
+    level.by_divisor = job->dst.m.global_kind == BSMM_GLOBAL_DIVISOR;
+    return level;
 }
 
 static uint32_t way_of(const bsmm_matrix *m) {

@@ -32,13 +32,16 @@ bsmm_coder bsmm_coder_make(uint32_t elem, bool saturate, bsmm_ties ties, bsmm_ze
 
 bsmm_tensor_step bsmm_tensor_step_make(uint32_t elem, uint32_t source_elem, bool pow2) {
     const bsmm_elem_info *info = bsmm_elem_row(elem), *source = bsmm_elem_row(source_elem);
-    return (bsmm_tensor_step){.max = (float)info->max,
-                              .emax = ilogb(info->max),
-                              .mantissa_bits = info->mantissa_bits,
-                              .source_elem = source_elem,
-                              .source_max = (float)source->max,
-                              .source_min_normal = (float)source->min_normal,
-                              .multiplier = 1,
-                              .divisor = 1,
-                              .pow2 = pow2};
+    bsmm_tensor_step step;
+    memset(&step, 0, sizeof step); /* The padding, which GPU kernels get too, is zero. */
+    step.max = (float)info->max;
+    step.emax = ilogb(info->max);
+    step.mantissa_bits = info->mantissa_bits;
+    step.source_elem = source_elem;
+    step.source_max = (float)source->max;
+    step.source_min_normal = (float)source->min_normal;
+    step.multiplier = 1;
+    step.divisor = 1;
+    step.pow2 = pow2;
+    return step;
 }
