@@ -1,6 +1,11 @@
-/* Tests GPU kernels for few rows of A with one fp32 scale for each row. Their fast path rounds
- * results in fp32. The slow path, for products with C or bias, rounds results in double. Both must
- * give bitwise identical results. The test is skipped without a GPU. */
+/* Tests GPU kernels with one fp32 scale for each row.
+ *
+ * With few rows of A, the fast path rounds results in fp32. The slow path, for products with C or
+ * bias, rounds results in double. Both must give bitwise identical results.
+ *
+ * If A and B are FP8, the kernel for many rows multiplies complete sums by the scales of B. It must
+ * compute rows again whose scales are too large or too small for this. The tests are skipped
+ * without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"
@@ -94,7 +99,114 @@ static void test_row_scales(void **state) {
         }
 }
 
+enum { FP8_K = 416, SOME_ROWS = 130 };
+
+/* Says which scales of an FP8 operand are extreme. */
+typedef enum style {
+    ORDINARY, /* All scales are within 16 binades of 1. */
+    OPPOSITE, /* All scales of A are near 2^100, and all scales of B near 2^-90, or vice versa. */
+    EXTREME   /* Every second scale is in `extremes`. */
+} style;
+
+static void put_style(test_matrix *t, style how, int sign, rng *r) {
+    float *scales = t->m.scales;
+    draw_scales(t, r);
+    for (int64_t i = 0; i < t->m.rows && how != EXTREME; i++) {
+        const float any = (float)rng_next(r) * 0x1p-64f + 1;
+        const int exponent = how == OPPOSITE ? (sign > 0 ? 100 : -90) : 0;
+        scales[i] = ldexpf(any, exponent + (int)rng_below(r, 32) - 16);
+    }
+}
+
+/* Checks that every result lies within the kernel's error bound. */
+static void expect_sums(const test_matrix *a, const test_matrix *b, const test_matrix *d,
+                        const char *kernel, double bound) {
+    double *left = test_matrix_values(a), *right = test_matrix_values(b),
+           *got = test_matrix_values(d);
+    for (int64_t i = 0; i < a->m.rows * b->m.rows; i++) {
+        double sum = 0, magnitude = 0;
+        for (int64_t k = 0; k < FP8_K; k++) {
+            const double term = left[i / b->m.rows * FP8_K + k] * right[i % b->m.rows * FP8_K + k];
+            sum += term, magnitude += fabs(term);
+        }
+        /* Whether a sum near the largest bf16 number overflows depends on its rounding error. */
+        if (fabs(sum) > 0x1.f0p127 && fabs(sum) < 0x1p129) continue;
+        const double want = fabs(sum) >= 0x1p128 ? sum * (double)INFINITY : sum;
+        const bool same = isnan(want) ? isnan(got[i]) : got[i] == want;
+        const double slack = bound * magnitude + 0x1p-8 * fabs(sum) + 0x1p-133;
+        if (isfinite(want) ? fabs(got[i] - want) > slack : !same)
+            fail_msg("%s, (%lld, %lld) of %lld x %lld: %a, must be %a", kernel,
+                     (long long)(i / b->m.rows), (long long)(i % b->m.rows), (long long)a->m.rows,
+                     (long long)b->m.rows, got[i], want);
+    }
+    free(left);
+    free(right);
+    free(got);
+}
+
+/* Returns the error bound of the kernel that `desc` names. */
+static double find_bound(const bsmm_matmul_desc *desc) {
+    bsmm_explanation e = BSMM_INIT(bsmm_explanation);
+    for (uint32_t i = 0; bsmm_explain(desc, i, &e) == BSMM_OK; i++)
+        if (strcmp(e.kernel, desc->kernel) == 0) return e.bound;
+    fail_msg("no kernel %s", desc->kernel);
+    return 0;
+}
+
+static void check_fp8(uint32_t a_elem, uint32_t b_elem, int64_t n, style how, rng *r) {
+    test_matrix a, b, d;
+    test_matrix_make(&a,
+                     describe((bsmm_format){a_elem, BSMM_SCALE_F32, 1, FP8_K}, SOME_ROWS, FP8_K),
+                     FILL_ORDINARY, r);
+    test_matrix_make(&b, describe((bsmm_format){b_elem, BSMM_SCALE_F32, 1, FP8_K}, n, FP8_K),
+                     FILL_ORDINARY, r);
+    test_matrix_make(&d, describe(format_named("bf16"), SOME_ROWS, n), FILL_SPECIAL, r);
+    put_style(&a, how, 1, r);
+    put_style(&b, how, -1, r);
+    bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                             .a = &a.m,
+                             .b = &b.m,
+                             .d = &d.m,
+                             .device = "cuda:0",
+                             .kernel = "cuda_sm90a_fp8"};
+    if (test_multiply(&desc)) fail_msg("%s", bsmm_error_message());
+    expect_sums(&a, &b, &d, desc.kernel, find_bound(&desc));
+    test_matrix_free(&a);
+    test_matrix_free(&b);
+    test_matrix_free(&d);
+}
+
+static void test_fp8_rows(void **state) {
+    static const int64_t columns[] = {2, 258, 261, 264};
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    rng r = {72};
+    for (size_t i = 0; i < BSMM_COUNT(columns); i++)
+        for (style how = ORDINARY; how <= EXTREME; how++) {
+            check_fp8(BSMM_ELEM_E4M3, BSMM_ELEM_E4M3, columns[i], how, &r);
+            check_fp8(BSMM_ELEM_E5M2, BSMM_ELEM_E4M3, columns[i], how, &r);
+        }
+}
+
+/* Tests a D with more tiles than the GPU has multiprocessors. A thread block then begins to
+ * multiply its next tile before it stores the results of a tile. */
+static void test_next_tile(void **state) {
+    static const char *const tiles[] = {"gemm_block_192x128", "gemm_block_192x128_alone"};
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    rng r = {73};
+    const int64_t n = 128 * (int64_t)test_cuda_device()->multiprocessors + 264;
+    for (size_t i = 0; i < BSMM_COUNT(tiles); i++) {
+        setenv("BSMM_TEST_TILE", tiles[i], 1);
+        check_fp8(BSMM_ELEM_E4M3, BSMM_ELEM_E4M3, n, i ? EXTREME : ORDINARY, &r);
+        check_fp8(BSMM_ELEM_E4M3, BSMM_ELEM_E4M3, n, i ? ORDINARY : OPPOSITE, &r);
+        unsetenv("BSMM_TEST_TILE");
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_row_scales)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_row_scales),
+                                       cmocka_unit_test(test_fp8_rows),
+                                       cmocka_unit_test(test_next_tile)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,23 @@ static bool takes(const bsmm_operand *o) {
     return bsmm_cuda_is_fp8(o->m.format.elem) && bsmm_cuda_has_groups(o);
 }
 
+static bool has_stored_rows(const bsmm_operand *o) {
+    return o->m.format.elem == BSMM_ELEM_E4M3 && bsmm_wgmma_has_row_scales(o) &&
+           bsmm_wgmma_is_stored_fp8(o);
+}
+
+/* Returns true if A and B are e4m3, each of their rows has one scale, and the GEMM kernel can read
+ * all operands and scales where the caller stores them. The kernel then multiplies the sums over
+ * all of K by B's scales. It loads these scales in pairs, so their number must be even. */
+static bool scales_by_rows(const bsmm_product *p) {
+    return has_stored_rows(&p->a) && has_stored_rows(&p->b) && p->b.m.rows % 2 == 0;
+}
+
 static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
+    const bool by_rows = !bsmm_cuda_has_row_groups(&p->b) && scales_by_rows(p);
     return (bsmm_wgmma_plan){
-        .kind = bsmm_cuda_has_row_groups(&p->b) ? BSMM_WGMMA_BLOCK : BSMM_WGMMA_ROW,
+        .kind = by_rows || bsmm_cuda_has_row_groups(&p->b) ? BSMM_WGMMA_BLOCK : BSMM_WGMMA_ROW,
+        .by_rows = by_rows,
         .routes = {BSMM_PACK_FP8, BSMM_PACK_FP8},
         .elems = {p->a.m.format.elem, p->b.m.format.elem},
         .when = BSMM_WHEN_ALWAYS,

@@ -255,7 +255,8 @@ static void map_scales(const bsmm_product *p, const bsmm_wgmma_form *form, int64
             .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
             .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
             .rank = 2,
-            .extents = {(uint64_t)rows, (uint64_t)bsmm_ceil_div(p->a.m.cols, 128)},
+            .extents = {(uint64_t)rows,
+                        form->is_row_wide ? 1 : (uint64_t)bsmm_ceil_div(p->a.m.cols, 128)},
             .strides = {form->rows_pitch * sizeof(float)},
             .box = {box_rows, 1},
         },
@@ -349,6 +350,7 @@ static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile 
         .by_pairs = divisor((int64_t)a->parts * b->parts),
         .by_group = divisor(band(t)),
         .by_band = divisor(band(t) * d->tiles_n),
+        .a_rows_step = a->is_row_wide ? 0 : 1,
         .store = store_of(p),
     };
 }

@@ -13,7 +13,8 @@
 typedef enum bsmm_wgmma_kind {
     BSMM_WGMMA_BF16 = 0, /* BSMM_WGMMA_BF16: elements are bf16 or f16 without block scales. */
     /* BSMM_WGMMA_BLOCK: elements have 8 bits or are bf16 or f16. Scales are 1 x 128 for A and 128 x
-     * 128 for B. An A with f16 elements has no scales. */
+     * 128 for B. An A with f16 elements has no scales. If A and B are e4m3, each row of A and of
+     * B may instead have one scale for all of K. */
     BSMM_WGMMA_BLOCK = 1,
     /* BSMM_WGMMA_ROW: elements have 8 bits or are bf16. Scales are 1 x 128 for A and B. */
     BSMM_WGMMA_ROW = 2,
@@ -30,6 +31,9 @@ typedef struct bsmm_wgmma_form {
      * the scales of all rows for the next 128 columns. It is a multiple of 4, or 0 if the operand
      * has no row scales. */
     uint64_t rows_pitch;
+    /* `is_row_wide` is true if each row has one scale for all of K. There is then only one scale of
+     * each row in memory, and rows_pitch is not used. */
+    bool is_row_wide;
     /* `n_step` and `k_step` are the strides of the 128 x 128 block scales of B. Element (n, k) has
      * the scale with index n / 128 * n_step + k / 128 * k_step. */
     uint64_t n_step, k_step;

@@ -21,6 +21,8 @@ static bsmm_wgmma_source source_of(const bsmm_product *p, const bsmm_wgmma_plan 
                               .elem = plan->elems[is_b],
                               .shift = is_b ? plan->shift : 0,
                               .is_b = is_b,
+                              .by_rows = plan->by_rows && plan->kind == BSMM_WGMMA_BLOCK,
+                              .row_wide = plan->kind != BSMM_WGMMA_BF16 && (!is_b || by_rows),
                               .scaled = (plan->kind != BSMM_WGMMA_BF16 && !bare) || by_rows});
 }
 

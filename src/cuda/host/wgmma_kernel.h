@@ -17,7 +17,8 @@ struct bsmm_wgmma_plan {
     /* `elems` names the element types of A and B that the tensor cores multiply. */
     uint32_t elems[2];
     /* `by_rows` is true if the fp32 scales of the operands cover whole rows, and the GEMM kernel
-     * multiplies the sums over all of K by them. It is used only with BSMM_WGMMA_BF16. */
+     * multiplies the sums over all of K by them. It is used only with BSMM_WGMMA_BF16, and with
+     * BSMM_WGMMA_BLOCK if both operands are e4m3. */
     bool by_rows;
     /* `when` is the condition on the values in the packed operands under which the GEMM kernel's
      * result is valid (sm80/gate.h). BSMM_WHEN_ALWAYS means that the result is valid for any

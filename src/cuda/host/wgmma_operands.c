@@ -18,6 +18,10 @@ static bool are_stored(const bsmm_operand *o, const bsmm_wgmma_wish *wish) {
     return eaten && o->m.order == BSMM_ORDER_ROW && pitch_of(o) % 16 == 0;
 }
 
+bool bsmm_wgmma_is_stored_fp8(const bsmm_operand *o) {
+    return are_stored(o, &(bsmm_wgmma_wish){.route = BSMM_PACK_FP8});
+}
+
 static bool is_pitch(const bsmm_operand *o) {
     return o->map.digit_count == 0 && o->map.tile_rows == 1 && o->map.tile_cols == 1;
 }
@@ -34,6 +38,12 @@ static bool are_stored_scales(const bsmm_operand *o, bool by_row) {
     if (!by_row) return o->m.format.block_rows == 128 && last <= UINT32_MAX;
     return o->m.format.block_rows == 1 && o->map.tile_row_step == 1 &&
            o->map.tile_col_step % 4 == 0;
+}
+
+bool bsmm_wgmma_has_row_scales(const bsmm_operand *o) {
+    const bsmm_format *f = &o->m.format;
+    return f->scale == BSMM_SCALE_F32 && f->block_rows == 1 && f->block_cols >= o->m.cols &&
+           is_pitch(o) && o->map.tile_row_step == 1;
 }
 
 static uint64_t scale_room(const bsmm_operand *o, bool by_row) {
@@ -67,9 +77,10 @@ static void set_scales(const bsmm_operand *o, const bsmm_pack_layout *at, bsmm_w
     s->scales_at = alone ? (uint64_t)bsmm_round_up(s->stored ? 0 : (int64_t)at->bytes, 1024)
                          : at->group_scales;
     if (s->by_row) {
-        f->rows_pitch = s->stored_scales ? o->map.tile_col_step
-                        : alone          ? (uint64_t)bsmm_round_up(o->m.rows, 4)
-                                         : at->group_pitch;
+        f->rows_pitch = s->form.is_row_wide ? (uint64_t)bsmm_round_up(o->m.rows, 4)
+                        : s->stored_scales  ? o->map.tile_col_step
+                        : alone             ? (uint64_t)bsmm_round_up(o->m.rows, 4)
+                                            : at->group_pitch;
         return;
     }
     f->n_step = s->stored_scales ? o->map.tile_row_step : (uint64_t)bsmm_ceil_div(o->m.cols, 128);
@@ -110,10 +121,12 @@ bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, const bsmm_wgmma_w
         .stored = are_stored(o, wish) && !(bf16 && needs_header(p, wish)),
         .scaled = wish->scaled,
         .half = half,
-        .by_row = !(wish->is_b && wish->kind == BSMM_WGMMA_BLOCK),
+        .by_row = wish->by_rows || !(wish->is_b && wish->kind == BSMM_WGMMA_BLOCK),
         .form = {.shift = wish->shift},
     };
-    s.stored_scales = s.scaled && are_stored_scales(o, s.by_row);
+    s.form.is_row_wide =
+        wish->row_wide && s.scaled && s.stored && s.by_row && bsmm_wgmma_has_row_scales(o);
+    s.stored_scales = s.form.is_row_wide || (s.scaled && are_stored_scales(o, s.by_row));
     s.bytes = room_of(o, &s);
     set_form(o, &s);
     return s;

@@ -43,7 +43,21 @@ typedef struct bsmm_wgmma_wish {
      * results that may be wrong. The kernel then needs no header that tells the range of the
      * operand's values. */
     bool settles;
+    /* `by_rows` is true if the fp32 scales of A and of B cover whole rows, and the GEMM kernel
+     * multiplies by B's scales only once, i.e. multiplies the sums over all of K. */
+    bool by_rows;
+    /* `row_wide` is true if the GEMM kernel can read the operand's scales where the caller stores
+     * them if each row has one scale for all of K. */
+    bool row_wide;
 } bsmm_wgmma_wish;
+
+/* Returns true if each row of an operand has one fp32 scale for all of K, and the scales lie in
+ * consecutive floats. */
+bool bsmm_wgmma_has_row_scales(const bsmm_operand *o);
+
+/* Returns true if the GEMM kernel can read the operand's elements where the caller stores them, for
+ * an operand in FP8 with fp32 scales. */
+bool bsmm_wgmma_is_stored_fp8(const bsmm_operand *o);
 
 /* Decides how the GEMM kernel gets an operand. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, const bsmm_wgmma_wish *wish);

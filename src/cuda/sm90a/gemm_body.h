@@ -50,7 +50,8 @@
  * set or PARTIALS is 2 (tiles.def).
  *
  * This file and the files that it includes follow a k block through the kernel: constants,
- * barriers, load, multiply, promote, store. The consumers' loops and the kernel come last. */
+ * barriers, load, multiply, promote, factors, store. The consumers' loops and the kernel come last.
+ */
 #include "cuda/ptx/address.h"
 #include "cuda/ptx/cluster.h"
 #include "cuda/ptx/convert.h"
@@ -278,6 +279,8 @@ static __device__ __forceinline__ corner corner_of(const bsmm_wgmma_params *p, i
 #include "cuda/sm90a/gemm_multiply.h"
 
 #include "cuda/sm90a/gemm_promote.h"
+
+#include "cuda/sm90a/gemm_factors.h"
 
 #include "cuda/sm90a/gemm_store.h"
 

@@ -15,6 +15,11 @@
 #define A_SCALED_OF_F16  0
 #define A_SCALED_OF_E4M3 1
 #define A_SCALED_OF_E5M2 1
+#define IS_E4M3(elem)    JOINED(IS_E4M3_, elem)
+#define IS_E4M3_BF16     0
+#define IS_E4M3_F16      0
+#define IS_E4M3_E4M3     1
+#define IS_E4M3_E5M2     0
 /* HALVES is 1 for kernels that multiply 16-bit elements without scales. If the elements are f16,
  * and f16 cannot hold the values of B, the kernel splits A into bf16 parts. The bf16 kernels
  * contain the same code but never run it: two kernels that differ in one word compress to the size
@@ -75,6 +80,11 @@ enum {
     COLS_AT = GEMM_COLS_AT(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
     BARRIERS_AT = GEMM_BARRIERS_AT(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
     SHARED_BYTES = GEMM_SHARED_BYTES(GEMM_SCALES, TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
+
+    /* BY_COLS is 1 if all elements are e4m3 and the kernel may multiply sums over all of K by one
+     * scale for each row of B, i.e. for each column of D, instead of by scales of 128 x 128 blocks.
+     */
+    BY_COLS = GEMM_SCALES == GEMM_ROW_BLOCK && IS_E4M3(GEMM_A) && IS_E4M3(GEMM_B),
 
     /* COL_BLOCKS is, in kernels with GEMM_ROW_BLOCK, the number of 128 x 128 blocks of B that
      * contain the columns of a tile of D. If the tile's width does not divide 128, there are two

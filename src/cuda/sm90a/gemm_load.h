@@ -53,7 +53,7 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
     const uint32_t scales = r->scales + stage * SCALE_BYTES;
     const int32_t block = scale_block_of(p, k);
     if (GEMM_SCALES != GEMM_UNSCALED && A_SCALED)
-        ptx_tma_load(scales, &p->a_rows, at.row, block, full);
+        ptx_tma_load(scales, &p->a_rows, at.row, block * p->a_rows_step, full);
     if (GEMM_SCALES == GEMM_ROW_ROW)
         ptx_tma_load(scales + 4 * TILE_M, &p->b_rows, at.col, block, full);
 }
@@ -75,7 +75,7 @@ static __device__ __forceinline__ block_scales load_scales(const bsmm_wgmma_para
 #pragma unroll
     for (int i = 0; i < COL_BLOCKS; i++) {
         const uint32_t line = (uint32_t)min(at.col + 128 * i, p->n - 1) / 128 * b->n_step;
-        scales.of[i] = __ldg(b->base + line + block * b->k_step);
+        scales.of[i] = b->base ? __ldg(b->base + line + block * b->k_step) : 1;
     }
     return scales;
 }

@@ -42,12 +42,15 @@ typedef struct bsmm_wgmma_params {
      * scales for A and for B, use b_rows. */
     CUtensorMap a_rows, b_rows;
     /* `b_blocks` holds the scales of B's 128 x 128 blocks. Only kernels with GEMM_ROW_BLOCK, i.e.
-     * with scales of 1 x 128 for A and of 128 x 128 for B, use them. */
+     * with scales of 1 x 128 for A and of 128 x 128 for B, use them. If its base is NULL, all of
+     * these scales are 1. */
     bsmm_wgmma_block_scales b_blocks;
-    /* Only kernels of the kind BSMM_WGMMA_BF16 use these fp32 scales. Each row of A (row_factors)
-     * and of B (col_factors) has one scale, by which the kernel multiplies sums over all of K. NULL
-     * means that the operand has no scales. If B has none, A has none. `col_factors` is aligned to
-     * 8 bytes, and its length is padded to a multiple of 4. */
+    /* `row_factors` and `col_factors` hold one fp32 scale for each row of A and of B, by which the
+     * kernel multiplies sums over all of K. NULL means that the operand has no such scales. If B
+     * has none, A has none. Kernels of the kind BSMM_WGMMA_BF16 multiply by both. Kernels of the
+     * kind BSMM_WGMMA_BLOCK for e4m3 multiply by col_factors only, because they load A's
+     * scales through a_rows. `col_factors` is aligned to 8 bytes, and its length is even or padded
+     * to an even number. */
     const float *row_factors, *col_factors;
     /* Describes A, B and the epilogue of D as the caller gave them. With this description the
      * kernel reads A and B to recompute results in double, or if its fast path does not support the
@@ -103,6 +106,8 @@ typedef struct bsmm_wgmma_params {
      * group_m, and by_band is group_m * tiles_n. */
     bsmm_wgmma_divisor by_k, by_group, by_band;
     bsmm_wgmma_divisor by_pairs; /* `by_pairs` is the divisor a_parts * b_parts for gemm_divide. */
+    /* `a_rows_step` is 1, or 0 if a_rows has only one row, i.e. one scale for each row of A. */
+    int32_t a_rows_step;
     /* `store` tells how D is stored, by a value of the enum bsmm_wgmma_store. */
     uint32_t store;
 } bsmm_wgmma_params;

@@ -273,6 +273,7 @@ static __device__ __forceinline__ void consume_each(consumer *c, shared *told) {
         if (piece.k_begin == piece.k_end) return;
         begin_totals(c, total, &piece);
         multiply(c, total, &piece);
+        scale_by_cols(c, total, &piece);
         end_piece(c, told, total, &piece);
     }
 }
@@ -295,8 +296,13 @@ static __device__ __forceinline__ factors begin(consumer *c, float *sum) {
 static __device__ __forceinline__ bool ends_by_copies(const consumer *c, const shared *told,
                                                       const work *piece) {
     if (piece->k_end < c->p->k_blocks) return true;
-    return c->p->store >= BSMM_WGMMA_STORE_BF16 && told->plain &&
-           __all_sync(0xffffffff, !AGAIN || word_of(c) == 0);
+    bool safe = !AGAIN || word_of(c) == 0;
+#pragma unroll
+    for (int32_t s = 0; s < SUBTILES && BY_COLS && c->p->col_factors; s++) {
+        const int32_t row = piece->at.row + (c->warpgroup * SUBTILES + s) * 64 + c->warp * 16;
+        safe = unsafe_by_cols(c->p, row, piece->at.col) == 0 && safe;
+    }
+    return c->p->store >= BSMM_WGMMA_STORE_BF16 && told->plain && __all_sync(0xffffffff, safe);
 }
 
 static __device__ __forceinline__ void
@@ -320,6 +326,7 @@ static __device__ __forceinline__ void consume_early(consumer *c, shared *told) 
     for (uint32_t number = 1;; number++) {
         begin_totals(c, total, &piece);
         multiply_from(c, total, sum, f, &piece);
+        scale_by_cols(c, total, &piece);
         const work next = told_work(c, told, number);
         const bool more = next.k_begin != next.k_end;
         if (more && __shfl_sync(0xffffffff, ends_by_copies(c, told, &piece), 0)) {

@@ -314,6 +314,13 @@ static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, 
 static __device__ __forceinline__ rows_again unsafe_by_blocks(const consumer *c, int32_t row,
                                                               int32_t col) {
     rows_again again = {};
+    if (BY_COLS && c->p->col_factors) {
+        const uint32_t rows = unsafe_by_cols(c->p, row, col);
+#pragma unroll
+        for (int i = 0; i < COL_BLOCKS; i++)
+            again.of[i] = rows;
+        return again;
+    }
     if (__all_sync(0xffffffff, are_factors_safe(c))) return again;
 #pragma unroll
     for (int i = 0; i < COL_BLOCKS; i++)
@@ -407,46 +414,15 @@ static __device__ __forceinline__ void store_rows_again(const consumer *c, const
         store_again(c->p, &told->factors, again->of[COL_BLOCKS - 1], row, middle, col + TILE_N);
 }
 
-/* Loads the fp32 scales of two adjacent rows of B, which belong to columns `col` and `col` + 1 of
- * D. `col` is even, and the array of scales is padded to a multiple of 4, so one load of 8 bytes is
- * aligned and stays inside the array. */
-static __device__ __forceinline__ float2 load_col_factors(const bsmm_wgmma_params *p, int32_t col) {
-    return __ldg((const float2 *)(p->col_factors + min(col, (p->n - 1) & ~1)));
-}
-
-/* Returns true if all scales by which a thread multiplies its results are 0 or between 2^-52 and
- * 2^32 in magnitude (is_moderate). The products of two such scales are then normal fp32 numbers or
- * 0. */
-static __device__ __forceinline__ bool are_factors_moderate(const bsmm_wgmma_params *p,
-                                                            const float *rows, int32_t col) {
-    bool moderate = is_moderate(rows[0]) && is_moderate(rows[1]);
-#pragma unroll 4
-    for (int32_t i = 0; i < TILE_N; i += 8) {
-        const float2 cols = load_col_factors(p, col + i);
-        moderate = moderate && is_moderate(cols.x) && is_moderate(cols.y);
-    }
-    return moderate;
-}
-
 /* Multiplies sums over all of K by the fp32 scales of the rows of A and of B. Sets *p->overflowed
  * if a result may have overflowed or lost terms to underflow. */
 static __device__ __forceinline__ void scale_by_rows(const bsmm_wgmma_params *p, float *total,
                                                      int32_t row, int32_t col) {
     if (GEMM_SCALES != GEMM_UNSCALED || !p->col_factors) return;
-    float rows[2] = {1, 1};
-#pragma unroll
-    for (int i = 0; i < 2 && p->row_factors; i++)
-        rows[i] = __ldg(p->row_factors + min(row + 8 * i, p->m - 1));
+    float rows[2];
+    load_row_factors(p, row, rows);
     if (!are_factors_moderate(p, rows, col)) *p->overflowed = 1;
-#pragma unroll
-    for (int i = 0; i < ACCUMULATORS; i += 4) {
-        const float2 cols = load_col_factors(p, col + 2 * i);
-        total[i] *= rows[0] * cols.x, total[i + 1] *= rows[0] * cols.y;
-        total[i + 2] *= rows[1] * cols.x, total[i + 3] *= rows[1] * cols.y;
-        /* Without this barrier the compiler loads many scales in advance, which takes too many
-         * registers. */
-        if (i % 16 == 0) __syncwarp();
-    }
+    multiply_by_cols(p, rows, total, col);
     watch(p->overflowed, total);
 }
 

@@ -1,0 +1,89 @@
+/* Multiplies sums over all of K by one fp32 scale for each row of A and for each row of B, in the
+ * sm_90a GEMM, and tests these scales. gemm_body.h includes this file. */
+
+/* Loads the fp32 scales of two adjacent rows of B, which belong to columns `col` and `col` + 1 of
+ * D. `col` is even, and the array of scales is padded to a multiple of 4, so one load of 8 bytes is
+ * aligned and stays inside the array. */
+static __device__ __forceinline__ float2 load_col_factors(const bsmm_wgmma_params *p, int32_t col) {
+    return __ldg((const float2 *)(p->col_factors + min(col, (p->n - 1) & ~1)));
+}
+
+/* Returns true if all scales by which a thread multiplies its results are 0 or between 2^-52 and
+ * 2^32 in magnitude (is_moderate). The products of two such scales are then normal fp32 numbers or
+ * 0. */
+static __device__ __forceinline__ bool are_factors_moderate(const bsmm_wgmma_params *p,
+                                                            const float *rows, int32_t col) {
+    bool moderate = is_moderate(rows[0]) && is_moderate(rows[1]);
+#pragma unroll 4
+    for (int32_t i = 0; i < TILE_N; i += 8) {
+        const float2 cols = load_col_factors(p, col + i);
+        moderate = moderate && is_moderate(cols.x) && is_moderate(cols.y);
+    }
+    return moderate;
+}
+
+/* Loads the fp32 scales of the thread's two rows of A, or 1 if A has no such scales. */
+static __device__ __forceinline__ void load_row_factors(const bsmm_wgmma_params *p, int32_t row,
+                                                        float rows[2]) {
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        rows[i] = p->row_factors ? __ldg(p->row_factors + min(row + 8 * i, p->m - 1)) : 1;
+}
+
+/* Multiplies sums over all of K by the scales of B's rows, i.e. of D's columns, and by rows[0] and
+ * rows[1] for the thread's two rows. `col` is the thread's first column. */
+static __device__ __forceinline__ void
+multiply_by_cols(const bsmm_wgmma_params *p, const float rows[2], float *total, int32_t col) {
+#pragma unroll
+    for (int i = 0; i < ACCUMULATORS; i += 4) {
+        const float2 cols = load_col_factors(p, col + 2 * i);
+        total[i] *= rows[0] * cols.x, total[i + 1] *= rows[0] * cols.y;
+        total[i + 2] *= rows[1] * cols.x, total[i + 3] *= rows[1] * cols.y;
+        /* Without this barrier the compiler loads many scales in advance, which takes too many
+         * registers. */
+        if (i % 16 == 0) __syncwarp();
+    }
+}
+
+/* Returns true if the warp's 16 rows of A, from `row` on, and the tile's columns, from `col` on,
+ * have only scales that are 0 or between 2^-52 and 2^32 in magnitude (is_moderate). Each lane tests
+ * one row and a few columns. */
+static __device__ __forceinline__ bool are_all_moderate(const bsmm_wgmma_params *p, int32_t row,
+                                                        int32_t col) {
+    const int32_t lane = (int32_t)threadIdx.x % 32;
+    bool moderate = is_moderate(__ldg(p->row_factors + min(row + lane % 16, p->m - 1)));
+#pragma unroll
+    for (int32_t i = 0; i < TILE_N; i += 32)
+        moderate = moderate && is_moderate(__ldg(p->col_factors + min(col + i + lane, p->n - 1)));
+    return __all_sync(0xffffffff, moderate);
+}
+
+/* Returns a bit mask of the rows of D whose sums may be wrong, if each row of A and of B has one
+ * scale. A sum is right if the scale of A lies in the range from 2^-104 to 2^64 (is_safe), and so
+ * does its product with the scale of B. The warp's 16 rows of D begin at `row`, and the tile's
+ * columns begin at `col`. Each lane tests different columns, for all rows. */
+static __device__ __noinline__ uint32_t unsafe_by_cols(const bsmm_wgmma_params *p, int32_t row,
+                                                       int32_t col) {
+    if (are_all_moderate(p, row, col)) return 0;
+    const int32_t rows = min(16, p->m - row), end = min(col + TILE_N, p->n);
+    uint32_t unsafe = 0;
+    for (int32_t i = col + (int32_t)threadIdx.x % 32; i < end; i += 32)
+        for (int32_t j = 0; j < rows; j++) {
+            const float of_a = __ldg(p->row_factors + row + j);
+            if (!is_safe(of_a, 1) || !is_safe(of_a, __ldg(p->col_factors + i))) unsafe |= 1u << j;
+        }
+    return __reduce_or_sync(0xffffffff, unsafe);
+}
+
+/* Multiplies the totals of a work unit by one scale for each row of B, if B has such scales. The
+ * totals contain the scales of A already. If another cluster continues these totals, it multiplies
+ * them later. */
+static __device__ __forceinline__ void
+scale_by_cols(const consumer *c, float (*total)[ACCUMULATORS], const work *piece) {
+    const bsmm_wgmma_params *p = c->p;
+    const float ones[2] = {1, 1};
+    if (!BY_COLS || !p->col_factors || (piece->k_end < p->k_blocks && p->splits == 1)) return;
+#pragma unroll
+    for (int s = 0; s < SUBTILES; s++)
+        multiply_by_cols(p, ones, total[s], piece->at.col + 2 * (c->lane % 4));
+}
