@@ -11,6 +11,8 @@
 #define TILES (MIXED_COLUMNS / 8)
 /* GROUPED is 1 if B has fp32 scales that change along K. */
 #define GROUPED (MIXED_FORMAT == SMALL_M_FP8_F32)
+/* ROWS_OF_A is 1 if A may have one fp32 scale per row. Such an A is not f16. */
+#define ROWS_OF_A (MIXED_FORMAT == SMALL_M_MXFP4 && !MIXED_HALF)
 /* REFERRED is 1 if each row of B has a reference code, i.e. the lowest scale code with which f16
  * holds the row's weights (mixed_half.h). */
 #define REFERRED (MIXED_HALF && small_m_has_e8m0(MIXED_FORMAT))
@@ -41,6 +43,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         small_m_find_rows(MIXED_FORMAT, 2, &p, row, begin, &lane);
     mixed_stream stream = {lane, {{{0}}}, mixed_last_slot(MIXED_FORMAT), begin, end, {0, 0}};
     mixed_begin(MIXED_FORMAT, &p, &scales, &stream);
+    mixed_prefetch_factors(&p, &block, MIXED_FORMAT == SMALL_M_FP8_ROWS);
     const mixed_rows rows = {row, begin, end};
 
     mixed_ring ring = mixed_find_ring(&p, MIXED_COLUMNS, k_group, row_warps, begin, end);
@@ -113,12 +116,14 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
                                TILES, mine + t * 2 * pitch + g, pitch);
     mixed_epilogue(&p, &block, MIXED_COLUMNS, pitch,
                    MIXED_HALF ? mixed_half_unfold(MIXED_FORMAT) : small_m_unfold(MIXED_FORMAT),
-                   MIXED_FORMAT == SMALL_M_FP8_ROWS, GROUPED, MIXED_FORMAT == SMALL_M_MXFP4);
+                   MIXED_FORMAT == SMALL_M_FP8_ROWS, GROUPED, ROWS_OF_A,
+                   MIXED_FORMAT == SMALL_M_FP8_ROWS || MIXED_FORMAT == SMALL_M_NVFP4 || ROWS_OF_A);
 }
 
 #undef TILES
 #undef GROUPED
 #undef REFERRED
+#undef ROWS_OF_A
 #undef MIXED_NAME
 #undef MIXED_FORMAT
 #undef MIXED_COLUMNS

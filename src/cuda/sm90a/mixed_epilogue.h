@@ -8,6 +8,7 @@
 #define BSMM_CUDA_SM90A_MIXED_EPILOGUE_H
 
 #include "cuda/ptx/convert.h"
+#include "cuda/ptx/prefetch.h"
 #include "cuda/sm90a/mixed_stage.h"
 #include "cuda/sm90a/small_m_epilogue.h"
 
@@ -49,50 +50,8 @@ typedef struct mixed_fast {
         whole; /* `whole` is true if a store of 8 or 16 bytes may write all four results at once. */
 } mixed_fast;
 
-/* Multiplies each accumulator v[i] by fast->factors[i] and by `row_factor`, the fp32 scale of A's
- * row (1 if A has no such scales). If fast->exact is false and D has 16-bit elements (`wide` is
- * false), the products are rounded to odd. Their later rounding to 16 bits then gives the same
- * result as one rounding of the exact product. Returns false if an accumulator may be wrong, or if
- * an inexact product is too close to the ends of the fp32 range (small_m_is_inside). */
-static __device__ __forceinline__ bool mixed_scale(const mixed_fast *fast, const bool grouped,
-                                                   bool wide, float row_factor,
-                                                   float v[MIXED_RUN]) {
-    const bool trusts = mixed_trusts(v, grouped);
-#pragma unroll
-    for (int i = 0; i < MIXED_RUN; i++) {
-        /* If `row_factor` is a scale of A, fast->factors[i] is a power of two, so this product is
-         * exact. */
-        const float factor = fast->factors[i] * row_factor;
-        v[i] = fast->exact || wide ? v[i] * factor : small_m_times_odd(v[i], factor);
-    }
-    return trusts && (fast->exact || mixed_within(v, (127 - 100) << 23, (127 + 126) << 23));
-}
-
-/* Stores four adjacent results of a row of D, which has 16-bit or fp32 elements, at element `index`
- * of D. */
-static __device__ __forceinline__ void mixed_store_run(const bsmm_gpu_epilogue *e, uint64_t index,
-                                                       bool wide, bool whole,
-                                                       const float v[MIXED_RUN]) {
-    if (wide) {
-        float *to = (float *)e->d + index;
-        if (whole) *(float4 *)to = make_float4(v[0], v[1], v[2], v[3]);
-#pragma unroll
-        for (int i = 0; i < MIXED_RUN; i++)
-            if (!whole) to[i * e->d_col] = v[i];
-        return;
-    }
-    const bool bf16 = e->d_elem == BSMM_ELEM_BF16;
-    const uint32_t low = bf16 ? bsmm_ptx_cvt_bf16x2(v[1], v[0]) : bsmm_ptx_cvt_f16x2(v[1], v[0]);
-    const uint32_t high = bf16 ? bsmm_ptx_cvt_bf16x2(v[3], v[2]) : bsmm_ptx_cvt_f16x2(v[3], v[2]);
-    uint16_t *to = (uint16_t *)e->d + index;
-    if (whole) *(uint2 *)to = make_uint2(low, high);
-#pragma unroll
-    for (int i = 0; i < MIXED_RUN; i++)
-        if (!whole) to[i * e->d_col] = (uint16_t)((i < 2 ? low : high) >> 16 * (i % 2));
-}
-
-/* Returns a lower limit of the magnitudes of all nonzero numbers in a row of A, or 2^127 if all
- * numbers are zero. The kernel mixed_prepare has stored such a limit for each part of the row. */
+/* Returns a lower limit of the magnitude of a nonzero number of a row of A, or 2^127 if all are
+ * zeros. The kernel mixed_prepare has stored such a limit for each part of the row. */
 static __device__ __forceinline__ float mixed_least_of_a(const bsmm_small_m_params *p,
                                                          uint32_t row) {
     uint32_t least = ~0u;
@@ -242,20 +201,94 @@ static __device__ __forceinline__ void mixed_collect(const int count, const bsmm
     }
 }
 
+/* Adds up the accumulators of MIXED_AT_ONCE runs of results, in rows i[0], i[1] and so on of the
+ * tile, if no other thread block of the cluster has a part of them. Results past the thread's last
+ * run become those of its last row. */
+static __device__ __forceinline__ void mixed_collect_own(const mixed_runs *runs, const uint32_t *i,
+                                                         float (*v)[MIXED_RUN]) {
+    const uint8_t *const from = small_m_shared + (runs->from - small_m_address(small_m_shared));
+#pragma unroll
+    for (int r = 0; r < MIXED_AT_ONCE; r++) {
+        const uint8_t *const mine = from + min(i[r], runs->count - 1) * runs->row_bytes;
+        const float4 sum = *(const float4 *)mine;
+        v[r][0] = sum.x, v[r][1] = sum.y, v[r][2] = sum.z, v[r][3] = sum.w;
+        if (runs->terms == 1) continue;
+        const float4 more = *(const float4 *)(mine + runs->group_bytes);
+        v[r][0] += more.x, v[r][1] += more.y, v[r][2] += more.z, v[r][3] += more.w;
+    }
+}
+
+/* Multiplies the accumulators of MIXED_AT_ONCE runs by their factors and by row_factor[r], which is
+ * the fp32 scale of A's row, or 1 if A has no such scales. If products are inexact and D's elements
+ * have 16 bits (`wide` is false), products are rounded to odd, so that the rounding to 16 bits
+ * gives the same result as one rounding of the exact product. Clears bit r of *fits if an inexact
+ * product of run r is too close to the ends of the fp32 range (small_m_is_inside). If `inexact` is
+ * false, all products are exact. */
+static __device__ __forceinline__ void mixed_scale_runs(const mixed_fast *fast, const bool inexact,
+                                                        bool wide, const float *row_factor,
+                                                        float (*v)[MIXED_RUN], uint32_t *fits) {
+    if (!inexact || fast->exact) {
+#pragma unroll
+        for (int r = 0; r < MIXED_AT_ONCE; r++)
+#pragma unroll
+            for (int j = 0; j < MIXED_RUN; j++)
+                v[r][j] *= fast->factors[j];
+        return;
+    }
+#pragma unroll
+    for (int r = 0; r < MIXED_AT_ONCE; r++) {
+#pragma unroll
+        for (int j = 0; j < MIXED_RUN; j++) {
+            /* If row_factor[r] is a scale of A, fast->factors[j] is a power of two, so this product
+             * is exact. */
+            const float factor = fast->factors[j] * row_factor[r];
+            v[r][j] = wide ? v[r][j] * factor : small_m_times_odd(v[r][j], factor);
+        }
+        if (!mixed_within(v[r], (127 - 100) << 23, (127 + 126) << 23)) *fits &= ~(1u << r);
+    }
+}
+
+/* Stores four adjacent results of a row of D. `to` is the address of the first one, and the others
+ * follow at a distance of `step` bytes. D has fp32 elements if `wide` is true, else elements of 16
+ * bits (bf16 if `bf16` is true, else f16). If `whole` is true, the results are next to each other,
+ * and one store may write them. */
+static __device__ __forceinline__ void mixed_store_run(uint8_t *to, uint64_t step, bool wide,
+                                                       bool bf16, bool whole,
+                                                       const float v[MIXED_RUN]) {
+    uint2 codes;
+    codes.x = bf16 ? bsmm_ptx_cvt_bf16x2(v[1], v[0]) : bsmm_ptx_cvt_f16x2(v[1], v[0]);
+    codes.y = bf16 ? bsmm_ptx_cvt_bf16x2(v[3], v[2]) : bsmm_ptx_cvt_f16x2(v[3], v[2]);
+    if (whole && !wide) {
+        *(uint2 *)to = codes;
+    } else if (whole) {
+        *(float4 *)to = make_float4(v[0], v[1], v[2], v[3]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < MIXED_RUN; i++, to += step)
+            if (wide)
+                *(float *)to = v[i];
+            else
+                *(uint16_t *)to = (uint16_t)((i < 2 ? codes.x : codes.y) >> 16 * (i % 2));
+    }
+}
+
 /* Stores the results that the fast path can store. Returns a mask of the remaining results: bit n
- * is set if the thread's run number n is not stored. The loop calls no function, because a call
- * would keep the compiler from holding the loop's values in registers. */
-static __device__ __forceinline__ uint32_t
-mixed_store_most(const bsmm_small_m_params *p, const mixed_block *block, const mixed_runs *runs,
-                 const mixed_fast *fast, const bool grouped, const bool rows_of_a) {
+ * is set if the thread's run number n is not stored. A thread block takes more time for these
+ * instructions than for any other part of the epilogue, so the loop has few of them. It calls no
+ * function, because a call would keep the compiler from holding the loop's values in registers. */
+static __device__ __forceinline__ uint32_t mixed_store_most(
+    const bsmm_small_m_params *p, const mixed_block *block, const mixed_runs *runs,
+    const mixed_fast *fast, const bool grouped, const bool rows_of_a, const bool inexact) {
     const bsmm_gpu_epilogue *e = &p->epilogue;
-    const bool wide = e->d_elem == BSMM_ELEM_F32, whole = fast->whole;
-    const uint64_t stride = runs->step * e->d_row;
-    uint64_t index = (block->first + runs->first) * e->d_row + runs->col * e->d_col;
+    const bool bf16 = e->d_elem == BSMM_ELEM_BF16, wide = e->d_elem == BSMM_ELEM_F32;
+    const uint32_t bytes = wide ? 4 : 2;
+    const uint64_t stride = runs->step * e->d_row * bytes;
+    uint8_t *to =
+        (uint8_t *)e->d + ((block->first + runs->first) * e->d_row + runs->col * e->d_col) * bytes;
     uint32_t left = 0;
 #pragma unroll 1
     for (uint32_t n = 0; runs->first + n * runs->step < runs->count; n += MIXED_AT_ONCE) {
-        uint32_t i[MIXED_AT_ONCE];
+        uint32_t i[MIXED_AT_ONCE], fits = 0;
         float v[MIXED_AT_ONCE][MIXED_RUN], row_factor[MIXED_AT_ONCE];
 #pragma unroll
         for (int r = 0; r < MIXED_AT_ONCE; r++) {
@@ -263,15 +296,21 @@ mixed_store_most(const bsmm_small_m_params *p, const mixed_block *block, const m
             row_factor[r] =
                 mixed_factor_of_a(p, rows_of_a, block->first + min(i[r], runs->count - 1));
         }
-        mixed_collect(MIXED_AT_ONCE, p, runs, i, v);
+        if (p->splits_log2 == 0)
+            mixed_collect_own(runs, i, v);
+        else
+            mixed_collect(MIXED_AT_ONCE, p, runs, i, v);
+#pragma unroll
+        for (int r = 0; r < MIXED_AT_ONCE; r++)
+            if (mixed_trusts(v[r], grouped)) fits |= 1u << r;
+        mixed_scale_runs(fast, inexact, wide, row_factor, v, &fits);
 #pragma unroll
         for (int r = 0; r < MIXED_AT_ONCE; r++) {
-            const bool here = i[r] < runs->count;
-            const bool fits = mixed_scale(fast, grouped, wide, row_factor[r], v[r]);
-            if (here && fits) mixed_store_run(e, index, wide, whole, v[r]);
-            if (here && !fits) left |= 1u << (n + r);
-            index += stride;
+            if (i[r] < runs->count && (fits >> r & 1))
+                mixed_store_run(to, e->d_col * bytes, wide, bf16, fast->whole, v[r]);
+            to += stride;
         }
+        left |= (~fits & ((1u << MIXED_AT_ONCE) - 1)) << n;
     }
     return left;
 }
@@ -327,15 +366,29 @@ mixed_store_left(const bsmm_small_m_params *p, const mixed_block *block, const m
     }
 }
 
+/* Prefetches into L2 the second-level scales of A, B and D and, if `scaled` is true, the fp32
+ * scales of the thread block's rows of B. Only the epilogue needs these numbers, and it would
+ * otherwise wait for device memory. */
+static __device__ __forceinline__ void
+mixed_prefetch_factors(const bsmm_small_m_params *p, const mixed_block *block, const bool scaled) {
+    if (threadIdx.x < 3 && p->plain != BSMM_SMALL_M_PLAIN) {
+        const float *const global = p->epilogue.globals[threadIdx.x];
+        if (global) ptx_prefetch_l2(global);
+    }
+    const uint32_t row = block->row + threadIdx.x * 8;
+    if (scaled && threadIdx.x * 8 < block->rows && row < p->n)
+        ptx_prefetch_l2((const float *)p->b.scales + bsmm_axis_at(&p->b.row_map, row));
+}
+
 /* Adds the accumulators of all warpgroups and thread blocks that split K, and stores the results of
  * this thread block. `scaled` means that each row of B has one fp32 scale. `grouped` means that
  * fp32 scales of B along K have multiplied the accumulators. `rows_of_a` means that the kernel also
- * takes an A with one fp32 scale per row. */
-static __device__ __forceinline__ void mixed_epilogue(const bsmm_small_m_params *p,
-                                                      const mixed_block *block,
-                                                      const uint32_t columns, uint32_t pitch,
-                                                      const double unfold, const bool scaled,
-                                                      const bool grouped, const bool rows_of_a) {
+ * takes an A with one fp32 scale per row. `inexact` means that results are often products with
+ * numbers that are no powers of two, so that the fast path has code for such products. */
+static __device__ __forceinline__ void
+mixed_epilogue(const bsmm_small_m_params *p, const mixed_block *block, const uint32_t columns,
+               uint32_t pitch, const double unfold, const bool scaled, const bool grouped,
+               const bool rows_of_a, const bool inexact) {
     /* Each thread block of a cluster stores the results of `rows` rows of B. */
     const uint32_t rows = block->rows >> p->splits_log2;
     const uint32_t runs_log2 = 31 - __clz((int)(rows / MIXED_RUN));
@@ -373,7 +426,8 @@ static __device__ __forceinline__ void mixed_epilogue(const bsmm_small_m_params 
     }
     small_m_sync(p);
     uint32_t left = ~0u;
-    if (plain) left = mixed_store_most(p, block, &runs, &fast, grouped, rows_of_a);
+    if (plain && (inexact || fast.exact))
+        left = mixed_store_most(p, block, &runs, &fast, grouped, rows_of_a, inexact);
     left &= mixed_run_bits(&runs);
     if (__any_sync(0xffffffffu, left))
         mixed_store_left(p, block, &runs, &factors, scales, unfold, grouped, rows_of_a, left);
