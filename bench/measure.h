@@ -24,8 +24,8 @@ typedef struct bench_job {
     /* If `pack_b` is true and the kernel reads packed weights, B is packed before the measurement.
      * Otherwise each timed run packs B. */
     bool pack_b;
-    /* `form` is the packed format of B (bsmm_packed_form). BSMM_PACKED_NONE leaves the choice to
-     * the kernel: it means BSMM_PACKED_WIDE if the kernel reads B in panels. */
+    /* `form` is the packed format of B (bsmm_packed_form). If it is BSMM_PACKED_NONE, `pack_b` is
+     * true and the kernel reads packed weights, bench uses BSMM_PACKED_WIDE. */
     uint32_t form;
     bool cold; /* If `cold` is true, every run reads B from memory instead of a cache. */
     /* If `quantized` is true, the operands are normally distributed values that were quantized. */

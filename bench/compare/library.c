@@ -61,8 +61,9 @@ static const char *take(names *from, const char *name) {
     return NULL;
 }
 
-/* If both builds have the same number of kernels that the other build lacks, pairs these kernels in
- * the order of the lists. A renamed kernel usually keeps its position in its list. */
+/* `old` lists kernels that only the old build has, and `new` those that only the new build has. If
+ * both lists have the same length, pairs their kernels in order, because a renamed kernel usually
+ * keeps its position. */
 static void match_in_order(session *s, names *old, names *new) {
     if (old->count != new->count) return;
     while (old->count) {

@@ -1,6 +1,7 @@
-/* Reads the line table of a code object (DWARF 4 and 5, section .debug_line), so that findings and
- * stalls name a line of source. Compilers write it with -g or -gline-tables-only. A damaged table
- * only leaves instructions without a line. */
+/* Reads the line table of a code object (DWARF 4 and 5, section .debug_line). The
+ * simulator uses the table to name lines of source in error messages and in lists of stalls.
+ * Compilers write it with -g or -gline-tables-only. If the table is damaged, an instruction may
+ * have no line. */
 #include "lines.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -209,9 +209,9 @@ static void test_rows_made_again(void **state) {
     test_matrix_free(&d);
 }
 
-/* Tests a row of A whose scales are out of range only for one block of 128 columns of D. The kernel
- * must compute only these results a second time. The bits of other columns in the tile must not
- * change. */
+/* Tests a row of A whose scale times the scale of B is too small for fp32 sums in the first 128
+ * columns of D, but not in the other columns. The kernel must compute only the first 128 results of
+ * this row again in double. The bits of all other results of the tile must not change. */
 static void test_blocks_made_again(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 256, SMALL = 5, LESS = 9, BLOCK = 128, REST = COLUMNS - BLOCK };

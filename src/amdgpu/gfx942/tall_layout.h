@@ -2,11 +2,11 @@
  * 128 rows of B. Each row has 64 elements, i.e. one half of the 128 elements of K that a cache line
  * holds. Tests on the host use these functions too.
  *
- * A row has four pieces of 16 bytes. Piece p of a row is stored at index p ^ swizzle of its row.
- * LDS serves eight lanes at once. In reads (docs/SIMULATOR.md), these lanes read four neighbouring
- * rows and the four rows after them. In writes, the lanes write the four pieces of two rows whose
- * numbers differ by four. Rows whose numbers differ by four therefore lie in different halves of
- * the 32 banks. */
+ * A row has four pieces of 16 bytes. Piece p of row r is stored at index p ^ (r % 4) in the row.
+ * LDS serves eight lanes at once. In reads, these lanes read one piece of each of eight consecutive
+ * rows. In writes, they write all pieces of two rows whose numbers differ by four. To avoid bank
+ * conflicts, rows whose numbers differ by four are stored side by side, so that they lie in
+ * different halves of the 32 banks. */
 #ifndef BSMM_AMDGPU_GFX942_TALL_LAYOUT_H
 #define BSMM_AMDGPU_GFX942_TALL_LAYOUT_H
 

@@ -213,9 +213,10 @@ uint64_t bsmm_wgmma_engine_bytes(const bsmm_product *p, const bsmm_wgmma_tile *t
            (uint64_t)device->multiprocessors * t->tile_m * (t->tile_n + 4) * sizeof(float);
 }
 
-/* Returns a number that no other launch has. When a cluster has passed on accumulators, it stores
- * this number in a flag. A value that an earlier launch or chance has left in the workspace is then
- * never mistaken for a set flag. The number is a counter, whose bits are mixed by splitmix64
+/* Returns a number that no other launch has. A warpgroup stores this number in a flag in the
+ * workspace when it has stored its accumulators for another cluster. Before the launch, the flags
+ * hold arbitrary values, for example numbers of earlier launches. Because the number is new, none
+ * of these values counts as a set flag. The number is a counter whose bits are mixed by splitmix64
  * (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). A CUDA graph repeats
  * a launch with the same number, so the kernel also clears the flags that it has read. */
 static uint64_t new_ticket(void) {

@@ -57,11 +57,12 @@ typedef struct bsmm_wgmma_params {
      * operands' values. */
     bsmm_bf16_job whole;
     bsmm_cuda_gate gate;
-    /* These are the parameters for packing A and B to bf16. A kernel of the kind POW2 packs A and B
-     * if 8-bit floats cannot hold the values of A or B. The kernel that is queued next then
-     * multiplies the packed operands. An f16 kernel whose gate BSMM_WHEN_HALF is closed splits A by
-     * plain[0] and packs B by plain[1], unless plain[1].job.elements is NULL. Other kernels ignore
-     * this field. */
+    /* plain[0] has the parameters for packing A to bf16, and plain[1] those for packing B. Two
+     * kinds of kernels use them to prepare the operands of the kernel that is queued next:
+     * - A kernel of the kind POW2 packs A and B if 8-bit floats cannot hold the values of A or B.
+     * - A kernel for f16 whose gate is BSMM_WHEN_HALF splits each element of A into two bf16
+     *   numbers if f16 cannot hold the values of B. It also packs B to bf16, unless
+     *   plain[1].job.elements is NULL. */
     bsmm_pack_plain plain[2];
     /* If `overflowed` is not NULL, the kernel writes 1 to this address when an accumulator is not
      * finite or may have lost terms to underflow. */

@@ -22,8 +22,8 @@ typedef struct small_m_words {
 } small_m_words;
 
 /* These are sizes of a warp's 6-bit weights for one step (128 elements of K). The weights are 16
- * rows of 96 bytes, one after another in shared memory. Each copy has 8 bytes, because a row of B
- * in global memory may begin at any multiple of 8 bytes. */
+ * rows of 96 bytes, one after another in shared memory. A thread copies them from global memory in
+ * pieces of 8 bytes, because a row of B there may begin at any multiple of 8 bytes. */
 enum {
     SMALL_M_SIX_ROW = BSMM_SMALL_M_K * 6 / 8, /* SMALL_M_SIX_ROW is the number of bytes of a row. */
     /* SMALL_M_SIX_PIECES is the number of copies of 8 bytes per thread. */
