@@ -1,7 +1,6 @@
-/* Reads the line table of a code object (DWARF 4 and 5, section .debug_line). The
- * simulator uses the table to name lines of source in error messages and in lists of stalls.
- * Compilers write it with -g or -gline-tables-only. If the table is damaged, an instruction may
- * have no line. */
+/* Reads the line table of a code object (DWARF 4 and 5, section .debug_line). The simulator
+ * uses the table to name lines of source in error messages and in lists of stalls. Compilers write
+ * the table with -g or -gline-tables-only. If it is damaged, an instruction may have no line. */
 #include "lines.h"
 #include <stdio.h>
 #include <stdlib.h>
