@@ -44,12 +44,19 @@ static void check_rows(const bsmm_matmul_desc *all, int64_t first, int64_t count
     assert_memory_equal(d.data, want, (size_t)(count * COLUMNS) * sizeof *want);
 }
 
+/* Returns the format with this name. The name "rows" stands for e4m3 with one fp32 scale for each
+ * row. */
+static bsmm_format format_of(const char *name) {
+    const bsmm_format rows = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, K};
+    return strcmp(name, "rows") ? format_named(name) : rows;
+}
+
 static void check_kernel(const char *kernel, const char *a_name, const char *b_name, rng *r) {
     const bsmm_cuda_device *device = test_cuda_device();
     int64_t rows = rows_to_cut(device);
     test_matrix a, b, d;
-    test_matrix_make(&a, describe(format_named(a_name), rows, K), FILL_ORDINARY, r);
-    test_matrix_make(&b, describe(format_named(b_name), COLUMNS, K), FILL_ORDINARY, r);
+    test_matrix_make(&a, describe(format_of(a_name), rows, K), FILL_ORDINARY, r);
+    test_matrix_make(&b, describe(format_of(b_name), COLUMNS, K), FILL_ORDINARY, r);
     test_matrix_make(&d, describe(format_named("bf16"), rows, COLUMNS), FILL_ORDINARY, r);
     bsmm_matmul_desc desc = product(kernel, &a, &b, &d);
     assert_int_equal(test_multiply(&desc), BSMM_OK);
@@ -71,6 +78,7 @@ static void test_cut_tiles(void **state) {
     static const char *const cases[][3] = {
         {"cuda_sm90a_fp8", "fp8_group128", "fp8_block128"},
         {"cuda_sm90a_fp8", "fp8_group128", "fp8_group128"},
+        {"cuda_sm90a_fp8", "rows", "rows"},
         {"cuda_sm90a_fold", "mxfp4", "mxfp4"},
         {"cuda_sm90a_bf16", "bf16", "bf16"},
     };

@@ -103,18 +103,21 @@ enum { FP8_K = 416, SOME_ROWS = 130 };
 
 /* Says which scales of an FP8 operand are extreme. */
 typedef enum style {
-    ORDINARY, /* All scales are within 16 binades of 1. */
-    OPPOSITE, /* All scales of A are near 2^100, and all scales of B near 2^-90, or vice versa. */
-    EXTREME   /* Every second scale is in `extremes`. */
+    ORDINARY,  /* All scales are within 16 binades of 1. */
+    LARGE_A,   /* All scales of A are near 2^100, and all scales of B near 2^-90. */
+    GREATER_A, /* All scales of A are near 2^44, and all scales of B near 2^-110. */
+    SMALL_A,   /* All scales of A are near 2^-85, and all scales of B near 2^100. */
+    EXTREME    /* Every second scale is in `extremes`. */
 } style;
 
-static void put_style(test_matrix *t, style how, int sign, rng *r) {
+static void put_style(test_matrix *t, style how, bool is_b, rng *r) {
+    static const int exponents[EXTREME][2] = {
+        [LARGE_A] = {100, -90}, [GREATER_A] = {44, -110}, [SMALL_A] = {-85, 100}};
     float *scales = t->m.scales;
     draw_scales(t, r);
     for (int64_t i = 0; i < t->m.rows && how != EXTREME; i++) {
         const float any = (float)rng_next(r) * 0x1p-64f + 1;
-        const int exponent = how == OPPOSITE ? (sign > 0 ? 100 : -90) : 0;
-        scales[i] = ldexpf(any, exponent + (int)rng_below(r, 32) - 16);
+        scales[i] = ldexpf(any, exponents[how][is_b] + (int)rng_below(r, 32) - 16);
     }
 }
 
@@ -161,8 +164,8 @@ static void check_fp8(uint32_t a_elem, uint32_t b_elem, int64_t n, style how, rn
     test_matrix_make(&b, describe((bsmm_format){b_elem, BSMM_SCALE_F32, 1, FP8_K}, n, FP8_K),
                      FILL_ORDINARY, r);
     test_matrix_make(&d, describe(format_named("bf16"), SOME_ROWS, n), FILL_SPECIAL, r);
-    put_style(&a, how, 1, r);
-    put_style(&b, how, -1, r);
+    put_style(&a, how, false, r);
+    put_style(&b, how, true, r);
     bsmm_matmul_desc desc = {.struct_size = sizeof desc,
                              .a = &a.m,
                              .b = &b.m,
@@ -199,7 +202,7 @@ static void test_next_tile(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(tiles); i++) {
         setenv("BSMM_TEST_TILE", tiles[i], 1);
         check_fp8(BSMM_ELEM_E4M3, BSMM_ELEM_E4M3, n, i ? EXTREME : ORDINARY, &r);
-        check_fp8(BSMM_ELEM_E4M3, BSMM_ELEM_E4M3, n, i ? ORDINARY : OPPOSITE, &r);
+        check_fp8(BSMM_ELEM_E4M3, BSMM_ELEM_E4M3, n, i ? ORDINARY : LARGE_A, &r);
         unsetenv("BSMM_TEST_TILE");
     }
 }

@@ -41,6 +41,7 @@ static const split_case cases[] = {
     {"cuda_sm90a_bf16", "bf16", "fp8_group128", BSMM_WGMMA_ROW, BSMM_ELEM_BF16, 0},
     {"cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, BSMM_ELEM_E4M3, 0},
     {"cuda_sm90a_fp8", "fp8_group128", "fp8_group128", BSMM_WGMMA_ROW, BSMM_ELEM_E4M3, 0},
+    {"cuda_sm90a_fp8", ROW_SCALES, ROW_SCALES, BSMM_WGMMA_BLOCK, BSMM_ELEM_E4M3, 0},
     {"cuda_sm90a_fold", "mxfp4", "mxfp4", BSMM_WGMMA_POW2, BSMM_ELEM_E4M3, 1},
 };
 

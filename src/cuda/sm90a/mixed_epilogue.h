@@ -201,6 +201,8 @@ static __device__ __forceinline__ void mixed_collect(const int count, const bsmm
     }
 }
 
+static_assert(BSMM_MIXED_MOST_GROUPS == 2, "mixed_collect_own adds the sums of at most two groups");
+
 /* Adds up the accumulators of MIXED_AT_ONCE runs of results, in rows i[0], i[1] and so on of the
  * tile, if no other thread block of the cluster has a part of them. Results past the thread's last
  * run become those of its last row. */
