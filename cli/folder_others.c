@@ -43,8 +43,9 @@ static int is_copied(const struct dirent *entry) {
            !matches(entry->d_name, made_anew, sizeof made_anew / sizeof made_anew[0]);
 }
 
-/* Calls visit(context, from, to) for the entries of a folder that `chosen` selects, in the order of
- * their names, until it returns false. `to` is the path of an entry in the folder `to_folder`. */
+/* Calls visit(context, from, to) for each entry of `folder` that `chosen` selects, in the order of
+ * the names, until `visit` returns false. `from` is the entry's path in `folder`, and `to` is the
+ * path with the same name in `to_folder`. */
 static bool each_entry(const char *folder, const char *to_folder,
                        int (*chosen)(const struct dirent *),
                        bool (*visit)(void *, const char *, const char *), void *context) {

@@ -41,8 +41,8 @@ typedef struct cli_shard {
     uint64_t bytes; /* `bytes` is the size in bytes of all tensors in the file. */
 } cli_shard;
 
-/* CLI_FILE_TYPES is the number of types whose bytes decide the type of a GGUF file
- * (transfer_gguf.c). */
+/* A GGUF file states a file type. This is the tensor type that takes the most bytes in the file.
+ * CLI_FILE_TYPES is the number of tensor types that are counted for it (transfer_gguf.c). */
 enum { CLI_FILE_TYPES = 5 };
 
 typedef struct cli_job {

@@ -369,13 +369,15 @@ typedef enum bsmm_group_flags {
  * step. D cannot be shared. */
 #define BSMM_GROUP_SHARED (-1)
 
-/* The groups of a product.
+/* Describes the groups of a grouped product, and which rows or columns each group owns.
  *
  * On a GPU the sizes of the groups lie in device memory, so that the library cannot check them
- * before a run. Kernels therefore clamp the sizes, and a wrong size never makes a kernel write
- * outside D. A group starts at the end of the group before it, rounded up to `align`. Its end is
- * clamped to the range from its start to the last row or column of the operand. For MASKED, a size
- * is clamped to the number of described rows. A group without rows writes nothing. */
+ * before a run. Kernels therefore clamp the sizes: a wrong size never makes a kernel write outside
+ * D. For ROWS and K, group g starts at the end of group g - 1, rounded up to a multiple of `align`.
+ * It ends at sizes[g], clamped to the range from the group's start to the number of rows (ROWS) or
+ * columns (K) of the divided matrices. For MASKED, sizes[g] is a number of rows. It is clamped to
+ * the range from 0 to the number of rows of each matrix of the stack D. With ROWS and MASKED,
+ * a kernel writes nothing for a group without rows. */
 typedef struct bsmm_group {
     uint32_t struct_size;
     uint32_t kind;     /* Division of the operands, a bsmm_group_kind */

@@ -8,7 +8,8 @@
 
 enum { FAKE_MOST_PARAMETERS = 8, FAKE_MOST_KERNEL_NAME = 96 };
 
-/* A fake kernel has the name of the kernel and the sizes of its parameters in bytes. */
+/* Describes a kernel that a program loaded from an image into a fake driver: the name of the kernel
+ * and the size of each of its `count` parameters in bytes. */
 typedef struct fake_kernel {
     char name[FAKE_MOST_KERNEL_NAME];
     uint32_t sizes[FAKE_MOST_PARAMETERS], count;

@@ -332,8 +332,9 @@ static void test_many_tiles(void **state) {
         const char *a, *b, *kernel;
         uint32_t form;
         int64_t most;
-        /* `gap` is a number of rows of A below `most`. For this number of rows the library
-         * nevertheless packs B. 0 means that there is no such number. */
+        /* The library computes products of up to `most` rows of A by a kernel for few rows, which
+         * does not pack B. The number of rows `gap` is an exception: with it, the library chooses
+         * the kernel that packs B, although `gap` is below `most`. 0 means no exception. */
         int64_t gap;
     } rows[] = {
         {"mxfp4", "mxfp4", "cpu_avx512_int8dot", BSMM_PACKED_NONE, 64, 0},
