@@ -175,9 +175,10 @@ static void check_row(const split_case *c, const test_matrix *a, const test_matr
     assert_memory_equal(got + SMALL * COLUMNS, want + SMALL * COLUMNS, COLUMNS * sizeof *got);
 }
 
-/* Tests a row of A with one scale that is out of range, in the first part of K. Different clusters
- * sum the parts of K, and the cluster of the last part stores the results. The cluster of the first
- * part must tell the cluster of the last part that the scale is out of range. */
+/* Tests a row of A with one scale that is out of range, in the first part of K or, with row scales,
+ * in all of K. Different clusters sum the parts of K, and the cluster of the last part stores the
+ * results. The cluster of the first part must tell the cluster of the last part that the scale is
+ * out of range. */
 static void test_row_made_again(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();
@@ -186,7 +187,9 @@ static void test_row_made_again(void **state) {
         const split_case *c = &cases[i];
         if (strcmp(c->kernel, "cuda_sm90a_fp8")) continue;
         test_matrix a = operand(c, c->a, ROWS, &r), b = operand(c, c->b, COLUMNS, &r);
-        ((float *)a.m.scales)[SMALL * bsmm_ceil_div(K, 128) + SMALL_GROUP] = 0x1p-120f;
+        const bool by_rows = strcmp(c->a, ROW_SCALES) == 0;
+        const int64_t small = by_rows ? SMALL : SMALL * bsmm_ceil_div(K, 128) + SMALL_GROUP;
+        ((float *)a.m.scales)[small] = 0x1p-120f;
         float want[RESULTS] = {NAN};
         each_tile(c, &a, &b, want, check_row);
         test_matrix_free(&a);
