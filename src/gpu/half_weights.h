@@ -51,8 +51,9 @@ BSMM_SHARED void bsmm_e3m2_halves(uint32_t first, uint32_t second, uint32_t pair
 typedef struct bsmm_half_range {
     int bias, lowest;
     uint32_t span;
-    /* `above` says how the kernel chooses the range of a row of B. The top of the range lies
-     * `above` codes above the largest scale code of the row's first blocks. */
+    /* `above` says how the kernel chooses the reference code of a row of B. The reference code plus
+     * `span` is the largest scale code of the row's first blocks plus `above`, unless that would
+     * give a reference code below 0 or a range beyond the code 254. */
     uint32_t above;
 } bsmm_half_range;
 

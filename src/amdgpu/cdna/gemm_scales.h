@@ -299,11 +299,12 @@ BSMM_DEVICE uint32_t gemm_wave_least(uint32_t value) {
 }
 
 /* Returns which sums are accurate. The least product of two nonzero elements is 2^-32 (two e5m2
- * subnormals), and all products of elements are multiples of 2^-32. All terms of a sum are
- * therefore multiples of a power of two, namely 2^-32 times the least scale of A and the least
- * scale of B. If this power is GEMM_LEAST_SUM or more, no term loses bits to underflow. If it is
- * 2^-149 (the least positive fp32 number) or more, no term becomes 0. Each wave writes its least
- * scale to the second half of the ring buffer in LDS, so no wave may need this half any more. */
+ * subnormals), and all products of elements are multiples of 2^-32. A term of a sum is such a
+ * product times a scale of A and a scale of B. All terms are therefore multiples of 2^-32 times the
+ * least scale of A times the least scale of B, which is a power of two. If this power is
+ * GEMM_LEAST_SUM or more, no term loses bits to underflow. If it is 2^-149 (the least positive fp32
+ * number) or more, no term becomes 0. Each wave writes its least scale to the second half of the
+ * ring buffer in LDS, so no wave may need this half any more. */
 BSMM_DEVICE gemm_trust gemm_trust_of(const gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     BSMM_IN_LDS uint32_t *lows = (BSMM_IN_LDS uint32_t *)(ring + gemm_ring_half(s));
     /* The empty assembly hides the address from the compiler, which would otherwise keep the
@@ -316,7 +317,8 @@ BSMM_DEVICE gemm_trust gemm_trust_of(const gemm_carrier *c, gemm_shape s, gemm_l
         const uint32_t side = w * GEMM_WAVE >= gemm_rows(s, 0);
         least[side] = lows[w] < least[side] ? lows[w] : least[side];
     }
-    /* All terms of a sum are multiples of 2^(least[0] + least[1] - 254 - 32), i.e. of 2^(both -
+    /* least[0] and least[1] are the smallest e8m0 codes of A and of B, and a code c means 2^(c -
+     * 127). All terms of a sum are therefore multiples of 2^-32 * 2^(both - 254), i.e. of 2^(both -
      * 286). */
     const uint32_t both = least[0] + least[1];
     return both >= 286 - 118   ? GEMM_TRUST_ALL

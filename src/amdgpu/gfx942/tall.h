@@ -45,8 +45,9 @@ typedef struct tall_scales {
      * of the scale of A for the lane's row in row i of tiles, and `col` is the offset of the scale
      * of B for the columns of the tile. */
     uint32_t rows[TALL_TILES], col;
-    /* `at` in lane l is element l % 8 of the field `scale_at` of bsmm_cdna_side. Reading the
-     * register of another lane takes less time than loading a kernel parameter. */
+    /* at[0] (for A) and at[1] (for B) in lane l are the distance from the scale of block 0 along K
+     * to the scale of block l % 8 (scale_at in bsmm_cdna_side). Reading the register of another
+     * lane takes less time than loading a kernel parameter. */
     uint32_t at[2], period[2];
     /* `row` and `all` are the scales of one step, i.e. of 128 elements of K. */
     float row[TALL_TILES], all;
@@ -201,8 +202,8 @@ BSMM_DEVICE void tall_chore(tall_relay *r, tall_scales *g, gemm_shape s, uint32_
  * up to three vector instructions after each matrix instruction of the group. The matrix
  * instruction of another wave on the SIMD takes as long as three more vector instructions. */
 BSMM_DEVICE void tall_end_group(void) {
-    /* __builtin_amdgcn_sched_group_barrier takes the masks VECTOR and MATRIX for the two kinds of
-     * instructions. */
+    /* VECTOR and MATRIX are the masks by which __builtin_amdgcn_sched_group_barrier selects vector
+     * instructions and matrix instructions. */
     enum { VECTOR = 2, MATRIX = 8 };
 #pragma unroll
     for (int i = 0; i < 4; i++) {

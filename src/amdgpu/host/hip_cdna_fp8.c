@@ -91,8 +91,9 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
  * elements is exact. An instruction adds up to 128 products to a sum and may truncate each term 23
  * bits below the largest. The bound also allows two roundings for the product of a scale of A and a
  * scale of B, and one rounding of the total over K for each 128 elements of K. The same bound holds
- * if K is divided into n parts: adding their sums rounds n - 1 times, but the total of each part is
- * rounded at least n - 1 times fewer. */
+ * if K is divided into n parts. Adding the totals of the parts takes n - 1 more roundings. But a
+ * part is shorter than K, so its total is rounded at least n - 1 times less often than a total over
+ * all of K. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return (2.1 * (128 + 16) + (double)p->a.m.cols / 128 + 4) * 0x1p-24;

@@ -18,9 +18,8 @@ enum {
 
 /* Describes the kernels for a pair of formats. Some entries cover other formats too. An entry whose
  * B has no scales also covers a B whose fp32 scales each cover whole rows. An entry whose A is e4m3
- * without scales also covers an A whose fp32 scales each cover whole rows. If a scale is fp32, the
- * number of rows of its block is not compared: that of A is any number, and that of B any multiple
- * of 16. */
+ * without scales also covers an A whose fp32 scales each cover whole rows. An entry with fp32
+ * scales covers scale blocks of any number of rows of A, and of any multiple of 16 rows of B. */
 typedef struct pair {
     bsmm_format a, b;
     bsmm_hip_function functions[B_SIZES][A_SIZES];
@@ -312,8 +311,8 @@ static void fill(const bsmm_product *p, small_m_state *s) {
     s->job.longer = steps % s->job.waves;
 }
 
-/* The kernel limits the rows of A and the bytes of A and B. These limits keep every extent below
- * 2^31. */
+/* Returns NULL and fills the state of a plan if the kernels can compute the product. Otherwise
+ * returns the reason why not. */
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     const char *reason = refuse_sides(p, why, size);
     if (!reason) reason = bsmm_hip_refuse(p, &find_pair(p)->functions[0][0], why, size);

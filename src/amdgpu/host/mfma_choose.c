@@ -10,9 +10,10 @@ uint32_t bsmm_mfma_choose_parts(const bsmm_product *p, const bsmm_mfma_tile *til
     return best;
 }
 
-/* If workgroups compute several tiles, their number is a multiple of the number of XCDs (dies).
- * Each workgroup then computes only tiles of the range that gemm_schedule.h gives to its XCD. If K
- * is divided into parts, there are few tiles, and each workgroup computes one part of one tile. */
+/* If workgroups compute several tiles each, the number of workgroups is a multiple of the number of
+ * XCDs (dies). Each workgroup then computes only tiles of the range that gemm_schedule.h gives to
+ * its XCD. If K is divided into parts, there are few tiles, and each workgroup computes one part of
+ * one tile. */
 uint32_t bsmm_mfma_choose_groups(const bsmm_product *p, const bsmm_mfma_tile *tile, uint32_t tiles,
                                  uint32_t parts) {
     const bsmm_hip_device *device = p->device;

@@ -45,8 +45,7 @@ typedef struct cut {
      * that there is none, because shared memory holds all of A that the thread block needs. */
     uint32_t a_slots;
     bool grouped, row_scaled;
-    /* If `own` is true, each thread block converts A to bf16 itself. Otherwise the kernel
-     * small_m_prepare converts A before. */
+    /* If `own` is true, each thread block converts A to bf16, else small_m_prepare converts it. */
     bool own;
     uint32_t scales_at, a_scales_at, ring_at, barriers_at, flags_at;
     uint32_t chunk_bytes, scale_stride, shared;
@@ -197,10 +196,11 @@ static const bsmm_cuda_function *find_kernels(const bsmm_product *p,
     return functions[bsmm_small_m_is_grouped(p)];
 }
 
-/* Returns the largest number of columns of A for which this kernel is used. With more columns,
- * kernels for many rows are faster. The limit is lower if A and B are FP8 with fp32 scales, because
- * the kernel for the FP8 tensor cores is then faster. It is also lower if A has elements of less
- * than 8 bits. Sums are then often 0, and this kernel must recompute many of them in double. */
+/* Returns the largest number of columns for which this kernel is used. A column of the kernel's
+ * tile is one row of A or one bf16 part of a row. With more columns, the kernels for many rows of A
+ * are faster. If A and B are FP8 with fp32 scales, the kernel for the FP8 tensor cores is faster
+ * from fewer columns on. The limit is also lower if A has elements of less than 8 bits, because
+ * many sums are then 0 and must be recomputed in double. */
 static uint32_t most_columns(const bsmm_product *p, const bsmm_small_m_weights *w) {
     const uint32_t elem = p->a.m.format.elem;
     const bool fp8 = bsmm_cuda_is_fp8(elem) && bsmm_cuda_has_groups(&p->a);
@@ -221,8 +221,8 @@ static bool has_single_rows(const bsmm_operand *o) {
 
 /* Returns true if A's rows may be divided into bands, i.e. ranges of rows. Bands may overlap, and a
  * row of D in two bands is computed twice. A product with a C has one band, because C may be the
- * memory of D, and the second computation would then read D. An A in f16 or f32 would have so many
- * bands that other kernels are faster: each of its rows takes two or three columns of a tile. */
+ * memory of D, and the second computation would then read D. For an f16 or f32 A there would be so
+ * many bands that other kernels are faster, as a row takes two or three columns of a tile. */
 static bool has_bands(const bsmm_product *p) {
     return !p->has_c && bsmm_small_m_count_parts(&p->a) == 1 && has_single_rows(&p->a) &&
            bsmm_small_m_generation(p) == BSMM_SMALL_M_HOPPER;
@@ -268,8 +268,8 @@ static bsmm_product band_of(const bsmm_product *p, const made *m, uint32_t band)
 static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_steady_floats(a))
         return bsmm_gpu_refuse_format(a, 'A', BSMM_SMALL_M_FLOATS_RULE, why, size);
-    /* An element of A with more than 8 bits may be tiny. The fp32 sum of a step (128 elements of K)
-     * might then underflow, although a large fp32 scale would later multiply it. */
+    /* Elements of A with more than 8 bits may be so small that the fp32 sum of a step (128 elements
+     * of K) underflows before a large fp32 scale multiplies it. Such an A is refused. */
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_row_floats(a) &&
         bsmm_elem_row(a->m.format.elem)->bits > 8)
         return bsmm_gpu_refuse_format(a, 'A', WIDE_RULE, why, size);
@@ -311,9 +311,9 @@ static void measure(const bsmm_product *p, made *m) {
                          (uint64_t)bsmm_small_m_count_steps(p) * m->c.scale_columns * sizeof(float);
 }
 
-/* A band is a group of A's rows that one launch computes. Halves all bands if they have more than
- * 32 columns and the predicted time of the product is then less. A band with fewer columns needs
- * less shared memory, so fewer thread blocks must share K, and more clusters run at once. */
+/* A band is a range of A's rows that one launch computes, and a column is one row of a band. Halves
+ * the bands if they have more than 32 columns and the product is then predicted to be faster.
+ * Smaller bands need less shared memory, so fewer thread blocks share K and more clusters run. */
 static void halve_bands(const bsmm_product *p, made *m) {
     if (m->c.columns <= BSMM_SMALL_M_COLUMNS || !has_bands(p)) return;
     made half = *m;

@@ -270,8 +270,9 @@ static const char *refuse_few(const bsmm_operand *a, char *why, size_t size) {
 #define WEIGHTS_RULE                                                                               \
     "the kernel takes mxfp4, nvfp4, mxfp6, mxfp8, and e4m3 with f32 scales of 128 columns or rows"
 
-/* `half` is true if weights are decoded to f16. The kernel may then read whole blocks of B to find
- * out whether they are zeros, so the last block must have 32 elements. */
+/* Returns NULL if the kernel can read B, else the reason why not. `half` is true if weights are
+ * decoded to f16. With e8m0 scales, the kernel may then read whole blocks of B (32 elements) to
+ * find out whether they are zeros, so K must be a multiple of 32. */
 static const char *refuse_b(const bsmm_operand *b, const weights *w, bool half, char *why,
                             size_t size) {
     if (b->m.scale_layout != BSMM_LAYOUT_ROW_MAJOR && w != &row_scaled)

@@ -31,7 +31,8 @@ typedef struct bsmm_cuda_ready_relayout {
     bsmm_relayout_copy copy;
 } bsmm_cuda_ready_relayout;
 
-/* Describes copies of the scales of up to two matrices that a plan prepares. */
+/* Describes the copies of the scales of one or two matrices to another layout. A plan prepares
+ * them. */
 typedef struct bsmm_cuda_ready_relayouts {
     bsmm_cuda_ready_relayout of[2];
     /* `both` is the launch of the kernel that makes both copies. Its handle is NULL if there is
@@ -39,22 +40,24 @@ typedef struct bsmm_cuda_ready_relayouts {
     bsmm_cuda_ready both;
 } bsmm_cuda_ready_relayouts;
 
-/* Prepares the copy that a job describes. The kernel is chosen for the alignment of the job's
- * addresses. If an address is NULL, each run must provide one that is a multiple of 16 bytes. */
+/* Prepares the copy of scales that a job describes. The kernel is chosen for the alignment of the
+ * job's addresses. If an address is NULL, each run must provide one that is a multiple of 16 bytes.
+ */
 bsmm_status bsmm_cuda_ready_relayout_make(const bsmm_recode *job, bsmm_cuda_ready_relayout *ready);
 
-/* Queues the copy that a plan has prepared. The device's context must be current. */
+/* Queues the copy of scales that a plan has prepared. The device's context must be current. */
 bsmm_status bsmm_cuda_ready_relayout_launch(const bsmm_cuda_device *device,
                                             const bsmm_cuda_ready_relayout *ready, void *stream,
                                             const void *from, void *to);
 
-/* Prepares the copies that two jobs describe. A job is NULL if there is nothing to copy. */
+/* Prepares the copies of scales that two jobs describe. A job is NULL if there is nothing to copy.
+ */
 bsmm_status bsmm_cuda_ready_relayouts_make(const bsmm_cuda_device *device,
                                            const bsmm_recode *const jobs[2],
                                            bsmm_cuda_ready_relayouts *ready);
 
-/* Queues the copies that a plan has prepared, in one launch if possible. The addresses of a copy
- * that was not prepared are ignored. The device's context must be current. */
+/* Queues the copies of scales that a plan has prepared, in one launch if possible. The addresses of
+ * a copy that was not prepared are ignored. The device's context must be current. */
 bsmm_status bsmm_cuda_ready_relayouts_launch(const bsmm_cuda_device *device,
                                              const bsmm_cuda_ready_relayouts *ready, void *stream,
                                              const void *const from[2], void *const to[2]);

@@ -252,8 +252,8 @@ static void add_padding(bsmm_scale_map *map) {
         map->rows = (int64_t)map->tile_col_step;
 }
 
-/* Returns the job of the kernels. Its extents include the destination's padding if the padding
- * becomes 0. */
+/* Returns the parameters of the kernels that copy scales. The extents in the parameters include the
+ * destination's padding if the padding must become 0. */
 static bsmm_relayout_job job_of(const bsmm_recode *job) {
     bsmm_recode whole = *job;
     if (bsmm_recode_has_padding(job)) add_padding(&whole.dst.map);
@@ -275,7 +275,8 @@ bsmm_status bsmm_cuda_ready_relayout_make(const bsmm_recode *job, bsmm_cuda_read
     return bsmm_cuda_ready_make(job->device, &launch, &ready->launch);
 }
 
-/* Writes the parameters of a copy to *params, and the addresses of a run. */
+/* Sets *params to the parameters of a copy of scales that a plan has prepared, with the addresses
+ * `from` and `to` of this run. */
 static void bind(const bsmm_cuda_ready_relayout *ready, const void *from, void *to,
                  bsmm_relayout_copy *params) {
     *params = ready->copy;
@@ -293,8 +294,8 @@ bsmm_status bsmm_cuda_ready_relayout_launch(const bsmm_cuda_device *device,
                                   BSMM_CUDA_ARGUMENTS(&params.regions));
 }
 
-/* Prepares the launch of one kernel for both copies, if the kernel's thread blocks are few enough
- * to have numbers. */
+/* Prepares one launch that makes both copies of scales. If this launch would have too many thread
+ * blocks, does nothing, and each copy keeps a launch of its own. */
 static bsmm_status make_both(const bsmm_cuda_device *device, bsmm_cuda_ready_relayouts *ready) {
     int64_t blocks = 0;
     for (int i = 0; i < 2; i++) {

@@ -58,10 +58,10 @@ typedef struct bsmm_scaled_scales {
 bsmm_status bsmm_scaled_scales_begin(const bsmm_operand *o, uint32_t multiple,
                                      bsmm_scaled_scales *s);
 
-/* Prepares the copies of A's and B's scales to the workspace, where the kernel does not read them
- * as they are stored. The kernel must require scales to be aligned to 16 bytes
- * (bsmm_kernel.alignment). The device's context must be current for this function and for
- * bsmm_scaled_scales_bind. */
+/* Prepares the copies of A's and B's scales to the workspace. An operand's scales are copied only
+ * if the kernel does not read them where the caller stores them. The kernel must require scales to
+ * be aligned to 16 bytes (bsmm_kernel.alignment). The device's context must be current for this
+ * function and for bsmm_scaled_scales_bind. */
 bsmm_status bsmm_scaled_scales_make(const bsmm_product *p, const bsmm_scaled_scales s[2],
                                     bsmm_cuda_ready_relayouts *copies);
 

@@ -14,7 +14,8 @@ bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits) {
     return cols > 0 && p->b.m.rows >= bsmm_ceil_div(large, cols);
 }
 
-/* The constants are fitted to 82 products with 9 to 64 rows of A that were measured on an H200. */
+/* The constants of this function are fitted to 82 products with 9 to 64 rows of A that were
+ * measured on an H200. */
 double bsmm_small_m_with_columns(double time, uint32_t columns, uint32_t bits) {
     if (bits == 4) return (columns > 32 ? 1.85 : 1.5) * time;
     if (bits == 6 && columns <= 32) return 1.5 * time;

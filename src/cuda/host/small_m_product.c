@@ -147,7 +147,8 @@ uint32_t bsmm_small_m_scale_stride(const bsmm_product *p, uint32_t step_scales, 
         all |= (uint64_t)step_scales * begin_of(steps, i * (ranges / splits), ranges);
     if (all % 16 == 0) return aligned;
     /* The scales of a row of B are copied to shared memory in units of 16 bytes. The copies write
-     * up to 15 bytes before the row's first code and up to 15 bytes behind its last code. */
+     * up to 15 bytes before the row's first code and up to 15 bytes behind its last code, so the
+     * distance between two rows includes 30 more bytes. */
     const uint32_t rest = (uint32_t)(pitch % 16);
     return 16 * ((bytes + 30 - rest + 15) / 16 | 1) + rest;
 }

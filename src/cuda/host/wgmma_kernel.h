@@ -40,8 +40,8 @@ struct bsmm_wgmma_plan {
      * the largest value that the block's scale allows. bsmm_pack_pair_plain uses it to test whether
      * bf16 holds the operands' values. `slack` matters only if `otherwise` is not NULL. */
     uint32_t slack;
-    /* `shift` is the exponent of the power of two by which packing multiplies the values of B. Only
-     * f16 elements use it. */
+    /* `shift` is the exponent of the power of two by which packing multiplies the values of B. It
+     * is used only if the GEMM kernel multiplies f16. */
     uint32_t shift;
 };
 

@@ -46,8 +46,8 @@ typedef struct bsmm_wgmma_wish {
     /* `by_rows` is true if the fp32 scales of A and of B cover whole rows, and the GEMM kernel
      * multiplies by B's scales only once, i.e. multiplies the sums over all of K. */
     bool by_rows;
-    /* `row_wide` is true if the GEMM kernel can read the operand's scales where the caller stores
-     * them if each row has one scale for all of K. */
+    /* `row_wide` is used only if each row of the operand has one scale for all of K. It is true if
+     * the GEMM kernel can then read the scales where the caller stores them. */
     bool row_wide;
 } bsmm_wgmma_wish;
 

@@ -67,7 +67,8 @@ const char *bsmm_wide_begin(const bsmm_product *p, bsmm_wide_operands *s, char *
     s->may_refuse =
         !is_always_exact(&p->a, &s->sources[0]) || !is_always_exact(&p->b, &s->sources[1]);
     /* If bf16 does not hold the values of one row of A, the generic GEMM computes all rows, and
-     * adds in another order. The bits of a row's results would thus depend on the other rows. */
+     * adds in another order. The bits of a row's results would thus depend on the other rows. The
+     * kernel therefore refuses a product that must be batch-invariant. */
     if (p->invariant && !is_always_exact(&p->a, &s->sources[0]))
         return "flags has BATCH_INVARIANT; one row of A may change the order of sums of all rows";
     return NULL;

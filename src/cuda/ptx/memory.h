@@ -28,7 +28,7 @@ static __device__ __forceinline__ void ptx_stmatrix_x4(uint32_t to, uint32_t a, 
                  : "memory");
 }
 
-/* PTX ISA 9.7.9.8 "ld.shared": loads a float from an address in the shared window. */
+/* PTX ISA 9.7.9.8 "ld.shared": loads a float from shared memory at a 32-bit address. */
 static __device__ __forceinline__ float ptx_load_shared_f32(uint32_t from) {
     float value;
     asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(from) : "memory");
@@ -41,12 +41,12 @@ static __device__ __forceinline__ void ptx_load_shared_f32x2(uint32_t from, floa
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to[0]), "=f"(to[1]) : "r"(from));
 }
 
-/* PTX ISA 9.7.9.11 "st.shared": stores a float at an address in the shared window. */
+/* PTX ISA 9.7.9.11 "st.shared": stores a float in shared memory at a 32-bit address. */
 static __device__ __forceinline__ void ptx_store_shared_f32(uint32_t to, float value) {
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(value) : "memory");
 }
 
-/* PTX ISA 9.7.9.11 "st.shared": stores the low 16 bits of a word. */
+/* PTX ISA 9.7.9.11 "st.shared": stores the low 16 bits of a word in shared memory. */
 static __device__ __forceinline__ void ptx_store_shared_b16(uint32_t to, uint32_t value) {
     asm volatile("st.shared.b16 [%0], %1;" ::"r"(to), "h"((uint16_t)value) : "memory");
 }

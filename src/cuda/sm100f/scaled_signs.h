@@ -27,8 +27,8 @@ static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p
 }
 
 /* Does the work of signs_in_stage for a stage all of whose scales belong to rows and columns inside
- * A and B. A lane loads all its bytes before it tests them, because the warp would otherwise be
- * slower than the products. */
+ * A and B. A lane loads all its bytes before it tests them. Otherwise the warp would take more time
+ * for a stage than the tensor cores take to multiply it. */
 static __device__ __forceinline__ uint32_t signs_of_whole(const uint8_t *scales) {
     uint4 w[SCALE_PARTS * SCALE_TILES];
     uint32_t found = 0;

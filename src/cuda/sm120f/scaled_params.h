@@ -33,7 +33,7 @@ typedef struct bsmm_sm120_side {
      * load of 8 or 16 bytes, or three loads of 4 bytes. */
     uint32_t aligned;
     /* `magnitudes` is a mask of the bits of a 32-bit word of a stage that are not sign bits of
-     * elements. */
+     * elements. With it, the kernel finds out which rows have nonzero elements. */
     uint32_t magnitudes;
 } bsmm_sm120_side;
 

@@ -34,7 +34,9 @@ static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_jo
 /* Holds the constants that all blocks of a tensor share. Each thread block computes them once and
  * keeps them in shared memory. */
 typedef struct quantize_level {
-    /* A rule multiplies or divides by these factors to apply the tensor's second-level scale. */
+    /* These numbers depend on the tensor's second-level scale. A rule computes a block's scale from
+     * the block's largest magnitude, and thereby multiplies by `multiplier` or divides by
+     * `divisor`. */
     float multiplier, divisor;
     /* e4m3_scale computes a block's scale from the largest magnitude in the block. `by` is the
      * number by which it multiplies or divides that magnitude, as the recipe says. `reciprocal` is

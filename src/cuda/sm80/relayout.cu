@@ -135,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_REGION_THREADS, 8)
     move_region(&params, blockIdx.x);
 }
 
-/* Makes two copies, whose layouts and sizes may differ. */
+/* Copies the scales of two matrices. The layouts and sizes of the two copies may differ. */
 extern "C" __global__ void __launch_bounds__(BSMM_REGION_THREADS)
     move_both(const __grid_constant__ bsmm_relayout_both both) {
     const uint32_t first = both.copies[0].regions.count, second = blockIdx.x >= first,

@@ -59,16 +59,17 @@ typedef struct bsmm_relayout_regions {
     uint32_t across, count;
 } bsmm_relayout_regions;
 
-/* Describes one of the two copies of the kernel move_both. If `by_regions` is zero, the thread
- * blocks copy as those of the kernel move_scales do. `across` and `count` are then the numbers of
- * thread blocks in a row of thread blocks and in all rows. */
+/* Describes one of the two copies of scales that the kernel move_both makes. If `by_regions` is
+ * nonzero, each thread block copies one region, as in the kernel move_regions. Otherwise the thread
+ * blocks copy as those of the kernel move_scales do. The fields `across` and `count` of `regions`
+ * are then the numbers of thread blocks in a row of thread blocks and in all rows. */
 typedef struct bsmm_relayout_copy {
     bsmm_relayout_regions regions;
     uint32_t by_regions;
 } bsmm_relayout_copy;
 
 /* Holds the parameters of the kernel move_both. The first copies[0].regions.count thread blocks
- * make the first copy. */
+ * make the first copy, and the other thread blocks make the second copy. */
 typedef struct bsmm_relayout_both {
     bsmm_relayout_copy copies[2];
 } bsmm_relayout_both;

@@ -22,8 +22,8 @@
 #define IS_E4M3_E5M2     0
 /* HALVES is 1 for kernels that multiply 16-bit elements without scales. If the elements are f16,
  * and f16 cannot hold the values of B, the kernel splits A into bf16 parts. The bf16 kernels
- * contain the same code but never run it: two kernels that differ in one word compress to the size
- * of one. */
+ * contain the same code but never run it. They are then so similar to the f16 kernels that both
+ * together compress to the size of one, which makes the library smaller. */
 #define HALVES (GEMM_WIDE && GEMM_SCALES == GEMM_UNSCALED)
 /* EVENS is 1 for kernels of the kind POW2, whose scales are powers of two. If each row has one
  * scale for all of K, such a kernel adds the sums of k blocks unscaled, and multiplies only the

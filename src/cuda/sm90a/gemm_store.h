@@ -50,8 +50,8 @@ static __device__ __forceinline__ uint32_t pack_e5m2(float low, float high) {
 }
 
 /* Writes a thread's results for 16 columns of D to a staging buffer, in D's 8-bit format. The
- * results are four of one row and four of the row 8 rows below. Products with the epilogue's factor
- * are rounded to odd before they are rounded to 8 bits, which gives the same codes as one
+ * results are four of one row and four of the row 8 rows below. An accumulator times the epilogue's
+ * factor is first rounded to odd in fp32 and then to 8 bits, which gives the same code as a single
  * rounding. */
 static __device__ __noinline__ void stage_unit(const bsmm_wgmma_params *p, const shared *told,
                                                uint32_t to, float a, float b, float c, float d,
@@ -192,9 +192,11 @@ static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
     give_word(c, told, CHUNK_HANDED);
 }
 
-/* Adds the accumulators of another thread block to this thread block's accumulators, after a wait
- * until they are complete. The other block has the same position in its cluster, `distance`
- * clusters before this one. The function clears the other block's flag for the next launch. */
+/* Waits until another thread block has stored all of its accumulators in global memory, and adds
+ * them to this thread block's accumulators. The other thread block has the same position in its
+ * cluster, and its cluster is `distance` clusters before this one. Its flag equals p->ticket when
+ * its accumulators are complete. The function clears this flag after the wait, because a CUDA graph
+ * repeats the kernel with the same ticket. */
 static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACCUMULATORS],
                                                  int32_t distance) {
     const int32_t block = (int32_t)blockIdx.x - distance * CLUSTER;

@@ -159,12 +159,12 @@ static __device__ __forceinline__ void small_m_copy_scales(const bsmm_small_m_pa
             ptx_copy16_once(codes.to + i, codes.from + i, min(16u, codes.end - i));
 }
 
-/* Stores finite scale codes in shared memory where small_m_copy_scales has copied none: past the
- * end of K and past the last row of B. The scales there multiply zeros, or weights whose results
- * are not stored. They must not be NaN, because a NaN would make the zeros, and the results of
- * other rows, NaN. The calling thread must have waited for its own copies. The thread that has
- * copied the last code of a row also stores the finite codes after it, because this thread's copy
- * has written zeros there. */
+/* Stores finite scale codes in shared memory where small_m_copy_scales has copied no code of a
+ * scale, i.e. past the end of K and past the last row of B. The scales there multiply zeros, or
+ * weights whose results are not stored. They must not be NaN, because a NaN would make the zeros,
+ * and the results of other rows, NaN. The copy of a row's last code has also written zeros after
+ * this code. The thread that has made this copy therefore stores the finite codes in their place.
+ * Each calling thread must have waited for its own copies. */
 static __device__ __noinline__ void small_m_fill_scales(const bsmm_small_m_params *p,
                                                         const small_m_block block,
                                                         const uint32_t per_step, uint8_t *to) {
