@@ -38,7 +38,7 @@ static void add_product(const row *in, const float *weight, int64_t k, double bo
     out->errors[n] += rounding * (fabs(out->values[n]) + out->errors[n]);
 }
 
-/* Adds the product of `in` and a weight to `out`. */
+/* Adds the product of the row `in` and a weight matrix to the row `out`. */
 static bool multiply(const row *in, const bsmm_matrix *weight, double bound, row *out) {
     bsmm_matrix f32 = {sizeof f32, .rows = weight->rows, .cols = weight->cols};
     f32.format.elem = BSMM_ELEM_F32;

@@ -13,7 +13,7 @@
 /* Decodes eight e2m1 codes. Pair i holds elements i and i + 4, each times 2^-126. The exponent and
  * mantissa of a code move to the low end of bf16's exponent field and the bits below it. Subnormals
  * of e2m1 thus become subnormals of bf16. One multiplication shifts the sign and the magnitude of
- * two codes by different distances, and the mask removes the other bits of the product. */
+ * two codes by different distances, and a bitwise AND removes all other bits of the product. */
 BSMM_SHARED void bsmm_e2m1_pairs(uint32_t word, uint32_t pairs[4]) {
     uint32_t high = word >> 8;
     pairs[0] = (word & 0x000f000fu) * 0x1040u & 0x81c081c0u;

@@ -19,7 +19,7 @@ enum {
     TALL_BYTES = (TALL_A + TALL_B) * TALL_HALF,
 };
 
-/* Returns the index of the row's position in LDS, counted in rows. */
+/* Returns the position in LDS of row `row` of the operand's tile, counted in rows. */
 BSMM_SHARED uint32_t tall_slot(uint32_t row) {
     return row / 8 * 8 + row % 4 * 2 + row / 4 % 2;
 }

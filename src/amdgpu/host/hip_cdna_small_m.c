@@ -12,7 +12,7 @@ enum {
     WAVES = BSMM_CDNA_SMALL_M_MOST_WAVES,
     /* A_SIZES is the number of kernel sizes along A: for up to 16, 32 and 64 rows of A. */
     A_SIZES = 3,
-    /* B_SIZES counts the kernels whose workgroups have 16 or 32 rows of B. */
+    /* B_SIZES is the number of kernel sizes along B: for workgroups with 16 or 32 rows of B. */
     B_SIZES = 2,
 };
 

@@ -32,7 +32,7 @@ typedef struct cut {
                           * that one thread block computes. */
     uint32_t rows;       /* `rows` is the number of rows of B that a thread block computes. */
     uint32_t tiles_log2; /* `tiles_log2` is the log2 of the number of tiles of 8 columns. */
-    /* Each column in shared memory is one row of A or one bf16 part of a row. */
+    /* `columns` is the number of rows of A, or of bf16 parts of its rows, in shared memory. */
     uint32_t columns;
     /* `scale_columns` is `columns` rounded up to a multiple of 4, so that the fp32 scales of all
      * columns take a multiple of 16 bytes. */

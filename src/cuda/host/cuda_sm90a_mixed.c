@@ -150,7 +150,7 @@ static double predict(const bsmm_product *p, const weights *w, const cut *c) {
      * sum of 0. */
     const double adding = adding_of(c);
     const double zeros = sums_to_zero(p) ? 0.3e-3 * results_of(p, c) : 0;
-    /* The epilogue takes longer if each row of B has an fp32 scale. */
+    /* If each row of B has an fp32 scale, the epilogue takes `more` microseconds longer. */
     const double more = w == &row_scaled ? 0.5 : 0;
     /* `converted` is about the number of bytes that the kernel mixed_prepare reads and writes. */
     const double converted = (double)p->a.m.rows * (double)p->a.m.cols * 4;

@@ -9,7 +9,7 @@ typedef struct corner {
     uint32_t row, col;
 } corner;
 
-/* Holds the part of a k block that a thread moves, in registers. */
+/* Holds, in registers, the part of a k block that a thread moves to shared memory. */
 typedef struct block_part {
     uint32_t units[THREAD_UNITS][4];
     uint32_t scales[SCALE_TILES];

@@ -84,7 +84,8 @@ static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, 
 }
 
 /* Returns entry i of a table that converts e2m1 elements to e4m3 after a multiplication by a power
- * of two. An entry holds the e4m3 codes of the eight magnitudes, and the mask of signs. */
+ * of two. An entry holds the e4m3 codes of the eight magnitudes, and a mask that selects the sign
+ * bits of four e4m3 codes. */
 static __device__ __forceinline__ uint4 fold_entry(const bsmm_pack_job *job, int i) {
     const uint32_t nan = 0x7f7f7f7fu;
     uint32_t codes[2];

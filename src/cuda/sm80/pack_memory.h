@@ -70,7 +70,7 @@ static __device__ __forceinline__ void item_cut(int bits, int count, uint32_t n,
     }
 }
 
-/* Sets all bits from bit number `count` on to 0. */
+/* Sets all bits of the words in `raw` to 0, except the first `count` bits. */
 static __device__ __forceinline__ void cut_bits(uint32_t count, int words, uint32_t *raw) {
     for (int i = 0; i < words; i++) {
         int left = max((int)count - 32 * i, 0);

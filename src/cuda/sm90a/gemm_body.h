@@ -162,7 +162,7 @@ static __device__ __forceinline__ uint32_t stage_after(uint32_t stage) {
 }
 
 typedef struct place {
-    /* `rank_m` and `rank_n` are the coordinates in the cluster along M and N. */
+    /* `rank_m` and `rank_n` are the coordinates of a thread block in its cluster along M and N. */
     int32_t rank_m, rank_n;
 } place;
 

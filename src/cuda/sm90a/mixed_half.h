@@ -37,16 +37,18 @@ typedef struct mixed_rows {
     uint32_t row, begin, end;
 } mixed_rows;
 
-/* Returns the factor by which the epilogue multiplies sums of products with f16 weights. */
+/* Returns the factor by which the epilogue multiplies sums of products with f16 weights. It undoes
+ * the power of two by which the sums are too small. */
 static __device__ __forceinline__ double mixed_half_unfold(const int format) {
     if (small_m_has_e8m0(format)) return (double)(1u << MIXED_HALF_LOG2);
     /* Decoded e2m1 elements are 2^-6 times as large as their values. */
     return format == SMALL_M_NVFP4 ? 0x1p6 : 1;
 }
 
-/* Returns a mask of all bits but the sign bits of elements in 32-bit word number i of a block. Word
- * 0 begins with the first bit of an element. For 6-bit elements, the mask is different in each of
- * three consecutive words, and the same again three words later. */
+/* Returns a mask for 32-bit word number i of the elements of a scale block. In the mask, the sign
+ * bits of the elements are 0 and all other bits are 1. Word 0 begins with the first bit of an
+ * element. For 6-bit elements, the masks of three consecutive words differ, and they repeat every
+ * three words. */
 static __device__ __forceinline__ uint32_t mixed_magnitudes(const int format, uint32_t i) {
     if (small_m_is_4bit(format)) return 0x77777777u;
     if (!small_m_is_6bit(format)) return 0x7f7f7f7fu;

@@ -87,7 +87,7 @@ static __device__ __forceinline__ uint32_t mixed_read_half(const bsmm_small_m_pa
     return k < p->k ? bsmm_gpu_code(&p->a, row, k) : 0;
 }
 
-/* Reads eight f16 elements of a row of A with any strides. */
+/* Reads eight f16 elements of a row of A, from element k on. A may have any strides. */
 static __device__ __forceinline__ uint4 mixed_read_halves(const bsmm_small_m_params *p,
                                                           uint32_t row, uint32_t k) {
     uint32_t words[4];
