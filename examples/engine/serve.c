@@ -98,8 +98,8 @@ void engine_stop(engine *e) {
     bsmm_free_memory(e->device, e->workspace);
 }
 
-/* Returns the smallest class c whose 2^c rows have room for a batch of `rows` rows. If one plan
- * takes any number of rows, returns 0. */
+/* Returns the class of a batch of `rows` rows, i.e. the smallest c for which 2^c is at least
+ * `rows`. If one plan takes any number of rows, returns 0. */
 static int class_of(const engine *e, int64_t rows) {
     int index = 0;
     while (!e->any_rows && ((int64_t)1 << index) < rows)

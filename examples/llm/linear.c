@@ -166,8 +166,8 @@ void llm_weight_row(const llm_weight *w, const llm_product *p, int64_t row, floa
         llm_fail("token %lld: the embedding has %lld", (long long)row, (long long)p->b.rows);
     bsmm_matrix from = llm_matrix_create(p->b.format, 1, p->b.cols);
     bsmm_matrix to = {sizeof to, .format = f32, .rows = 1, .cols = p->b.cols, .data = values};
-    /* In the form compact, groups of 16 rows follow a header of 32 words. A group has the first
-       word of each of its rows, then the second word of each, and so on (docs/PACKING.md). */
+    /* In the packed form compact, groups of 16 rows follow a header of 32 words. A group has the
+       first word of each of its rows, then the second word of each, and so on (docs/PACKING.md). */
     const int64_t words = (int64_t)from.data_bytes / 4, group = row / 16 * 16;
     const int64_t left = p->b.rows - group, step = w->host.data ? 1 : left < 16 ? left : 16;
     const uint32_t *at = w->host.data ? w->host.data : w->packed;

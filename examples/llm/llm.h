@@ -121,8 +121,8 @@ typedef struct llm_weight {
 } llm_weight;
 
 /* Quantizes f32 values to the product's weight format, and packs them as the product's weight
- * number `index`, or copies them to the device. With `keep`, llm_weight_row can read the weights:
- * w->host keeps them unless they are packed and have no scales. */
+ * number `index`, or copies them to the device. If `keep` is set, llm_weight_row can read the
+ * weights, from w->host or, if they are packed without scales, from the packed weights. */
 void llm_weight_create(llm_weight *w, const llm_product *p, int64_t index, const float *values,
                        bool keep);
 void llm_weight_destroy(llm_weight *w, const llm_product *p);

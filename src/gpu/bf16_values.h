@@ -42,8 +42,8 @@ BSMM_DEVICE bf16_codes bf16_load_together(const bsmm_gpu_operand *o, uint32_t ro
         for (int i = 0; i < 8; i++)
             to.c[i] = w[0] >> 4 * i & 0xf;
     } else if (o->bits == 6) {
-        /* The 8 elements of 6 bits have 48 bits. w[0] has the first 32 of these bits, and w[1] has
-         * the last 24 bits, i.e. the last four elements. */
+        /* The 8 elements of 6 bits have 48 bits. w[0] has the first 32 of these bits. w[1] has the
+         * last 24 bits, i.e. the last four elements, so 8 bits are in both words. */
         w[0] = bf16_load16(from) | bf16_load16(from + 2) << 16;
         w[1] = bf16_load16(from + 2) >> 8 | bf16_load16(from + 4) << 8;
         BSMM_UNROLL

@@ -23,7 +23,8 @@ typedef struct bsmm_narrow_codec {
     /* `lone_nan` is 0x80 in the fnuz formats, where this code is the only NaN. In all other formats
      * it is 0x100, which is no code. */
     uint32_t lone_nan;
-    /* Each nonzero finite value of the format is at least 2^low and less than 2^high. */
+    /* The magnitude of each nonzero finite value of the format is at least 2^low and less than
+     * 2^high. */
     int32_t low, high;
     /* These constants encode fp32 to a code, rounded to the nearest value with ties to even. A
      * carry out of the mantissa correctly increments the exponent. */

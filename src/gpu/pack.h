@@ -116,13 +116,13 @@ BSMM_SHARED bool bsmm_pack_pair_fits(const bsmm_pack_header *a, const bsmm_pack_
 }
 
 /* Returns true if bf16 without group scales holds all values of an operand that was packed to 8
- * bits. `slack` is a number of binades: the largest element of a block may be that much smaller
- * than the block's scale allows. It is 0 unless A or B is packed with rounding.
+ * bits. `slack` is the number of binades by which the largest element of a block may lie below the
+ * largest value that the block's scale allows. It is 0 unless A or B is packed with rounding.
  *
- * Exact packing (route FP8) writes a header that needs no `slack`: it states the range that the
- * values would have if every block contained the largest element that the block's scale allows.
- * Packing with rounding (route FAST) writes the range of the actual values. A block scale may be
- * larger than this range shows, by up to `slack` binades. */
+ * Exact packing (route FP8) needs no `slack`, because its header states the range that the values
+ * would have if every block contained the largest element that the block's scale allows. The header
+ * of packing with rounding (route FAST) states the range of the actual values. The scale of a block
+ * may be larger than this range shows, by up to `slack` binades. */
 BSMM_SHARED bool bsmm_pack_is_plain(const bsmm_pack_header *h, uint32_t slack) {
     return !h->high || (h->high + slack <= 512 + 127 && h->low <= 512 + 126);
 }
@@ -206,9 +206,9 @@ typedef struct bsmm_pack_job {
      * it multiplies all values by 2^fold. */
     int32_t fold;
     /* In exact packing to 8-bit floats (route FP8), the block scales of a group may differ by at
-     * most `window` binades. In packing with rounding (route FAST), the smallest possible scale of
-     * a group, and its block scales, may lie at most this number of binades below the common scale
-     * of the row. */
+     * most `window` binades. In packing with rounding (route FAST), a group can use the common
+     * scale of its row only if the smallest scale that the group could have, and all of its block
+     * scales, are at most `window` binades smaller than the common scale. */
     uint32_t window;
     /* `codec` holds the constants that decode the operand's elements. `to` holds the constants that
      * encode packed elements of 8 bits. */

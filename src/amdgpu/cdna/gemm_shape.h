@@ -116,9 +116,10 @@ BSMM_DEVICE uint32_t gemm_thread_here(void) {
     return thread;
 }
 
-/* Returns the thread's number, for code at the beginning or the end of a tile. On gfx950,
- * workgroups may compute several tiles. There, the compiler must not keep values in registers that
- * only such code needs (gemm_thread_here). */
+/* Returns the thread's number, for code at the beginning or the end of a tile. On gfx950, where a
+ * workgroup may compute several tiles, the compiler must not keep values that only such code needs
+ * in registers from one tile to the next. The function therefore hides from the compiler that the
+ * number is always the same (gemm_thread_here). */
 BSMM_DEVICE uint32_t gemm_thread_of_tile(void) {
 #if defined(__gfx950__)
     return gemm_thread_here();

@@ -136,7 +136,8 @@ BSMM_DEVICE void gemm_load_part_near(const gemm_place *at, gemm_shape s, const u
 }
 #endif
 
-/* Returns true if the launch has a tile with number `group`, counted over all parts of K. */
+/* Returns true if `group` is below the number of tiles of D times the number of parts of K, i.e. if
+ * there is a tile for a workgroup with this number. */
 BSMM_DEVICE bool gemm_is_tile(const bsmm_cdna_gemm *p, uint32_t group) {
     return group < p->row_tiles * p->col_tiles * p->parts;
 }

@@ -199,8 +199,8 @@ BSMM_DEVICE void tall_chore(tall_relay *r, tall_scales *g, gemm_shape s, uint32_
 }
 
 /* Ends a group of four matrix instructions. The compiler may move nothing across the end, and puts
- * up to three vector instructions after each matrix instruction of the group. The matrix
- * instruction of another wave on the SIMD takes as long as three more vector instructions. */
+ * up to three vector instructions after each matrix instruction of the group. While the matrix core
+ * runs a matrix instruction of another wave on the SIMD, there is time for three more. */
 BSMM_DEVICE void tall_end_group(void) {
     /* VECTOR and MATRIX are the masks by which __builtin_amdgcn_sched_group_barrier selects vector
      * instructions and matrix instructions. */

@@ -31,8 +31,9 @@ uint32_t bsmm_tma_rows_bytes(const bsmm_operand *o, const bsmm_tma_rows *rows);
 bsmm_status bsmm_tma_rows_make(const bsmm_cuda_device *device, const bsmm_operand *o,
                                uint32_t tile_rows, bsmm_tma_rows *rows);
 
-/* Queues the kernel that copies the rows to the workspace at *room, and advances *room past the
- * copy. Returns in *map the tensor map of the elements. */
+/* Queues the kernel that copies the operand's rows to the workspace at *room, unless TMA can read
+ * them where the caller stores them. Advances *room past the copy, and returns in *map the tensor
+ * map of the elements. */
 bsmm_status bsmm_tma_rows_bind(const bsmm_product *p, const bsmm_operand *o,
                                const bsmm_tma_rows *rows, uint8_t **room, CUtensorMap *map);
 

@@ -139,8 +139,8 @@ static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t r
 
 /* A wave is the tiles that all clusters compute at the same time, one each, and the last wave may
  * be incomplete. Splits the tiles of the last two waves along K over all clusters (split-K), if
- * that takes less time. Each cluster then has, besides its unsplit tiles, an equal share of the k
- * blocks of these tiles, i.e. one to two tiles' worth. */
+ * that takes less time. Each cluster then computes its whole tiles and an equal share of the k
+ * blocks of the split tiles. This share is as much work as one to two tiles. */
 static void cut_last(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room,
                      bsmm_wgmma_deal *d) {
     const int64_t all = d->tiles_m * d->tiles_n, blocks = k_blocks(p, t);

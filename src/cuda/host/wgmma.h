@@ -38,8 +38,8 @@ typedef struct bsmm_wgmma_form {
      * the scale with index n / 128 * n_step + k / 128 * k_step. */
     uint64_t n_step, k_step;
     uint32_t parts; /* `parts` is the number of bf16 numbers whose sum is an element, 1 to 3. */
-    /* `shift` is the exponent of the power of two by which packing has multiplied all values. Only
-     * a B with f16 elements uses it. */
+    /* `shift` is the exponent of the power of two by which packing has multiplied all values. It is
+     * used only for a B whose packed elements are f16. */
     uint32_t shift;
 } bsmm_wgmma_form;
 

@@ -166,9 +166,10 @@ enum {
     COLUMNS = SCALED_SMALL_M ? 256 : 512,
     A_SCALE_COLUMNS = 4 * SCALE_TILES,
     SCALE_COLUMNS = A_SCALE_COLUMNS * SCALE_PARTS,
-    /* SECOND_AT is the first column of the second accumulator. If two whole accumulators do not fit
-     * beside the scales, the second one begins before the first one ends. SHARED_COLUMNS is the
-     * number of columns that both then share. */
+    /* FREE_COLUMNS is the number of columns that two sets of scales and one accumulator leave free.
+     * SECOND_AT is the first column of the second accumulator. If there is no room for two whole
+     * accumulators, the second one begins before the first one ends. SHARED_COLUMNS is the number
+     * of columns that both then share. */
     FREE_COLUMNS = (COLUMNS - 2 * SCALE_COLUMNS - TILE_N) / CHUNK * CHUNK,
     SECOND_AT = FREE_COLUMNS < TILE_N ? FREE_COLUMNS : TILE_N,
     SHARED_COLUMNS = TILE_N - SECOND_AT,

@@ -61,8 +61,8 @@ static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *
     /* The thread reads the address of its tensor memory only once. In each k block, it would
      * otherwise wait until shared memory has time for a read. */
     const uint32_t columns = told->columns;
-    /* `count` is the number of k blocks, and `sums` is the number of accumulators, that the thread
-     * has filled so far. */
+    /* `count` is the number of k blocks that the thread has multiplied so far, and `sums` is the
+     * number of accumulators that it has filled. */
     uint32_t count = 0, sums = 0;
     FOR_TILES(p, tile) {
         const uint32_t shift = tile_at(p, tile).col % SCALE_ROWS / 32;

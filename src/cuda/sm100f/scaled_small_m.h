@@ -175,11 +175,11 @@ static __device__ __forceinline__ bool is_any_negative(const bsmm_scaled_params 
     return any;
 }
 
-/* Adds the sums of several thread blocks of the cluster to `total`, for this lane's column of D.
- * The thread blocks are the PARTS ones from number `part` on, and their sums are added in ascending
- * order of these numbers. total[i] belongs to row row + i * p->parts of D. All loads begin before
- * the first addition, because a load takes a few hundred cycles. A lane has no sum to load past the
- * last row or the last thread block. It then loads another sum, which is not used. */
+/* Adds the sums of PARTS thread blocks of the cluster to `total`, for this lane's column of D. The
+ * thread blocks are numbered from `part` on, and their sums are added in ascending order of these
+ * numbers. total[i] belongs to row row + i * p->parts of D. All loads begin before the first
+ * addition, because a load takes a few hundred cycles. A lane has no sum to load past the last row
+ * or the last thread block. It then loads another sum, which is not used. */
 static __device__ __forceinline__ void add_parts(const bsmm_scaled_params *p, uint32_t partials,
                                                  uint32_t row, uint32_t part, float *total) {
     float sums[PARTS][ROWS];

@@ -49,8 +49,8 @@ static __device__ __forceinline__ uint32_t scale_word(const bsmm_pack_job *job, 
     return __ldg((const uint32_t *)(job->scales + word_at(&job->words, row, k / (4 * block))));
 }
 
-/* Eight adjacent lanes handle eight rows. Returns the `value` of the lane that handles row i, for
- * the eight lanes to which this lane belongs. */
+/* Each of eight adjacent lanes handles another row. Returns the `value` that the lane of row i has
+ * passed, among the eight lanes to which the calling lane belongs. */
 static __device__ __forceinline__ uint32_t from_row(uint32_t value, int i) {
     return __shfl_sync(0xffffffffu, value, (threadIdx.x % PACK_WARP & ~(WORD_LANES - 1u)) + i);
 }
