@@ -197,9 +197,9 @@ BSMM_DEVICE uint32_t gemm_chore_count(gemm_shape s) {
 BSMM_DEVICE uint32_t gemm_plain_steps(const gemm_place *at, gemm_shape s, bool in_row) {
     const uint32_t ahead = gemm_stage_count(s) - 1, whole = at->sources[0].whole;
     const uint32_t direct = whole > ahead ? whole - ahead : 0;
-    /* A wide load brings the scales of GEMM_GROUP units. Scales after the last whole group take
-     * other loads, which begin GEMM_AHEAD steps before the scales are used. A step that issues such
-     * a load is not plain. */
+    /* A wide load brings the scales of GEMM_GROUP units. The scales after the last whole group are
+     * loaded one by one, GEMM_AHEAD steps before they are used. Plain steps issue no such loads, so
+     * they end where the first of these loads begins. */
     const uint32_t wide = whole * gemm_units(s) / GEMM_GROUP * (GEMM_GROUP / gemm_units(s));
     const uint32_t most = wide == at->steps ? wide : wide > GEMM_AHEAD ? wide - GEMM_AHEAD : 0;
     return !in_row ? 0 : direct < most ? direct : most;

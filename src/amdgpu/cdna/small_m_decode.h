@@ -133,9 +133,9 @@ BSMM_DEVICE uint32_t small_m_decode_scaled(uint32_t word, uint32_t i, float scal
     return small_m_join(pair[0], pair[1]);
 }
 
-/* Decodes elements [8 * quarter, 8 * quarter + 8) of 6 bits. The instruction decodes all 32
- * elements of a lane. This function is called for each quarter, and the compiler joins the four
- * equal instructions to one. */
+/* Decodes elements [8 * quarter, 8 * quarter + 8) of a lane's 6-bit elements. gfx950 has an
+ * instruction that decodes all 32 elements of a lane. The kernel calls this function for each
+ * quarter, and the compiler joins the four equal instructions to one. */
 BSMM_DEVICE bsmm_u32x4 small_m_decode_six(small_m_format f, float scale, const bsmm_u32x4 words[2],
                                           uint32_t quarter) {
     typedef uint32_t six __attribute__((ext_vector_type(6)));

@@ -26,9 +26,9 @@ static __device__ __forceinline__ void ptx_mbarrier_arrive(uint32_t barrier) {
 }
 
 /* PTX ISA 9.7.13.15.13 "mbarrier.arrive": arrives at an mbarrier of any thread block of the
- * cluster. ptx_mapa makes the address. The qualifier .release.cluster is left out, because it would
- * wait for all memory traffic of this thread. That is safe as long as the arrival only signals that
- * reads have completed. */
+ * cluster. ptx_mapa makes the address. The qualifier .release.cluster would wait for all memory
+ * traffic of this thread, so it is left out. The arrival may therefore only signal that reads have
+ * completed, and not that writes are visible. */
 static __device__ __forceinline__ void ptx_mbarrier_arrive_cluster(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }

@@ -17,8 +17,8 @@ typedef struct finish {
      * TMA. */
     uint32_t chunks;
     /* `factor` multiplies all results if `is_general` is false. `is_general` is true if an epilogue
-     * needs more than this factor. A thread keeps both in registers, because it would often wait
-     * for reads of shared memory, which the products use as well. */
+     * needs more than this factor. A thread keeps both in registers. If they were in shared memory,
+     * a read would often have to wait, because the tensor cores read their operands from it too. */
     double factor;
     bool is_general;
 } finish;

@@ -208,7 +208,7 @@ typedef struct chunk {
      * CHUNK_STORE. */
     corner at;
     /* `to_memory` is nonzero if the writer thread must wait until the buffer's data has arrived in
-     * global memory. If 0, the writer thread waits only until TMA has read the buffer. */
+     * global memory. If it is 0, the writer thread waits only until TMA has read the buffer. */
     uint32_t to_memory;
 } chunk;
 

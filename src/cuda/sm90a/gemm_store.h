@@ -76,9 +76,9 @@ static __device__ __noinline__ void stage_unit(const bsmm_wgmma_params *p, const
 }
 
 /* Writes a warp's results for 16 rows and CHUNK_COLS columns of D to a staging buffer in shared
- * memory, in D's 8-bit format. The staging buffer has a swizzle, as TMA expects it. In rows of 64
- * bytes, the 16 bytes number u of row r are stored as number u ^ (r / 2 % 4). In rows of 32 bytes,
- * they are stored as number u ^ (r / 4 % 2). */
+ * memory, in D's 8-bit format. The buffer has the swizzle that TMA expects. In rows of 64 bytes,
+ * the 16-byte unit u of row r lies at u ^ (r / 2 % 4). In rows of 32 bytes, it lies at u ^ (r / 4 %
+ * 2). */
 static __device__ __forceinline__ void stage_codes(const consumer *c, const shared *told,
                                                    const float *total, uint32_t to) {
     const uint32_t line = (uint32_t)c->lane / 4;

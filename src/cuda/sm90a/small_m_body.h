@@ -19,9 +19,9 @@
 #define SIX           (SMALL_M_FORMAT >= SMALL_M_MXFP6_E2M3)
 #define ROW_TILES     (FOUR && !SMALL_M_WGMMA ? 2 : 1)
 #define SPAN          (FOUR && SMALL_M_WGMMA ? 2 : 1)
-/* IN_HALVES is nonzero if a warp multiplies two steps of K (SPAN is 2) one after the other, because
- * there are not enough registers to decode the weights of both steps at once. The accumulators of
- * more than four tiles take most registers. */
+/* IN_HALVES is nonzero if a warp multiplies two steps of K (SPAN is 2) one after the other. With
+ * more than four tiles of 8 columns, the accumulators leave too few registers to decode the weights
+ * of both steps at once. */
 #define IN_HALVES (SPAN == 2 && SMALL_M_TILES > 4)
 #define SUMS      (ROW_TILES * SPAN * SMALL_M_TILES)
 #define WALKERS   (FOUR ? 2 : 1)
