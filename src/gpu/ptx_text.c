@@ -43,7 +43,7 @@ static bool is_name(char c) {
 }
 
 /* Reads a decimal number from the text. If damaged text holds a number that needs more than 32
- * bits, the result wraps, because overflow of unsigned numbers is defined in C. */
+ * bits, the result wraps around, which C defines for unsigned numbers. */
 static uint32_t take_number(walk *w) {
     uint32_t n = 0;
     while (w->at < w->end && is_digit(*w->at))

@@ -1,6 +1,6 @@
 /* These functions wrap PTX instructions for mbarriers, which are barriers in shared memory (PTX ISA
- * 8.7, section 9.7.13.15). Each function is one instruction. Addresses are 32-bit addresses in the
- * shared window (ptx/address.h). */
+ * 8.7, section 9.7.13.15). Each function is one instruction. Addresses are 32-bit addresses in
+ * shared memory (ptx/address.h). */
 #ifndef BSMM_CUDA_PTX_MBARRIER_H
 #define BSMM_CUDA_PTX_MBARRIER_H
 

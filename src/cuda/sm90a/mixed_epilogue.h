@@ -345,7 +345,7 @@ static __device__ __forceinline__ uint32_t mixed_find_zeros(const bsmm_small_m_p
 /* Stores through the general epilogue those runs that the fast path has not stored. A run is four
  * adjacent results of a row of D. Bit n of `left` is set if run number n of the thread is not
  * stored yet. All lanes of a warp call this function together. `scales` are the fp32 scales of the
- * four rows of B. */
+ * four rows of B to which the results of each run belong. */
 static __device__ __forceinline__ void
 mixed_store_left(const bsmm_small_m_params *p, const mixed_block *block, const mixed_runs *runs,
                  const bsmm_gpu_epilogue_factors *factors, const float scales[MIXED_RUN],
