@@ -58,7 +58,7 @@ static bsmm_matrix random_matrix(const char *name, int64_t rows, int64_t cols) {
     uint8_t *codes = m.data = new_bytes(m.data_bytes),
             *scales = m.scales = new_bytes(m.scale_bytes);
     for (uint64_t i = 0; i < m.data_bytes; i++)
-        /* The code is two e2m1 numbers, or an e4m3 number with a magnitude of 0.5 to 1.875. */
+        /* A byte is two e2m1 numbers, or an e4m3 number with a magnitude of 0.5 to 1.875. */
         codes[i] = m.format.elem == BSMM_ELEM_E2M1
                        ? (uint8_t)random_below(256)
                        : (uint8_t)(random_below(2) << 7 | (0x30 + random_below(16)));

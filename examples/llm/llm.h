@@ -126,7 +126,7 @@ typedef struct llm_weight {
 void llm_weight_create(llm_weight *w, const llm_product *p, int64_t index, const float *values,
                        bool keep);
 void llm_weight_destroy(llm_weight *w, const llm_product *p);
-/* Copies a row of weights as f32 values. llm_weight_create must have had `keep`. */
+/* Copies a row of weights as f32 values. The weights must have been created with `keep`. */
 void llm_weight_row(const llm_weight *w, const llm_product *p, int64_t row, float *values);
 
 /* Multiplies x by the weights. Row r of y receives the results for row r of x. y has room for the

@@ -35,7 +35,7 @@ typedef struct tall_relay {
      * B. For column-major operands, the index is 0 or 1 for the first or second half of the step,
      * and the entry describes the operand that the wave loads in this half. */
     __amdgpu_buffer_rsrc_t buffers[2];
-    /* `pitch` is 64 bits wide, so that the compiler does not join it to a vector. */
+    /* The entries of `pitch` have 64 bits, so that the compiler does not join them to a vector. */
     uint64_t pitch[2];
     uint32_t from[2];
     uint32_t to[2]; /* `to` holds the lane's offset in each half in LDS. */
