@@ -17,8 +17,8 @@ enum {
     BENCH_WAITS = BENCH_COUNTER_wait_issue - BENCH_COUNTER_wait_memory + 1
 };
 
-/* Describes a line of the kernel's source: for each cause of waits, the fraction of the waves'
- * cycles that they wait there. */
+/* Describes the waits at one line of the kernel's source. waits[i] is the fraction of the waves'
+ * cycles that they wait at this line for cause i. */
 typedef struct bench_line_waits {
     char place[64];
     double waits[BENCH_WAITS];

@@ -10,12 +10,15 @@
 typedef struct bench_sim_model {
     /* `set_mode` switches the time model of all devices of the process. */
     void (*set_mode)(int mode);
-    /* `get_times` returns the times of a timed launch. `back` is the number of timed launches after
-     * this one. */
+    /* `get_times` returns the times of a timed launch. `back` selects the launch: 0 is the last
+     * timed launch, 1 is the one before it, and so on. */
     int (*get_times)(unsigned back, char *name, size_t name_bytes, double *times, size_t count);
-    /* `get_stalls` writes to `place` entry `number` of a list: the source lines of a launch at
-     * which waves wait, the longest wait first. `back` is the number of timed launches after that
-     * launch. The pointer is NULL if the simulator does not record waits. */
+    /* The simulator lists the source lines of a launch at which waves wait, sorted by the cycles of
+     * waiting, the longest wait first. `get_stalls` gives entry `number` of this list. It writes
+     * the source line to `place` and the cycles of waiting for each of `count` causes to `cycles`,
+     * and returns 0 if there is no such entry. `back` selects the launch: 0 is the last timed
+     * launch, 1 is the one before it, and so on. `get_stalls` is NULL if the simulator does not
+     * record waits. */
     int (*get_stalls)(unsigned back, unsigned number, char *place, size_t place_bytes,
                       double *cycles, size_t count);
 } bench_sim_model;

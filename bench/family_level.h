@@ -10,8 +10,8 @@
  * sums"). */
 typedef struct bench_family_level {
     const char *kernel; /* The names of the kernels of the family begin with the text `kernel`. */
-    /* The measurement holds for devices whose names begin with the text `device`. NULL means all
-     * devices of the kind that has the table. */
+    /* This entry of the table holds for devices whose names begin with the text `device`. NULL
+     * means all devices of the kind that has the table. */
     const char *device;
     /* `unit` is the number of products that an instruction of the kernel adds. 0 means 32 if both
      * scales are e8m0, else 16. The instruction adds them exactly and rounds their sum once, or, if
@@ -58,11 +58,12 @@ typedef struct bench_family_level {
      * bits that it keeps below the leading bit of the largest term (docs/NUMERICS.md, "Tensor
      * cores"). 0 means that an instruction does not truncate its terms. */
     int fraction;
-    /* If `scaled_bytes` is true, the measurement holds only if elements of A have at most 8 bits
-     * and B has e8m0 scales. The next entry for the same kernel then holds for other formats. */
+    /* If `scaled_bytes` is true, `level` holds only for products in which elements of A have at
+     * most 8 bits and B has e8m0 scales. The next entry for the same kernel then holds for all
+     * other formats. */
     bool scaled_bytes;
-    /* If `exact_in_bf16` is true, the measurement holds only for operands that have no fp32 scales
-     * and whose elements bf16 represents exactly. */
+    /* If `exact_in_bf16` is true, `level` holds only for operands that have no fp32 scales and
+     * whose elements bf16 represents exactly. */
     bool exact_in_bf16;
     /* `level` is the largest measured typical error of the family. It is counted in typical errors
      * of fp32 sums that add the products in the family's order. 0 means that the family was not

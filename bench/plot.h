@@ -12,10 +12,12 @@ enum { BENCH_CURVES = 3 }; /* BENCH_CURVES is the largest number of other librar
 /* Describes a point of the plot, i.e. one measured GEMM. */
 typedef struct bench_point {
     int64_t m, k;
-    /* `kernel` names the kernel, and `limit` names the GEMM's ceiling. */
+    /* `kernel` names the kernel, and `limit` names the GEMM's ceiling, i.e. the resource that
+     * limits its rate. */
     char kernel[64], limit[32];
-    /* `gflops` is the rate of the GEMM, `ceiling` its peak rate, and `peers` the rate of each other
-     * library, all in GFLOP/s. 0 means that there is no result. */
+    /* `gflops` is the rate of the GEMM, `ceiling` is the highest rate that its ceiling allows, and
+     * `peers` has the rate of each other library, all in GFLOP/s. 0 means that there is no result.
+     */
     double gflops, ceiling, peers[BENCH_CURVES];
     /* `unit` is the peak in GFLOP/s of the arithmetic unit that the kernel uses. */
     double unit;

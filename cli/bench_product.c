@@ -151,8 +151,8 @@ static void count_first(session *s) {
 }
 
 /* Measures one shape. For the first shape, bench also finds the fastest arithmetic unit, and
- * compares all shapes with the peak rate of this unit. It is the same for all shapes, because they
- * have the same formats. */
+ * compares all shapes with the peak rate of this unit. The fastest unit is the same for all shapes,
+ * because they have the same formats. */
 static int measure_one(cli_bench_session *base, void *now, bench_probed *probed) {
     bench_job *job = &base->job;
     const bench_result *result = now;

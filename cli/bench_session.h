@@ -19,7 +19,8 @@ typedef struct cli_bench_parts {
      * the plot. */
     void (*print_row)(cli_bench_session *session, cli_rows *rows, void *result, bench_point *point,
                       const cli_bench_trust *trust);
-    /* This function prints additional tables after the rows. It may be NULL, which means none. */
+    /* This function prints additional tables after the rows. It may be NULL if there are no
+     * additional tables. */
     void (*print_more)(cli_bench_session *session);
 } cli_bench_parts;
 

@@ -11,7 +11,8 @@ struct json_t;
 /* `cli_calibration` holds the largest magnitudes that calibration saw in the inputs of layers. */
 typedef struct cli_calibration {
     const char *path;
-    /* `layers` is a JSON object that maps the names of layers to largest magnitudes. */
+    /* `layers` is a JSON object that maps the name of each layer to the largest magnitude of its
+     * input. */
     struct json_t *layers;
     /* `used` holds the names of the layers whose values the command has used. */
     struct json_t *used;

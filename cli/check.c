@@ -30,7 +30,8 @@ static void clear_signs(void *memory, uint64_t bytes, uint32_t bits) {
         data[i] &= mask[i % period];
 }
 
-/* Holds a copy of a matrix with the magnitudes of all elements and scales. */
+/* Holds |X| for a matrix X: a copy of X in which the sign bits of all elements, of all block scales
+ * and of the second-level scale `global` are 0. */
 typedef struct absolute {
     bsmm_matrix matrix;
     float global;

@@ -272,7 +272,8 @@ static json_t *quark(const cli_layers *layers) {
 static const struct {
     const char *family;
     json_t *(*make)(const cli_layers *layers);
-    /* `make_second` makes the family's second file. It is NULL if the family has none. */
+    /* `make_second` makes the content of hf_quant_config.json, a second file with the
+     * configuration. It is NULL if the checkpoint family has only config.json. */
     json_t *(*make_second)(const cli_layers *layers);
     /* `describes` tells whether the configuration can describe a layer. It is NULL if the
      * configuration describes all layers. */

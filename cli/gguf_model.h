@@ -18,7 +18,8 @@ typedef struct cli_gguf_model {
     bool reorders;
     int64_t layers, hidden, feed_forward, heads, kv_heads, head_size, vocabulary;
     bool tied; /* `tied` is true if the embedding is also the weight of the last product. */
-    /* `factors` holds the factors for the head_size / 2 frequencies of RoPE, or is NULL. */
+    /* `factors` has one factor for each of the head_size / 2 frequencies of RoPE. It is NULL if the
+     * model's frequencies need no factors. */
     float *factors;
 } cli_gguf_model;
 

@@ -13,8 +13,8 @@ const cli_column cli_grid_columns[] = {
 };
 
 typedef struct grid {
-    /* `matrix` has the size of the scale matrix with its padding, so that the padding has offsets
-     * too. */
+    /* `matrix` has a scale for each position of the scale layout, positions of padding included, so
+     * that bsmm_scale_offset also gives the offsets of the padding. */
     bsmm_matrix matrix;
     bsmm_layout_info info;
     /* `tile_rows` is the number of rows of a tile. The offsets of scales in consecutive rows jump

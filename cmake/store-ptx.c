@@ -1,5 +1,5 @@
-/* Converts PTX text to the form in which packs store it. Fails if the stored form would not give
- * the same text again.
+/* Converts the PTX text of GPU kernels to the form in which the library stores it (ptx_text.h).
+ * Fails if the stored form would not give the same text again.
  *
  *   usage: store-ptx PTX STORED */
 #include "gpu/ptx_text.h"

@@ -352,9 +352,9 @@ typedef enum bsmm_group_flags {
     BSMM_GROUP_EACH_COL_SCALE = 32, /* The epilogue's col_scale has the shape (G, columns of D) */
     /* The kernel gathers the rows of A (kinds ROWS and MASKED only). A is then one matrix with any
      * number of rows, and row r of D is computed from row gather[r] of A. For MASKED, row m of
-     * group g has the index r = g * M + m, where M is the described number of rows. An index that
-     * is no row of A, such as -1, stands for a row of zeros. If A has block scales, its block_rows
-     * must be 1. */
+     * group g has the index r = g * M + m, where M is the number of rows of each matrix of D. An
+     * index that is no row of A, such as -1, stands for a row of zeros. If A has block scales, its
+     * block_rows must be 1. */
     BSMM_GROUP_GATHER_A = 64,
     /* The scales of a matrix that is divided among the groups are separate arrays, one for each
      * group. This is for kinds ROWS and K. The array of a group is laid out and padded as the
@@ -614,14 +614,14 @@ typedef struct bsmm_buffers {
     const float *row_scale; /* One factor per row of D; NULL unless the epilogue scales by row */
     /* One factor per column of D; NULL unless the epilogue scales by column */
     const float *col_scale;
-    /* Number of rows of this run in a plan with BSMM_MATMUL_ANY_ROWS, from 0 to the number of
-     * described rows; 0 in other plans. Rows of D after the run's last row are not written. If D
-     * has scales, the scales of the rows after the run's last row count as padding: 0 is written to
-     * them, up to the end of the last tile of the scale layout that the run uses. */
+    /* Number of rows of this run in a plan with BSMM_MATMUL_ANY_ROWS, from 0 to the number of rows
+     * in the plan's description; 0 in other plans. Rows of D after the run's last row are not
+     * written. If D has scales, the scales of the rows after the run's last row count as padding: 0
+     * is written to them, up to the end of the last tile of the scale layout that the run uses. */
     int64_t rows;
     /* One number in the device's memory that replaces the field `rows`. The run reads it when it
-     * executes, not when it is queued. Kernels clamp it to the range from 0 to the number of
-     * described rows. NULL = the field `rows` applies. */
+     * executes, not when it is queued. Kernels clamp it to the range from 0 to the number of rows
+     * in the plan's description. NULL = the field `rows` applies. */
     const int32_t *device_rows;
     const int32_t *group_sizes; /* Sizes of the G groups, for kinds ROWS, MASKED and K */
     const int32_t *gather;      /* Row of A for each row of D, with BSMM_GROUP_GATHER_A */

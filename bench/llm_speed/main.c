@@ -31,7 +31,8 @@ static double loss_of(float *logits, int64_t count, int32_t next) {
     return (double)largest - (double)taken + log((double)llm_softmax(logits, count));
 }
 
-/* Returns the sum of the losses of the second half of a window. */
+/* Returns the sum of the losses of the tokens in the second half of a window. A window is WINDOW
+ * consecutive tokens of the text. */
 static double loss_of_window(llm_state *s, const int32_t *tokens) {
     const int64_t n = s->m->vocabulary;
     double loss = 0;

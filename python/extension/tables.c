@@ -50,8 +50,8 @@ static const struct {
     {"mfma", &bsmm_py_mfma_info, mfma_at},
 };
 
-/* Has room for an entry of any of the library's tables, because the largest entry is well below
- * this size. */
+/* Has room for an entry of any of the library's tables. The largest entry is well below the size of
+ * this union. */
 typedef union info {
     uint32_t struct_size;
     double alignment;

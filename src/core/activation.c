@@ -27,7 +27,7 @@ static double gelu_tanh(double x, double slope) {
 }
 
 /* Returns max(x, 0), and NaN if x is NaN. Every comparison with a NaN is false, so the expression
- * returns x itself for it. */
+ * returns x itself if x is NaN. */
 static double relu(double x, double slope) {
     (void)slope;
     return x < 0 ? 0 : x;

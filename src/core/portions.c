@@ -28,9 +28,10 @@ static int64_t common_multiple(int64_t a, int64_t b, int64_t most) {
     return a / divisor > most / b ? most : a / divisor * b;
 }
 
-/* Returns the smallest number of rows at whose multiples an operand can be divided: full tiles of
- * 128 rows, whole scale blocks and whole tiles of the scale layout. If this number exceeds `most`,
- * the function returns `most`. */
+/* Returns the smallest number of rows at whose multiples an operand can be divided. It is the least
+ * common multiple of 128 rows (a full tile) and, if the operand has scales, of the rows that one
+ * tile of the scale layout covers and the rows that 16 rows of scales cover. If the number exceeds
+ * `most`, the function returns `most`. */
 static int64_t unit_of(const bsmm_operand *o, int64_t most) {
     if (o->m.format.scale == BSMM_SCALE_NONE) return TILE;
     const int64_t block = o->m.format.block_rows,
@@ -44,7 +45,7 @@ static int64_t bounded(int64_t extent) {
     return bsmm_min_i64(extent, INT64_C(1) << 40);
 }
 
-/* Returns the pitch of a row of results, in elements. */
+/* Returns the stride in floats between two rows of a portion's fp32 results. */
 static int64_t pitch_of(const bsmm_product *p) {
     return bsmm_round_up(bounded(p->d.m.cols), LINE);
 }

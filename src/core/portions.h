@@ -14,8 +14,8 @@ typedef struct bsmm_portion_quantizers {
     _Alignas(16) uint8_t first[BSMM_QUANTIZER_BYTES], last[BSMM_QUANTIZER_BYTES];
 } bsmm_portion_quantizers;
 
-/* Describes how the rows of D are divided into portions. The last portion has `last` rows, and all
- * others have `rows` rows. */
+/* Describes how the rows of D are divided into portions, which a GPU computes one after another.
+ * The last portion has `last` rows, and all others have `rows` rows. */
 typedef struct bsmm_portions {
     int64_t rows, last;
     /* `result_bytes` is the size in bytes of the fp32 results of one portion (a range of D's rows),

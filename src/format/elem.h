@@ -1,5 +1,6 @@
-/* This file declares the properties of the element formats, and the numbers of element, scale and
- * layout formats. All of them are computed from the tables elem.def, scale.def and layout.def. */
+/* This file declares the properties of the element formats, and counts the element formats, scale
+ * formats and scale layouts. All of this is computed from the tables elem.def, scale.def and
+ * layout.def. */
 #ifndef BSMM_ELEM_H
 #define BSMM_ELEM_H
 
@@ -54,9 +55,9 @@ typedef struct bsmm_elem_traits {
  * properties of NONE are false. */
 extern const bsmm_elem_traits bsmm_elem_traits_of[BSMM_ELEM_COUNT];
 
-/* bsmm_elem_is_wide and the function after it return the two properties of element formats that
- * code needs most often. `elem` may be any number. The result is false for a number that is no
- * element format. */
+/* bsmm_elem_is_wide and bsmm_elem_is_narrow return the two properties of element formats that code
+ * needs most often. `elem` may be any number. The result is false for a number that is no element
+ * format. */
 static inline bool bsmm_elem_is_wide(uint32_t elem) {
     return elem < BSMM_ELEM_COUNT && bsmm_elem_traits_of[elem].wide;
 }

@@ -12,7 +12,8 @@ typedef enum line_kind { PITCH_ROWS, PITCH_COLS, TILED } line_kind;
 typedef struct layout_row {
     bsmm_layout_info info;
     line_kind kind;
-    /* For PITCH_*, the length of a row or column of scales is rounded up to a multiple of `pad`. */
+    /* `pad` is used only for the kinds PITCH_ROWS and PITCH_COLS: the length of a row or column of
+     * scales is rounded up to a multiple of `pad` scales. */
     uint32_t pad;
 } layout_row;
 

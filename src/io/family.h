@@ -30,7 +30,8 @@ typedef struct bsmm_storage {
     /* `data`, `scale` and `global` are the suffixes of the tensors' names after a common base name.
      * NULL means that there is no such tensor. */
     const char *data, *scale, *global;
-    /* The name of the weight is this common base name followed by the suffix `name`. */
+    /* The name of the weight is the common base name of its tensors, followed by the suffix `name`.
+     */
     const char *name;
     const char *data_dtype, *scale_dtype;
     /* `format` is the format of the weight. If elem is NONE, the weight is unscaled, and its
@@ -60,16 +61,17 @@ typedef struct bsmm_storage {
     bool unmistakable;
     /* `declared` is true if the file's metadata describes the weight (declaration.c). */
     bool declared;
-    /* `by_shape` is true if the entry applies only to scale tensors of a certain shape. A later
-     * entry of the table has the same names and types of tensors, but not `by_shape`, for all other
-     * shapes. If the scale tensor fits none of these entries, the error message describes the shape
-     * of the later entry. */
+    /* `by_shape` is true if the entry applies only to scale tensors of a certain shape. For all
+     * other shapes, the table has a later entry with the same names and types of tensors, in which
+     * `by_shape` is false. If the scale tensor fits none of these entries, the error message
+     * describes the shape that the later entry requires. */
     bool by_shape;
     bool writes;
     /* Copies a matrix out of the file. NULL means that the bytes in the file are already those of a
      * bsmm_matrix. */
     bsmm_unpack unpack;
-    /* `pack` is the inverse of `unpack`. NULL means that such weights are not written. */
+    /* `pack` is the inverse of `unpack`. It is NULL if `unpack` is NULL, or if the library reads
+     * but never writes weights that are stored in this way. */
     bsmm_pack pack;
     bool in_gguf; /* `in_gguf` is true if only GGUF files store weights in this way. */
 } bsmm_storage;

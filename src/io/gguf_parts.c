@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* PART_LIMIT is the largest number of parts, because names have five digits. */
+/* PART_LIMIT is the largest number of parts (files) of a model, because the files' names have five
+ * digits for it. */
 enum { PART_LIMIT = 99999 };
 
 static const char count_key[] = "split.count", number_key[] = "split.no",
@@ -23,7 +24,8 @@ static uint64_t number_of(const bsmm_file *file, const char *key, uint64_t other
     return otherwise;
 }
 
-/* Removes the keys that describe the parts, because the open file stands for all of them. */
+/* Removes the metadata keys that describe the parts (files) of a model, because the open file
+ * stands for all parts. */
 static void remove_keys(bsmm_file *file) {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < file->metadata_count; i++) {
@@ -71,8 +73,9 @@ static bsmm_status check_part(const bsmm_file *part, uint64_t number, uint64_t c
                      its_number, its_count, number, count);
 }
 
-/* Adds the tensors of a part. The names of unknown types are in memory that the part frees, so the
- * function copies these names. The names of known types are in a constant table. */
+/* Adds the tensors of a part, i.e. of one file of a model that consists of several files. The names
+ * of unknown types are in memory that the part frees, so the function copies these names. The names
+ * of known types are in a constant table. */
 static bsmm_status take_tensors(const bsmm_file *part, bsmm_file *file) {
     for (uint64_t i = 0; i < part->tensor_count; i++) {
         bsmm_tensor tensor = part->tensors[i];

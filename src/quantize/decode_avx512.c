@@ -152,9 +152,9 @@ INLINE __m512i upper_halves(__m512i low, __m512i high) {
 }
 
 /* Stores four registers of floats as bf16. `whole` promises that the floats are bf16 values
- * already, so that nothing is rounded. If an element has at most 6 bits, its product with a scale,
- * if exact in fp32, is a bf16 value: the smallest product is 2^-131, and the smallest bf16 value is
- * 2^-133. */
+ * already, so that nothing is rounded. The exact product of a scale and an element of at most 6
+ * bits is a bf16 value: it has at most 8 significant bits and is a multiple of 2^-131, and the
+ * smallest bf16 value is 2^-133. */
 INLINE void store_bf16(uint8_t *to, const __m512 y[4], bool whole, bool stream) {
     for (int i = 0; i < 2; i++) {
         __m512i low = whole ? _mm512_castps_si512(y[2 * i]) : round_bf16(y[2 * i]);

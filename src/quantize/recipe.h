@@ -138,8 +138,8 @@ void bsmm_drop_empty_rows(bsmm_operand *operand);
 /* Checks that the operand is unscaled f32, f16 or bf16, without a second-level scale. */
 bsmm_status bsmm_check_plain(const bsmm_operand *operand, const char *what);
 
-/* Returns the number of rows of one task: about 2^16 elements, in whole blocks of both matrices and
- * without splitting elements that share bytes. */
+/* Returns the number of rows that one task converts. These rows have about 2^16 elements. They are
+ * whole scale blocks of both matrices, and no byte holds elements of two tasks. */
 int64_t bsmm_rows_per_task(const bsmm_operand *a, const bsmm_operand *b);
 
 /* Computes max |x| as fp32 bits. A result above 0x7f800000 means that there is a NaN. */

@@ -69,7 +69,8 @@ static void encode_codes(const bsmm_strip_job *job, int64_t r, int64_t c, int64_
     bsmm_codes_store(job->dst, r, c, n, codes);
 }
 
-/* Encodes f32 elements. They are not rounded. If they are scaled, overflow saturates. */
+/* Stores values as f32 elements, which needs no rounding. If the values are multiplied or divided
+ * by a factor first, a result of Inf becomes the largest finite value. */
 static void encode_f32(const bsmm_strip_job *job, int64_t r, int64_t c, int64_t n,
                        const float *factor, float *values) {
     if (factor) scale_run(job->step, *factor, n, values);

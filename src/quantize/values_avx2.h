@@ -14,7 +14,7 @@ enum { PARTS = CHUNK / LANES };
 
 /* This struct holds the constants of a decode job in registers. */
 typedef struct vector_values {
-    /* For 4-bit codes, these tables hold the bytes of bf16 values. */
+    /* For 4-bit codes, these tables hold the low and the high byte of each code's value as bf16. */
     __m256i low_bytes, high_bytes;
     __m256 magnitudes;
     __m256i nan_base, nan_mask, last_nan, field; /* These are constants for 8-bit codes. */

@@ -102,8 +102,8 @@ typedef struct bsmm_tensor_step {
     /* `source_max` and `source_min_normal` are the largest and smallest normal value of
      * source_elem. */
     float source_max, source_min_normal;
-    /* `multiplier` and the next member are the tensor's scale as a factor and as a divisor. Both
-     * are 1 if the format has no tensor scale. */
+    /* `multiplier` and `divisor` are the tensor's scale as a factor and as a divisor. Both are 1 if
+     * the format has no tensor scale. */
     float multiplier;
     float divisor;
     bool pow2; /* `pow2` is true if scales are rounded to powers of two (BSMM_QUANTIZE_POW2). */

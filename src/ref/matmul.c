@@ -15,10 +15,11 @@ enum { GROUP = 64 };
 /* This struct holds the sizes of the arrays in the workspace, as numbers of values. In the comments
  * below, `rows` is the number of rows of A that are decoded at a time. */
 typedef struct sizes {
-    uint64_t a;   /* `a` has rows x K doubles, the decoded rows of A. */
-    uint64_t b;   /* `b` has threads x K doubles, one decoded row of B for each thread. */
-    uint64_t acc; /* `acc` has rows x N doubles, the accumulators. */
-    /* `values` has rows x N floats, the results before a block-scaled D is quantized. */
+    uint64_t a;   /* `a` counts the doubles of the decoded rows of A, rows x K. */
+    uint64_t b;   /* `b` counts the doubles of one decoded row of B per thread, threads x K. */
+    uint64_t acc; /* `acc` counts the accumulators, which are rows x N doubles. */
+    /* `values` counts the results before a block-scaled D is quantized, which are rows x N floats.
+     * It is 0 if D is not block-scaled. */
     uint64_t values;
 } sizes;
 

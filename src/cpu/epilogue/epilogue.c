@@ -123,8 +123,9 @@ int64_t bsmm_cpu_epilogue_direct(const bsmm_product *p, int64_t row, int64_t col
     return direct_of(p)(&tile);
 }
 
-/* Prefetches the cache lines of a rectangle of an operand. Callers pass a constant `writes`,
- * because it selects between two prefetch instructions. */
+/* Prefetches the cache lines of a rectangle of an operand, for writing if `writes` is true, else
+ * for reading. Callers pass a constant `writes`, so that the compiler keeps only one of the two
+ * prefetch instructions. */
 static inline void expect_part(const bsmm_operand *o, int64_t row, int64_t rows, int64_t col,
                                int64_t cols, const bool writes) {
     enum { LINE = 64 };

@@ -81,11 +81,11 @@ INLINE void add_summed(const uint8_t *a, const uint8_t *b, int64_t unit, bool by
     }
 }
 
-/* `parted_scales` holds B's fp32 scales in a form in which a kernel multiplies them by A's scale
- * without a multiplication. `index` has the bits of each scale from bit 20 on. A permute uses the
- * low four bits of `index` to select an entry of a table with 16 products of A's scale. The bits of
- * the product of A's and B's scale are the bits of this entry plus `rest`. For scales whose bit in
- * `nonzero` is 0, the product is 0. */
+/* `parted_scales` holds B's fp32 scales in a form in which their products with A's scale are
+ * computed by a table look-up and an addition. `index` has the bits of each scale from bit 20 on. A
+ * permute uses the low four bits of `index` to select an entry of a table with 16 products of A's
+ * scale. The bits of the product of A's and B's scale are the bits of this entry plus `rest`. For
+ * scales whose bit in `nonzero` is 0, the product is 0. */
 typedef struct parted_scales {
     __m512i index, rest;
     __mmask16 nonzero;

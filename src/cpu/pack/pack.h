@@ -69,8 +69,8 @@ typedef struct bsmm_pack_table {
     /* For e2m1 and e2m3, `a` holds each code's value times 2^log2_multiple. These products are
      * integers. */
     _Alignas(64) int8_t a[64];
-    /* `b` holds the integers of a[] plus `largest`, the largest of them, so that none is
-     * negative. */
+    /* `b` holds the integers of a[] plus `largest`, which is their largest magnitude, so that none
+     * is negative. */
     _Alignas(64) int8_t b[64];
     int32_t log2_multiple, largest;
     int lowest_bit; /* `lowest_bit` is the exponent of the format's smallest subnormal. */

@@ -48,9 +48,9 @@ double bsmm_bf16_bound(const bsmm_product *p, const void *state);
 
 typedef enum bsmm_bf16_form { BSMM_BF16_A, BSMM_BF16_A_WIDE, BSMM_BF16_B } bsmm_bf16_form;
 
-/* These functions pack rows [row, row + rows) into panels of `width` rows. bsmm_bf16_pack uses
- * the best instruction set of the processor, bsmm_bf16_pack_by the given one. The bytes are the
- * same. */
+/* These functions pack rows [row, row + rows) into panels of `width` rows. bsmm_bf16_pack uses the
+ * best instruction set of the processor, bsmm_bf16_pack_by the given one. Both write the same
+ * bytes. */
 void bsmm_bf16_pack(const bsmm_product *p, bsmm_bf16_form form, int64_t width, int64_t row,
                     int64_t rows, bsmm_panel *to);
 void bsmm_bf16_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_bf16_form form,

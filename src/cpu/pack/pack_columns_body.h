@@ -1,8 +1,8 @@
 /* Reads column-major operands and transposes them to rows. A file includes this body after it has
  * defined INLINE, WORDS and the type `word`. A `word` is a vector of WORDS 64-bit values (or a
- * single one), each loaded from another column. A 64-bit value holds one code of each of several
- * rows. A transposition loads as many 64-bit values as one of them holds codes, and gives one value
- * for each row. */
+ * single one), each loaded from another column. A 64-bit value holds n codes of one column, one for
+ * each of n rows. A transposition turns n such values, from n columns, into n values that each hold
+ * n codes of one row. */
 #ifndef BSMM_CPU_PACK_COLUMNS_BODY_H
 #define BSMM_CPU_PACK_COLUMNS_BODY_H
 

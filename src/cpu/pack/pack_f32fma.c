@@ -145,7 +145,7 @@ static void pack_scales(const bsmm_f32fma_source *s, const tile *t, float *to) {
 }
 
 /* Packs columns of K for all rows of a panel, from column t->k on. `padded` is the number of
- * columns, padded to whole units. */
+ * columns, rounded up to whole packed units of 32 or 128 columns. */
 static void pack_window(const bsmm_f32fma_source *s, tile *t, const bsmm_f32fma_row *rows,
                         int64_t first, int64_t count, int64_t width, int64_t padded, bool segmented,
                         uint8_t *to) {

@@ -32,7 +32,8 @@ static double scale_of(const bsmm_operand *o, int64_t r, int64_t k) {
     return bsmm_scale_load(f->scale, o->m.scales, offset) * global;
 }
 
-/* Decodes codes of up to 8 bits by a table, and wider codes one by one. */
+/* This struct has what is needed to decode codes of one element format: a table of values for
+ * formats of up to 8 bits. Wider codes are decoded one by one without a table. */
 typedef struct decoder {
     uint32_t elem, bits;
     float table[256];

@@ -57,8 +57,8 @@ typedef struct job {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
     const int8_t *integers;
-    /* `begin` has the parameters of the values at which A's integer sums begin. The factor is 0 for
-     * B. */
+    /* `begin` gives the values at which A's integer sums begin. begin.factor is 0 if the operand is
+     * B, because initial values are packed only with A. */
     bsmm_pack_begin begin;
     /* These flags name the layout of packed A (pack_int8dot.h). The floated layout is for sums that
      * need no conversion to fp32, and the looked-up layout for products of scales from a table. If

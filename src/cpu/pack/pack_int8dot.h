@@ -108,7 +108,7 @@ double bsmm_int8_bound(const bsmm_product *p, const void *state);
 
 /* These functions pack rows [row, row + rows) into panels of `width` rows and units of `unit`
  * elements of K. bsmm_int8_pack uses the best instruction set of the processor, bsmm_int8_pack_by
- * the given one. The bytes are the same. */
+ * the given one. Both write the same bytes. */
 void bsmm_int8_pack(const bsmm_product *p, bsmm_int8_form form, int64_t width, int64_t unit,
                     int64_t row, int64_t rows, bsmm_panel *to);
 void bsmm_int8_pack_by(const bsmm_pack_isa *isa, const bsmm_product *p, bsmm_int8_form form,

@@ -169,7 +169,7 @@ typedef struct strip {
      * columns. It lies past the last column if there is no next range. */
     int64_t next;
     const scratch *to;
-    /* Bit p is set if panel p must be packed: its scales are NaN, negative or too far apart. */
+    /* Bit p is 1 if panel p must be packed, because scales are NaN, negative or too far apart. */
     uint32_t packed;
 } strip;
 

@@ -91,8 +91,8 @@ INLINE void set_up(const bsmm_decode_tables *from, bsmm_weights kind, decoder *d
 /* `scaling` holds the factors by which the elements of a block of 16 rows of B are multiplied. Each
  * 32-bit lane belongs to one row, and both of its 16-bit halves have the same number. */
 typedef struct scaling {
-    /* If the elements are multiplied by powers of two, `shift` is the number that is subtracted
-     * from both 16-bit elements of a pair. */
+    /* If the elements are multiplied by powers of two, `shift` is subtracted from the bits of both
+     * bf16 elements of a pair, which lowers their exponents. */
     __m512i shift;
     /* If scales are e4m3, `codes` holds the product codes of bsmm_small_m_bf16_prepare_dots: bits 0
      * to 2 are the mantissa of the scale, and bits 3 to 7 are d, where 2^(8 - d) is its power of
@@ -117,7 +117,8 @@ INLINE scaling load_product_codes(const decoder *d, const uint8_t *codes) {
     __m512i v = _mm512_castsi128_si512(_mm_load_si128((const __m128i *)(const void *)codes));
     scaling s = no_scaling();
     s.codes = _mm512_maskz_permutexvar_epi8(0x5555555555555555, d->lanes, v);
-    /* Bits 3 to 7 are the exponent. The shift moves them to the exponent field of bf16. */
+    /* Bits 3 to 7 of a product code are d, where 2^(8 - d) is the scale's power of two. The shift
+     * by 4 moves d to the exponent field of bf16. */
     s.shift = _mm512_slli_epi16(_mm512_and_si512(s.codes, _mm512_set1_epi16(0xf8)), 4);
     s.used = _mm512_cmpneq_epi16_mask(s.codes, _mm512_set1_epi16(BSMM_PRODUCT_ZERO));
     return s;

@@ -15,7 +15,8 @@
 typedef struct bsmm_small_m_f32_halves {
     int raw; /* A half is its element times 2^-raw. */
     int top; /* `top` is the exponent of the largest decoded element (half). */
-    /* `extent` is the difference between the exponents of the largest and the smallest element. */
+    /* `extent` is the difference between the exponents of the largest and the smallest nonzero
+     * value of the element format. */
     int extent;
     /* For formats of 6 and 8 bits, `shift` is the number of bits by which a code is shifted right,
      * from the top of a 16-bit lane to its place in f16. */

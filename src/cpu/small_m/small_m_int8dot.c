@@ -15,9 +15,9 @@ bsmm_int8_scaling bsmm_int8_scaling_of(const bsmm_product *p) {
     return p->b.m.format.scale == BSMM_SCALE_E4M3 ? BSMM_INT8_E4M3 : BSMM_INT8_E8M0;
 }
 
-/* Returns an exponent e. The kernel multiplies A's scales by 2^e, so that it need not correct B's
- * values. The correction has two reasons: B's integers are multiples of its elements, and e4m3
- * scales that are read as f16 have 2^-8 of their values. */
+/* Returns the exponent e of the power of two by which the kernel multiplies A's scales. This power
+ * compensates for two facts: B's packed integers are multiples of its elements, and e4m3 scales of
+ * B that are read as f16 have 2^-8 of their values. */
 static int moved_exponent(const bsmm_product *p) {
     return (bsmm_int8_scaling_of(p) == BSMM_INT8_E4M3 ? 8 : 0) -
            bsmm_pack_table_of(p->b.m.format.elem)->log2_multiple;

@@ -11,7 +11,7 @@
  *     int32       the initial sums of its units
  *     32 bits     the scales of its units
  *
- * A part needs no more memory than its units in the order in which pack_a packed them first. */
+ * A part takes no more memory in this order than in the order in which pack_a packs it first. */
 enum { BSMM_INT8_PART = 64, BSMM_INT8_PART_STEPS = BSMM_INT8_PART / BSMM_SMALL_M_STEP };
 
 #define BSMM_INT8_PART_UNITS(unit) (BSMM_INT8_PART / (unit))

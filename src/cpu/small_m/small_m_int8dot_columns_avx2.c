@@ -160,9 +160,9 @@ bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling s
     return loops[bsmm_small_m_int8_has_fours(p) ? 0 : bsmm_int8_is_wide(p) ? 2 : 1][scaling];
 }
 
-/* Multiplies packed panels of B. Only panels with scales outside 2^-50 to 2^50 or NaN are packed.
- * Such panels are rare, so one simple loop serves any number of rows of A. The sums have 32 bits,
- * which suffice for all element formats. */
+/* Multiplies packed panels of B. A panel is packed only if one of its scales is NaN or outside the
+ * range from 2^-50 to 2^50. Such panels are rare, so one simple loop serves any number of rows of
+ * A. The sums have 32 bits, which suffice for all element formats. */
 #    define PACKED(name, unit, fours)                                                              \
         TARGET static void multiply_packed_##name(const uint8_t *a, const uint8_t *b,              \
                                                   int64_t width, int64_t units, float *acc) {      \
