@@ -54,8 +54,8 @@ static uint64_t cache_bytes(const void *state) {
 /* Lists the typical errors of kernel families. The fields before `level` describe how a family adds
  * (family_level.h). Each level is the largest that tests/unit/test_cli_level.c found on the
  * simulator, for K from 256 to 1024. The simulator adds products in the order of ascending K
- * (docs/SIMULATOR.md). The levels do not hold for real GPUs, because AMD has not published how its
- * GPUs add. */
+ * (docs/SIMULATOR.md). Real GPUs may add in another order and have other levels, because AMD has
+ * not published how its GPUs add. */
 static const bench_family_level levels[] = {
     {"hip_bf16", .unit = 1, .exact_in_bf16 = true, .level = 1.15},
     {"hip_gfx950_scaled", .unit = 1, .segment = 32, .level = 1.04},

@@ -50,8 +50,8 @@ typedef struct product {
     float alpha, beta;
     cli_ran ran;
     cli_check check;
-    /* `level` is the kernel's error level, i.e. its typical error divided by the largest that is
-     * expected of it (level.h). It is NAN if the level is not known. */
+    /* `level` is the kernel's error level, i.e. its typical error divided by the largest typical
+     * error that is expected of it (level.h). It is NAN if the level is not known. */
     double level;
 } product;
 

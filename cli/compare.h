@@ -8,8 +8,8 @@
  * value in the second model. */
 typedef struct cli_difference {
     const char *name;
-    /* `formats` names the format of the tensor in each model. It is "" if the model has no tensor
-     * of this name. */
+    /* `formats` names the format of the tensor in each model. An entry is "" if its model has no
+     * tensor of this name. */
     cli_text formats[2];
     /* `sqnr_db` is 10 log10(sum x^2 / sum (x - q)^2), or +Inf if the values are equal. */
     double sqnr_db;

@@ -80,8 +80,9 @@ uint64_t cli_element_count(const cli_model_tensor *tensor) {
     return count;
 }
 
-/* Copies a tensor to a matrix of one row, because a tensor may have any alignment. Returns false
- * if its elements have no format of the library. */
+/* Copies a tensor to a matrix of one row. The copy is necessary because a matrix must be aligned to
+ * its elements, but a tensor of a file need not be. Returns false if its elements have no format of
+ * the library. */
 static bool load_row(const bsmm_tensor *tensor, uint64_t count, cli_loaded *loaded) {
     *loaded = (cli_loaded){.matrix = BSMM_INIT(bsmm_matrix)};
     loaded->matrix.format.elem = tensor->elem;

@@ -239,8 +239,8 @@ static double scale_at(const cli_level_row *row, int64_t i) {
     return row->scales ? (double)row->scales[i] : 1;
 }
 
-/* Multiplies the sum of a segment by the fp32 scales of A and B. The last of the two
- * multiplications is exact, because the kernel adds its result to the total by an FMA. */
+/* Multiplies the sum of a segment by the fp32 scales of A and B. The result of the second
+ * multiplication is not rounded, because the kernel multiplies and adds to the total in one FMA. */
 static double scale_sum(const order *o, float sum, double a, double b) {
     if (o->family->a_scale_first) return round_total(o, (double)sum * a) * b;
     return (double)sum * round_total(o, a * b);

@@ -36,8 +36,8 @@ static uint64_t bytes_of(bsmm_format format, int64_t rows, int64_t cols) {
     return data + scales;
 }
 
-/* Returns the times of the library called `name` with which bench compares. They are 0 if it is not
- * installed. */
+/* Returns the times of the library called `name`, with which bench compares. The times are 0 if
+ * this library is not installed. */
 static surface_times find_peer(const surface *s, const bench_result *measured, const char *name) {
     for (int i = 0; i < BENCH_PEERS; i++)
         if (strcmp(s->host_peers[i].peer->name, name) == 0)

@@ -85,7 +85,8 @@ void surface_run_host(const surface *s, const surface_cell *cell, surface_result
 int surface_threads(void);
 
 /* Times an unscaled GEMM of M x N x K of the peer, i.e. of the library with which bench compares.
- * Its elements have `bits` bits (8 or 16). The times are 0 if the peer has no such GEMM. */
+ * The elements of A and B have `bits` bits (8 or 16). The times are 0 if the peer has no such GEMM.
+ */
 surface_times surface_run_peer(surface *s, uint32_t bits, int64_t m, int64_t n, int64_t k);
 
 #endif

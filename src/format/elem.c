@@ -134,8 +134,8 @@ static uint32_t encode_e8m0(double value, bool saturate) {
     if (isnan(value)) return 0xff;
     if (value <= 0) return saturate ? 0 : 0xff;
     if (value <= 0x1p-127) return 0;
-    /* The value lies between 2^-127 (code 0) and 2^-126 (code 1). All such values give code 1,
-     * because ml_dtypes and torch round subnormal fp32 values up, even those that are nearer to
+    /* The value lies between 2^-127 (code 0) and 2^-126 (code 1). All such values give code 1, as
+     * in ml_dtypes and torch, which round subnormal fp32 values up, even those that are nearer to
      * 2^-127. */
     if (value < 0x1p-126) return 1;
     int exponent = isinf(value) ? 1024 : ilogb(value);

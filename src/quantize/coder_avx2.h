@@ -60,8 +60,9 @@ INLINE __m256i nearest_e2m1(__m256 a) {
  * k->shift, the number of mantissa bits that fp32 has more than the element format. The last bits
  * of the ruler are the first code with the exponent of the magnitude, minus 2^(mantissa bits of the
  * element format). The implicit 1 of the magnitude adds this number again, so the last bits of the
- * sum are the code. These bits of the ruler are an even number, so they do not change the direction
- * of ties. Bit 22 of the ruler is set, so that the sum has the same exponent as the ruler. */
+ * sum are the code. The last bits of the ruler form an even number, so they do not change the
+ * direction of ties. Bit 22 of the ruler is set, so that the sum and the ruler have the same
+ * exponent. */
 INLINE __m256i nearest_even(const vector_coder *k, __m256 magnitude) {
     if (k->bits == 4) return nearest_e2m1(magnitude);
     __m256i field = _mm256_and_si256(_mm256_castps_si256(magnitude), _mm256_set1_epi32(0x7f800000));

@@ -66,7 +66,7 @@ INLINE __m512i nearest_e2m1(__m512 a) {
  * k->shift. k->shift is the difference between the numbers of mantissa bits of fp32 and of the
  * element format. The last bits of the ruler are the first code with the exponent of the magnitude,
  * minus 2^(mantissa bits of the element format). The implicit 1 of the magnitude adds 2^(mantissa
- * bits) again, so the last bits of the sum are the code. These bits of the ruler are an even
+ * bits) again, so the last bits of the sum are the code. The last bits of the ruler form an even
  * number, so they do not change the direction of ties. Bit 22 of the ruler is set, so that the sum
  * has the same exponent as the ruler. */
 INLINE __m512i nearest_even(const vector_coder *k, __m512 magnitude) {

@@ -1,6 +1,6 @@
-/* Chooses the sizes with which an engine with packed operands computes a product. These are the
- * cache blocks of D, the chunks of K, the slabs of B (panels that are packed at a time), the number
- * of threads, and the workspace. engine_gemm.c explains the terms. */
+/* Chooses how an engine with packed operands computes a product: the sizes of the cache blocks of
+ * D, of the chunks of K and of the slabs of B (panels that are packed at a time), the number of
+ * threads, and the size of the workspace. engine_gemm.c explains the terms. */
 #include "cpu/engine/engine_gemm.h"
 
 #include "base/cpu.h"

@@ -300,8 +300,8 @@ static void pack_span(const job *j, span *s, int64_t width, int64_t row, int64_t
     }
 }
 
-/* Sets the padding at the end of each packed unit (a range of K) to zero, because a caller may
- * write packed B to a file. */
+/* Sets the padding at the end of each packed unit (a range of K) to zero. A caller may write packed
+ * B to a file, whose bytes must not depend on the memory's old contents. */
 static void clear_padding(uint8_t *units, int64_t count, int64_t used, int64_t unit_bytes) {
     for (int64_t u = 0; u < count && used < unit_bytes; u++)
         memset(units + u * unit_bytes + used, 0, (size_t)(unit_bytes - used));

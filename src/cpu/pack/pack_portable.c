@@ -6,8 +6,8 @@
 
 enum { RUN = BSMM_PACK_RUN };
 
-/* Returns the number of codes to read from column k on, at most RUN. It is 0 if k is past the end
- * of K, because the last packed unit of a row may extend past the end of K. */
+/* Returns the number of codes to read from column k on, at most RUN. The last packed unit of a row
+ * may extend past the end of K. If k is past the end of K, the result is 0. */
 static int64_t run_length(const bsmm_pack_codes *c, int64_t k) {
     return c->count < k ? 0 : bsmm_min_i64(RUN, c->count - k);
 }
