@@ -25,12 +25,12 @@ typedef struct bench_family_level {
      * where an fp32 scale changes. */
     int64_t segment;
     bool ends_at_scales;
-    /* If `a_scale_first` is true, the kernel multiplies the sum of a segment by the fp32 scale of
-     * A, rounds, and then multiplies by that of B. Otherwise it rounds the product of both scales.
-     */
+    /* A segment is a range of K that is summed separately. If `a_scale_first` is true, the kernel
+     * multiplies the sum of a segment by the fp32 scale of A, rounds, and then multiplies by that
+     * of B. Otherwise it rounds the product of both scales. */
     bool a_scale_first;
-    /* If `block` is not 0, each `block` products of a segment are summed separately, and then their
-     * sums are added. */
+    /* A segment is a range of K that is summed separately. If `block` is not 0, each `block`
+     * products of a segment are summed, and then these sums are added to the sum of the segment. */
     int64_t block;
     /* If `chunk` is not 0, `segment` is used only for operands with fp32 scales. For other
      * operands, K is split into segments whose lengths are nearly equal and multiples of 128. A
@@ -47,7 +47,8 @@ typedef struct bench_family_level {
      * products of `unit` adjacent elements of K. */
     bool spread;
     int64_t run;
-    /* `total_in_double` is true if the kernel adds the sums of the segments in double. */
+    /* `total_in_double` is true if the kernel adds the sums of the segments (ranges of K) in
+     * double. */
     bool total_in_double;
     /* If `splits_f16` is true and elements of A are f16, the kernel splits each element of A into
      * two bf16 numbers, i.e. into its leading 8 bits and the rest. One instruction adds the

@@ -62,7 +62,7 @@ typedef struct bench_result {
     /* `probe` points to the loop that measures the peak rate of the arithmetic unit. Runs of this
      * loop alternated with runs of the GEMM. */
     const bench_probe *probe;
-    /* `probed` holds the rate of `probe` and, if B is read from memory, the measured read
+    /* `probed` holds the rate of the loop `probe` and, if B is read from memory, the measured read
      * bandwidth. */
     bench_probed probed;
     const char *unit; /* `unit` is the name of `probe`. */
@@ -72,7 +72,7 @@ typedef struct bench_result {
     /* `ceiling` is the name of the resource that limits the GEMM: an arithmetic unit, or
      * "dram_read" if reading B from memory is the limit. */
     const char *ceiling;
-    /* `ceiling_rate` is the number of operations per second that the ceiling allows. */
+    /* `ceiling_rate` is the number of operations per second that the resource `ceiling` allows. */
     double ceiling_rate;
     /* `peer_seconds` holds the median times of the other libraries in seconds. 0 means that a
      * library is not available. */

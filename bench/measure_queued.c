@@ -255,9 +255,10 @@ static const char *estimate(const bench *b, bench_queued_result *all) {
     return NULL;
 }
 
-/* Returns the GEMM of the peer library whose rate serves as the ceiling. It is the first one whose
- * elements have at least as many bits as the elements of A and B. If there is none, it is the one
- * with the widest elements. Returns NULL if none is suitable. */
+/* Returns the GEMM of the peer library whose rate serves as the ceiling, i.e. as the limit with
+ * which bsmm's rate is compared. It is the first GEMM whose elements have at least as many bits as
+ * the elements of A and B. If there is none, it is the GEMM with the widest elements. Returns NULL
+ * if none is suitable. */
 static const bench_queued_way *ceiling_way(const bench *b) {
     const bench_queued_peer *peer = peer_of(b);
     uint32_t bits = bench_elem_bits(b->job->a.elem), of_b = bench_elem_bits(b->job->b.elem);
@@ -300,9 +301,9 @@ void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result) 
     ours->ceiling = ours->unit = result->way ? result->way->name : result->sheet;
     ours->ceiling_rate = ours->unit_rate;
     double copy = result->copy_rate * ours->intensity;
-    /* With few rows of A, memory limits the GEMM, so the rate of copying is the ceiling. The rate
-     * of the compared library is no ceiling here, because it reads wider elements and thus more
-     * bytes. */
+    /* With few rows of A, memory limits the GEMM, so the rate of copying is the ceiling, i.e. the
+     * limit with which bsmm's rate is compared. The rate of the compared library is no limit here,
+     * because it reads wider elements and thus more bytes. */
     if (copy >= ours->ceiling_rate && !result->few_rows) return;
     ours->ceiling = "copy";
     ours->ceiling_rate = copy;

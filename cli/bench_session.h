@@ -42,9 +42,9 @@ struct cli_bench_session {
 /* Returns the bench_job that the options describe. */
 bench_job cli_bench_job_of(const cli_bench_values *values);
 
-/* Measures all shapes, then prints all rows. bench cannot print a row earlier, because each later
- * measurement may raise the ceiling with which it compares all rows. Returns an exit status.
- * cli_bench_session_free frees the results. */
+/* Measures all shapes, then prints all rows. bench cannot print a row earlier, because it compares
+ * each row with the ceiling, i.e. the best measured peak rate, and a later measurement may raise
+ * the ceiling. Returns an exit status. cli_bench_session_free frees the results. */
 int cli_bench_measure_all(cli_bench_session *session, const cli_column *columns);
 void cli_bench_session_free(cli_bench_session *session);
 

@@ -210,7 +210,8 @@ static double round_total(const order *o, double total) {
     return o->family->total_in_double ? total : (double)(float)total;
 }
 
-/* Returns the sum of one block of K in the order of the kernel's family. */
+/* Returns the sum of one block, in the order of the kernel's family. A block is a part of a segment
+ * (range of K) whose products are summed separately. */
 static float sum_block(const order *o, const float *a, const float *b, int64_t k) {
     const int fraction = o->family->fraction;
     const int64_t whole = o->run ? (k + 4 * o->run - 1) / (4 * o->run) * (4 * o->run) : k;
@@ -226,7 +227,8 @@ static float sum_block(const order *o, const float *a, const float *b, int64_t k
     return sum;
 }
 
-/* Returns the sum of one segment of K. Products of elements are added without fp32 scales. */
+/* Returns the sum of one segment, i.e. of a range of K in which the fp32 scales do not change. The
+ * products of elements are added without these scales. */
 static float sum_segment(const order *o, const float *a, const float *b, int64_t k) {
     const int64_t block = o->block ? o->block : k;
     float sum = 0;
@@ -239,8 +241,9 @@ static double scale_at(const cli_level_row *row, int64_t i) {
     return row->scales ? (double)row->scales[i] : 1;
 }
 
-/* Multiplies the sum of a segment by the fp32 scales of A and B. The result of the second
- * multiplication is not rounded, because the kernel multiplies and adds to the total in one FMA. */
+/* Multiplies the sum of a segment (a range of K) by the fp32 scales of A and B. The result of the
+ * second multiplication is not rounded, because the kernel multiplies and adds to the total in one
+ * FMA. */
 static double scale_sum(const order *o, float sum, double a, double b) {
     if (o->family->a_scale_first) return round_total(o, (double)sum * a) * b;
     return (double)sum * round_total(o, a * b);

@@ -108,8 +108,8 @@ typedef struct bsmm_record {
     /* `declaration` is the JSON text in the file's metadata that describes the weight. It is NULL
      * if there is none. */
     const char *declaration;
-    /* `doubt` is the reason why the storage table entry `row` may be the wrong one for the weight.
-     * NULL means that there is no doubt. */
+    /* `doubt` is the reason why `row`, an entry of the storage table (families.c), may be the wrong
+     * one for the weight. NULL means that there is no doubt. */
     const char *doubt;
     /* `globals` holds the values of the tensor of global scales, aligned for float access. */
     float *globals;

@@ -16,8 +16,8 @@ typedef struct recognising {
      * has a complete weight of the entry. */
     uint64_t seen;
     const char *dtype; /* `dtype` is the type of the tensor that was examined last. */
-    /* `rows` has one bit for each entry of the storage table, which is set if the entry's data
-     * tensors have the type `dtype`. */
+    /* `rows` has one bit for each entry of the storage table (families.c). A bit is set if the data
+     * tensors of the entry have the type `dtype`. */
     uint64_t rows;
     bsmm_status status; /* `status` is the first failure of adding a weight. */
 } recognising;
@@ -36,8 +36,8 @@ static uint64_t rows_of(recognising *r, uint64_t index) {
     return r->rows;
 }
 
-/* Returns the index of the first storage table entry in the set `rows`, which has one bit per entry
- * and must not be empty. */
+/* Returns the index of the first entry in a set of entries of the storage table (families.c).
+ * `rows` has one bit for each entry and must not be 0. */
 static size_t first_of(uint64_t rows) {
     return (size_t)__builtin_ctzll(rows);
 }
@@ -46,9 +46,9 @@ static bool has_dtype(const bsmm_file *file, uint64_t index, const char *dtype) 
     return index != BSMM_NO_TENSOR && strcmp(file->tensors[index].dtype, dtype) == 0;
 }
 
-/* Compares the name of a data tensor with the suffix that the storage table entry `row` requires.
- * If the name has this suffix, the function fills in the tensors of the record. The caller has
- * already compared the type of the tensor. */
+/* Compares the name of a data tensor with the suffix that `row`, an entry of the storage table
+ * (families.c), requires. If the name has this suffix, the function fills in the tensors of the
+ * record. The caller has already compared the type of the tensor. */
 static bool match_data(const bsmm_file *file, const bsmm_storage *row, uint64_t index,
                        bsmm_record *to) {
     const char *name = file->tensors[index].name;

@@ -9,8 +9,9 @@
 static const char no_format[] = "it does not have this format";
 static const char no_gguf[] = "GGUF files do not have it", only_gguf[] = "only GGUF files have it";
 
-/* Returns the reason why a weight cannot be stored as the storage table entry `row` describes, or
- * NULL if it can. `wants_global` is true if the weight must have a global scale. */
+/* Returns the reason why a weight cannot be stored in the way that `row`, an entry of the storage
+ * table (families.c), describes. Returns NULL if it can. `wants_global` is true if the weight must
+ * have a global scale. */
 static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool wants_global,
                           bool is_gguf) {
     const bsmm_matrix *m = &o->m;
@@ -40,7 +41,8 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
  * row. */
 static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_global,
                           bool is_gguf, const bsmm_storage **chosen) {
-    /* `reason` is the reason why the storage table entry that fits the weight best refuses it. */
+    /* `reason` is the reason why the entry of the storage table (families.c) that fits the weight
+     * best cannot store it. */
     const char *reason = NULL;
     const bsmm_storage *row, *whole = NULL;
     if (family && !bsmm_family_exists(family))

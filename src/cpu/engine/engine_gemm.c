@@ -250,8 +250,9 @@ bsmm_status bsmm_gemm_pack_b(const gemm *made, const bsmm_product *p, void *pack
     gemm g = *made;
     bind(&g, p);
     uint8_t *end = place_side(&g.b, packed);
-    /* The alignment gaps after `factors` and `wide` are set to zero too. A caller may write packed
-     * weights to a file, whose bytes must not depend on the memory's old contents. */
+    /* The alignment gaps after the arrays `factors` and `wide` of packed B are set to zero too. A
+     * caller may write packed weights to a file, whose bytes must not depend on the memory's old
+     * contents. */
     uint64_t padded = (uint64_t)(g.b.panels * g.b.width);
     memset(g.b.factors, 0, bsmm_align64(padded * sizeof(double)));
     memset(g.b.wide, 0, (size_t)(end - g.b.wide));

@@ -81,7 +81,8 @@ typedef struct bsmm_small_m_span {
      * (bsmm_small_m_engine) has written. */
     const void *context;
     /* `acc` holds accumulators in the order [row of A][BSMM_SMALL_M_COLUMNS], 16 for each panel.
-     * Results are added to them. If K is divided into chunks, the sum of each chunk is added. */
+     * Results are added to them. If K is divided into chunks, each chunk is summed by itself, and
+     * its sum is then added to `acc`. */
     float *acc;
     /* A chunk is a range of K that is summed by itself. If the range of K of this call ends inside
      * a chunk, `part` receives the chunk's sums so far, in the order of acc. The next call
