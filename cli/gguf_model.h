@@ -23,7 +23,7 @@ typedef struct cli_gguf_model {
     float *factors;
 } cli_gguf_model;
 
-/* This is the name of the tensor with the factors of RoPE. */
+/* This is the name of the GGUF tensor that holds the factors for the frequencies of RoPE. */
 extern const char cli_gguf_factors_name[];
 
 /* Reads config.json of the folder of the model `in`. On failure, for example for an architecture

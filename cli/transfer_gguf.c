@@ -30,7 +30,7 @@ void cli_transfer_count_type(cli_job *job, const char *type, uint64_t bytes) {
         if (!strcmp(type, file_types[i].type)) job->type_bytes[i] += bytes;
 }
 
-/* Returns llama.cpp's number for the type that has most bytes in the file. */
+/* Returns llama.cpp's number for the tensor type that takes the most bytes in the output file. */
 static uint32_t file_type(const cli_job *job) {
     size_t most = 0;
     for (size_t i = 1; i < CLI_FILE_TYPES; i++)

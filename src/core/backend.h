@@ -42,7 +42,7 @@ typedef struct bsmm_backend {
     /* Checks that `pointer`, which is not NULL, is memory of the device. Otherwise it fails with
      * INVALID, and the message names the buffer by `what`. */
     bsmm_status (*check_pointer)(const void *device, const void *pointer, const char *what);
-    /* Allocates memory of the device. Its address is a multiple of at least 64 bytes. */
+    /* Allocates memory of the device. The address is aligned to at least 64 bytes. */
     bsmm_status (*allocate)(const void *device, uint64_t bytes, void **memory);
     void (*release)(const void *device, void *memory);
     /* Queues a copy of at most 128 bytes from host memory into the stream. The number of bytes must

@@ -38,7 +38,8 @@ typedef struct bsmm_group_step {
 typedef struct bsmm_groups {
     uint32_t kind, flags;
     int64_t count, align, expected_rows;
-    /* Each of these fields holds the stride between the matrices of two consecutive groups. */
+    /* Each of these fields holds, for one operand, the stride from the matrix of one group to the
+     * matrix of the next group. */
     bsmm_group_step a, b, c, d, residual;
     /* With GATHER_A, `gathered` describes the buffer into which the selected rows of A are copied.
      * It has room for the rows of the largest group. */

@@ -129,7 +129,7 @@ typedef struct move {
     const bsmm_operand *from, *to;
 } move;
 
-/* Copies the scales of rows first to end - 1 of the scale matrix. */
+/* Copies rows `first` to end - 1 of the scale matrix of `from` to that of `to`. */
 static void move_scales(const void *context, int64_t first, int64_t end, int worker) {
     const bsmm_operand *from = ((const move *)context)->from, *to = ((const move *)context)->to;
     uint32_t scale = from->m.format.scale;
@@ -141,7 +141,8 @@ static void move_scales(const void *context, int64_t first, int64_t end, int wor
                 bsmm_scale_load_code(scale, from->m.scales, bsmm_scale_map_at(&from->map, r, c)));
 }
 
-/* Copies the codes of strips first to end - 1; a strip is 16 rows. */
+/* Copies the codes of strips `first` to end - 1 of the matrix `from` to `to`. A strip is 16 rows.
+ */
 static void move_strips(const void *context, int64_t first, int64_t end, int worker) {
     const bsmm_operand *from = ((const move *)context)->from, *to = ((const move *)context)->to;
     int64_t group = bsmm_elem_group(from->m.format.elem), cols = from->m.cols;

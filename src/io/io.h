@@ -139,7 +139,8 @@ struct bsmm_file {
     bsmm_arena arena;
     bsmm_map *maps;
     uint64_t map_count, map_room;
-    /* The tensors are sorted by address. Empty tensors keep the order of the header. */
+    /* `tensors` holds the tensors, sorted by the addresses of their bytes. Empty tensors keep the
+     * order of the header. */
     bsmm_tensor *tensors;
     uint64_t tensor_count, tensor_room;
     bsmm_name *by_name;  /* `by_name` lists the names of the tensors in sorted order. */

@@ -263,7 +263,8 @@ INLINE scaling take_scales(const bsmm_small_m_span *s, const decoder *d, const u
     if (kind == BSMM_PRODUCTS4) {
         scaling scale = load_product_codes(d, codes);
         if (!SCALES_SUMS(kind, width)) return scale;
-        /* The scale's exponent is moved from bits 3 to 7 to the exponent bits of fp32. */
+        /* Bits 3 to 7 of a product code are d, where 2^(8 - d) is the scale's power of two. The
+         * shift by 20 moves d to the exponent bits of fp32. */
         change_unit(to, panel, width,
                     _mm512_and_si512(_mm512_slli_epi32(scale.codes, 20),
                                      _mm512_set1_epi32((int)0xff800000)));
@@ -371,7 +372,7 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
     /* `left` is the number of steps (32 elements of K) to the end of the chunk, i.e. of the range
      * of K that is summed by itself. */
     int64_t left = s->chunk_steps - s->first;
-    /* `stride` is the distance in bytes from one step to the next. */
+    /* `stride` is the distance in bytes from one step (32 elements of K) to the next. */
     const int64_t stride = s->compact ? LANES * row_bytes : row_bytes;
     for (int64_t i = 0; i < s->steps; i += BSMM_SMALL_M_GROUP) {
         group g;
