@@ -120,8 +120,8 @@ static bool find_amax(const bsmm_exec *exec, const bsmm_matrix *matrix, float *a
     return done;
 }
 
-/* Adds the errors of one matrix to `sum`. *amax receives the largest magnitude of the values of
- * `from`. */
+/* Compares the matrix `to` with the matrix `from` and adds the errors to `sum`. *amax receives the
+ * largest magnitude of the values of `from`. */
 static bool compare_matrices(const bsmm_matrix *from, const bsmm_matrix *to, uint32_t threads,
                              bsmm_quantize_report *sum, float *amax) {
     bsmm_quantize_report report = BSMM_INIT(bsmm_quantize_report);

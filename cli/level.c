@@ -58,7 +58,7 @@ static float add_exactly(const float *a, const float *b, int64_t n, float sum) {
     return (float)((double)sum + part);
 }
 
-/* Returns the exponent of the leading bit, or INT_MIN for 0. */
+/* Returns the exponent of x's leading bit, or INT_MIN if x is 0. */
 static int exponent_of(double x) {
     return x != 0 ? ilogb(x) : INT_MIN;
 }

@@ -61,7 +61,8 @@ typedef struct job_result {
     /* These fields describe the outputs of layers. The exact values x are computed in double with
      * the original weights, and the values y are computed with quantized weights. */
     double output_signal, output_noise;
-    /* `both_noise` is the noise of the outputs of layers if activations are quantized too. */
+    /* `both_noise` is the noise of the outputs of layers if both weights and activations are
+     * quantized. */
     double both_noise;
     /* These fields describe the rounding error of the GEMM alone. A result of the GEMM is compared
      * with the exact sum, which is computed in double from the same quantized values. */

@@ -102,7 +102,7 @@ INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512
     } else {
         low = _mm512_permutex2var_epi8(d->low[0], word, d->low[1]);
         high = _mm512_permutex2var_epi8(d->high[0], word, d->high[1]);
-        /* The tables have no sign; the code's sign bit is added here. */
+        /* The values in the tables have no sign. This instruction adds the sign bit of the code. */
         high = _mm512_ternarylogic_epi32(high, word, _mm512_set1_epi8((char)0x80), 0xf8);
     }
     pair[0] = _mm512_unpacklo_epi8(low, high);
