@@ -1,6 +1,6 @@
-/* Models a fully associative cache that replaces the least recently used line. The set of a line in
- * hardware depends on a hash that is not public. A model without sets also gives the same times
- * wherever the operands lie. */
+/* Models a fully associative cache that replaces the least recently used line. The model has no
+ * sets, because the hash by which hardware chooses the set of a line is not public. Without sets,
+ * the times also do not depend on the addresses of the operands. */
 #include "cache.h"
 #include <stdlib.h>
 

@@ -15,8 +15,8 @@ static int compare(const void *name, const void *row) {
     return strcmp(name, *(const char *const *)row);
 }
 
-/* Returns the address of the pointer to the counter of opcode `name`. If there is no such counter,
- * it is the pointer at which a new one must be inserted. */
+/* Returns the address of the pointer that points to the counter of opcode `name`. If there is no
+ * such counter, returns the address of the pointer at which a new counter must be inserted. */
 static sim_record **find(const char *name) {
     sim_record **at = &records;
     while (*at && strcmp((*at)->name, name) < 0)

@@ -75,7 +75,8 @@ typedef struct sim_tensor_vector {
  * an exponent below SIM_TENSOR_NONE / 2, and no other product does. */
 enum { SIM_TENSOR_NONE = -1000 };
 
-/* Converts k elements. `least` is the exponent of the smallest normal number of their format. */
+/* Converts the k elements of a row of A or of a column of B to values and exponents. `least` is the
+ * exponent of the smallest normal number of their format. */
 static inline void sim_tensor_prepare(sim_tensor_vector *to, const float *from, int k, int least) {
     uint32_t any = 0, largest = 0;
     for (int i = 0; i < k; i++) {

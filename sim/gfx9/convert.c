@@ -4,10 +4,10 @@
 #include "sim.h"
 
 enum direction { WIDEN, NARROW };
-/* The table entries of conversions use the fields of gfx9_row as follows. d is the direction, a is
- * the small format, and b is the wide type. c is nonzero for stochastic rounding. `size` is the
- * number of elements. `form` is 0 without a scale, 1 with a scale, and 2 for instructions with a
- * scale and two sources (2xpk16). */
+/* The table entries of conversions use the fields of gfx9_row as follows. d is the direction of the
+ * conversion, a is the small format, and b is the wide type. c is nonzero for stochastic rounding.
+ * `size` is the number of elements. `form` is 0 without a scale, 1 with a scale, and 2 for
+ * instructions with a scale and two sources (2xpk16). */
 enum { OVFL_BIT = 23 };
 
 static enum gfx9_small format_of(const gfx9_wave *w, const gfx9_row *row) {

@@ -35,7 +35,9 @@ enum { MODE_REG = VGPRS + SGPRS };
 enum { MOST_STATES = 5 };
 static const struct {
     const char *what, *source;
-    /* `by` is one bit, the effect of the earlier instruction. `to` is a mask. */
+    /* `by` is one of the bits BY_VALU to BY_CMPX. It says what the earlier instruction did to a
+     * register. `to` is a mask of the bits TO_VALU to TO_OTHER. It says which later instructions
+     * must not follow too closely. */
     uint16_t by, to;
     uint8_t states, regs;
     uint16_t reg; /* `reg` is the register, if `regs` is ONE. */
@@ -180,7 +182,7 @@ static uint64_t row_distance(const gfx9_wave *w, const gfx9_inst *i, uint32_t ro
 /* Records that an instruction concerns a register. A write ends the effects of earlier writes. For
  * example, after a SALU instruction has overwritten an SGPR, it no longer matters that a VALU
  * instruction wrote the SGPR earlier. Effects that are more than MOST_STATES wait states old matter
- * to no instruction, so they stay recorded. */
+ * to no instruction, so the simulator does not need to remove them. */
 static void touch(gfx9_wave *w, const gfx9_inst *i, uint32_t reg) {
     for (uint32_t k = 0; k < HAZARD_KINDS; k++)
         if (i->effects >> k & 1)

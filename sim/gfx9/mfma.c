@@ -173,7 +173,8 @@ static order order_of(const gfx9_wave *w) {
     return (order){mixed >> 40 & 127, mixed >> 63};
 }
 
-/* If C is added last, take_row moves a row of C away, and add_row adds it to the finished sums. */
+/* The sums of a row begin with C. If C must be added last, take_row moves the row of C to another
+ * array and sets the sums to 0, and add_row adds C to the finished sums. */
 static void take_row(order o, uint32_t m, float *row, float *c) {
     if (!o.late) return;
     memcpy(c, row, m * sizeof *c);

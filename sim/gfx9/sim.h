@@ -234,8 +234,8 @@ struct gfx9_wave {
     /* `touched` holds, for each kind of effect and each register, the wait state of the last effect
      * on the register. The registers are the VGPRs, the SGPRs and MODE (hazards.c). */
     uint64_t touched[HAZARD_KINDS][VGPRS + SGPRS + 1];
-    /* `last_effect` holds, for each kind of effect, the wait state of the last one on any register.
-     */
+    /* `last_effect` holds, for each kind of effect (BY_... in hazards.c), the wait state in which
+     * an instruction last had this effect on any register. */
     uint64_t last_effect[HAZARD_KINDS];
     /* `trace` points to the trace that the time model records (time.h), or is NULL. */
     struct gfx9_trace *trace;

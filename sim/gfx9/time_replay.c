@@ -78,8 +78,8 @@ static void push(replay *p, uint32_t w) {
     sim_turns_push(&p->turns, p->waves[w].ready, w);
 }
 
-/* Returns the first time, not before `now`, at which at most `most` operations of the counter are
- * pending. */
+/* A wait counter, such as vmcnt, counts the pending operations of a wave. Returns the first time,
+ * not before `now`, at which at most `most` operations of the counter `c` are pending. */
 static double wait_for(counter *c, uint32_t most, double now) {
     while (c->count > most) {
         const double done = c->done[c->first];

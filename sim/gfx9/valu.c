@@ -70,8 +70,8 @@ static uint32_t bit_of_two_over_pi(uint32_t n) {
     return n / 24 < count ? two_over_pi[n / 24] >> (23 - n % 24) & 1 : 0;
 }
 
-/* Returns 53 bits of 2 / pi, as v_trig_preop_f64 does to reduce large angles. Larger arguments `a`
- * and larger segments need less significant bits. */
+/* Returns 53 bits of 2 / pi, as v_trig_preop_f64 does to reduce large angles. The larger the
+ * exponent of `a` and the larger `segment`, the farther these bits lie from the binary point. */
 double trig_preop(double a, uint32_t segment) {
     const uint32_t exponent = (uint32_t)(sim_bits64(a) >> 52) & 2047;
     const uint32_t shift = (segment & 31) * 53 + (exponent > 1077 ? exponent - 1077 : 0);

@@ -45,8 +45,9 @@ static void arrive(ptx_warp *w, copy *c, uint32_t lanes) {
         const uint32_t all = w->mask;
         memset(to[l] + given, 0, c->bytes - given);
         w->mask = 1u << l;
-        /* The copy reads only the first `given` bytes, so the other bytes may lie outside the
-         * allocation. The address must nevertheless be a multiple of the whole size. */
+        /* cp.async requires that the source address is a multiple of the copy size c->bytes, even
+         * if the copy reads fewer bytes. Only the first `given` bytes are read, so the other bytes
+         * may lie outside the allocation. */
         if (given && c->from[l] % c->bytes)
             ptx_stop(w, c->inst, "lane %u: 0x%llx is no multiple of %u", l,
                      (unsigned long long)c->from[l], c->bytes);

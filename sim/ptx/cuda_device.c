@@ -128,12 +128,11 @@ int sim_multiprocessors(CUdevice device) {
 }
 
 /* Writes a device attribute. The table in this function has pairs of an attribute's number
- * (CUdevice_attribute) and its value. Attributes 1 to 7 limit the threads of a block and the
- * blocks of a grid. Attributes 8 to 12 are memory, warp size and registers of a block, 31 tells if
- * kernels run concurrently, and 39 counts the threads of an SM. Attributes 75 and 76 are the
- * compute capability, 115 tells if the
- * device has memory pools, 120 tells if the device has clusters, and 127 tells if it has tensor
- * maps. Attributes that are missing in the table are 0. */
+ * (CUdevice_attribute) and its value. Attributes 1 to 7 limit the threads of a block and the blocks
+ * of a grid. Attributes 8 to 12 are memory, warp size and registers of a block, 31 tells if kernels
+ * run concurrently, and 39 counts the threads of an SM. Attributes 75 and 76 are the compute
+ * capability, 115 tells if the device has memory pools, 120 tells if the device has clusters, and
+ * 127 tells if it has tensor maps. Attributes that are missing in the table are 0. */
 CU CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
     const CUresult status = check_device(device);
     if (status) return status;

@@ -7,8 +7,9 @@
 void ptx_loading_mark(ptx_warp *w, const ptx_inst *i, const ptx_operand *o);
 /* Unmarks all registers of a warp. */
 void ptx_loading_end(ptx_warp *w);
-/* Returns true if the instruction reads no marked register. Otherwise stops the warp with an error
- * message. A mov may read a marked register, since the assembler removes such a mov; its result is
- * then marked too. Must be called before the instruction is executed. */
+/* A marked register is one that a tcgen05.ld is still loading. Returns true if the instruction
+ * reads no marked register. Otherwise stops the warp with an error message. Only a mov may read a
+ * marked register, because the assembler removes such a mov. The result of the mov is then marked
+ * too. Must be called before the instruction is executed. */
 bool ptx_loading_check(ptx_warp *w, const ptx_inst *i);
 #endif

@@ -155,8 +155,9 @@ typedef struct {
      * bytes. */
     uint32_t local_base, local;
     uint32_t param_bytes, param_align, parameter_count, result_count;
-    /* `parameters` lists the parameters. For a function (.func), the list begins with its results,
-     * and the offsets are in local memory. */
+    /* `parameters` lists the function's parameters, with the offset of each in bytes. The offset is
+     * in the .param space for a kernel and in local memory for a function (.func). The list of a
+     * .func begins with its results. */
     ptx_parameter *parameters;
     uint32_t slot_count;
     ptx_slot *slots;

@@ -1,6 +1,6 @@
-/* Records what the warps and asynchronous operations of a cluster do, for the time model. Bank
- * conflicts, sectors and phases of barriers depend on addresses, which are known only while the
- * cluster executes. */
+/* Records what the warps and asynchronous operations of a cluster do, for the time model. The
+ * record is made while the cluster executes, because bank conflicts, sectors and phases of barriers
+ * depend on addresses that are known only then. */
 #include "time.h"
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 enum { ALIGN16 = 14, PACKED6 = 15 };
 
 static bool read_map(ptx_async *j, uint64_t address, ptx_tensor_map *m) {
-    /* The simulator checks addresses with the alignment of their size. The map is aligned to 64
-     * bytes only, so its 128 bytes are checked in two halves. */
+    /* The simulator requires that an access is aligned to its size. A tensor map has 128 bytes, but
+     * is aligned only to 64 bytes. It is therefore checked in two halves. */
     const uint8_t *at = ptx_engine_global(j, address, 64);
     if (!at || !ptx_engine_global(j, address + 64, 64)) return false;
     memcpy(m, at, sizeof *m);
@@ -48,8 +48,9 @@ typedef struct {
     ptx_type reduced;
 } transfer;
 
-/* Copies 16 bytes of shared memory to or from global memory. Only the first `inside` bytes lie
- * inside the tensor. */
+/* Copies 16 bytes from global to shared memory (a load) or from shared to global memory (a store).
+ * Only the first `inside` bytes lie inside the tensor. A load sets the other bytes of shared memory
+ * to 0, and a store omits the other bytes. */
 static bool move_unit(const transfer *t, uint64_t offset, uint64_t address, uint32_t inside) {
     ptx_async *j = t->job;
     uint8_t *shared = ptx_engine_shared(j, swizzled(t->map, t->shared + offset), 16, t->load);
@@ -90,8 +91,8 @@ static uint32_t box_rows(const ptx_tensor_map *m) {
     return rows;
 }
 
-/* Returns the number of bytes of a box by which TMA reports it to an mbarrier. The number refers to
- * global memory, even if the elements take more bytes in shared memory. */
+/* Returns the number of bytes that TMA reports to an mbarrier for one box. This is the size of the
+ * box in global memory, even if the elements take more bytes in shared memory. */
 static uint32_t box_bytes(const ptx_tensor_map *m) {
     return m->box[0] * (uint32_t)m->bits / 8 * box_rows(m);
 }

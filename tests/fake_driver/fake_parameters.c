@@ -57,7 +57,7 @@ static void read_ptx(const char *text, fake_kernel *k) {
     }
 }
 
-/* Returns the number of MessagePack at `at`, which is below 2^32. */
+/* Decodes the MessagePack number at `at`. The number must be below 2^32. */
 static uint32_t packed_number(const uint8_t *at) {
     const uint32_t bytes = *at == 0xcc ? 1 : *at == 0xcd ? 2 : *at == 0xce ? 4 : 0;
     uint32_t value = bytes ? 0 : *at;

@@ -15,7 +15,8 @@ static bool one_in(choice *c, uint32_t n) {
     return rng_below(&c->r, n) == 0;
 }
 
-/* Tells whether the product has an unusual property, which one of n products has. */
+/* Decides at random whether the product gets an unusual property. One of n products gets it, or one
+ * of 8 n plain products. */
 static bool unusual(choice *c, uint32_t n) {
     return rng_below(&c->r, c->is_plain ? 8 * n : n) == 0;
 }
@@ -141,8 +142,9 @@ static void add_epilogue(choice *c, any_product *p) {
     p->desc.epilogue = e;
 }
 
-/* Divides the product among groups. The matrices become those of one group, or contain all groups,
- * as the kind says. */
+/* Makes the product a grouped product of a random kind (BSMM_GROUP_...). The sizes of the matrices
+ * stay the same. The kind determines whether a matrix is that of one group or contains the matrices
+ * of all groups. */
 static void add_groups(choice *c, any_product *p) {
     static const int64_t counts[] = {1, 2, 3, 8, 32, 128};
     bsmm_group *const g = &p->group;

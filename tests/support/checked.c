@@ -93,7 +93,8 @@ static bool close_enough(uint32_t elem, double got, double want, double slack) {
 }
 
 /* Checks all elements of D. `bound` is the kernel's error bound as a multiple of sum |a||b|. The
- * tolerance is larger by the rounding errors of the expected sum, which is computed in double. */
+ * tolerance is this bound plus the rounding errors of the expected sum, which is computed in
+ * double. */
 static void check(const checked_product *p, const expected *all, const char *kernel, double bound) {
     double *values = test_matrix_values(&p->d);
     double d_global = p->d.m.global_scale ? (double)*p->d.m.global_scale : 1;

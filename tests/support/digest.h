@@ -15,7 +15,7 @@ void digest_reset(void);
 /* Begins round 0 or 1: fills free stack memory and, with glibc, new heap memory with a pattern. */
 void digest_begin(int round);
 
-/* Fills free stack memory with the pattern of the round once more. */
+/* Fills free stack memory once more with the pattern of the last digest_begin. */
 void digest_fill(void);
 
 void digest_add(const void *bytes, size_t count);

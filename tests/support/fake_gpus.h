@@ -7,7 +7,7 @@
 
 enum { FAKE_GPUS = 3 };
 
-/* These are the names of the devices in bsmm. */
+/* Lists the device names by which bsmm opens the fake GPUs. */
 extern const char *const fake_gpus[FAKE_GPUS];
 
 /* Opens the GPUs and returns the state of the fake driver. Prints a message and returns NULL if the

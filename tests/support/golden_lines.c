@@ -12,7 +12,8 @@
 
 enum { MOST_PATH = 512, MOST_LINE = 512, MOST_SHOWN = 10 };
 
-/* `text` has a line break and the content of the file, or what was written to it so far. */
+/* `text` has a line break, followed by the content of the file. If the test writes the file anew,
+ * the line break is followed by what the test has written so far. */
 static char *text;
 static size_t text_bytes, text_room;
 static FILE *output; /* `output` is the file if it is written. */

@@ -20,7 +20,8 @@
 static test_steps *counted;
 /* `last` is the address of the instruction after the last trap. */
 static uintptr_t last;
-/* `back` is the return address of the function that runs without traps. */
+/* `back` is the return address of a function whose instructions are not counted, and which
+ * therefore runs without traps. */
 static uintptr_t back;
 
 /* The return address of a function that runs without traps is replaced by the address of this
@@ -52,7 +53,7 @@ static void on_trap(int signal, siginfo_t *info, void *context) {
         registers[REG_EFL] |= TRAP_FLAG;
         return;
     }
-    /* An instruction with a repeat prefix traps after each repetition. */
+    /* An instruction with a repeat prefix traps after each repetition, but counts only once. */
     if (at != last) counted->count++;
     last = at;
     for (size_t i = 0; i < TEST_STEPS_MOST_OMITTED; i++) {

@@ -95,7 +95,7 @@ static void check_graph(bench_device *device) {
     context[0] = device, context[1] = memory;
     assert_true(bench_device_record(device, fill_turn, context, 3, &graph));
     assert_true(bench_device_read(device, got, memory, sizeof got));
-    /* The uint32 is unchanged, because capturing a fill in a graph does not execute the fill. */
+    /* got[2] has its old value, because capturing a fill in a graph does not execute the fill. */
     assert_int_equal(got[2], 0x5A5A5A5A);
     assert_true(bench_device_time(device, &graph, &seconds));
     assert_true(bench_device_read(device, got, memory, sizeof got));

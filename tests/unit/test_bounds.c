@@ -97,7 +97,8 @@ static void test_documented(void **state) {
         bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &a, .b = &b, .d = &d};
         for (test_walk w = test_walk_begin(&desc); test_walk_next(&w); count++) {
             const double bound = documented(w.e.kernel, i);
-            /* The document states three digits, so the comparison allows for their rounding. */
+            /* docs/NUMERICS.md states three digits of a bound, so the comparison allows for their
+             * rounding. */
             if (!(fabs(w.e.bound - bound) <= 2e-3 * bound))
                 fail_msg("%s, %s x %s: bound %g, documented is %g", w.e.kernel, pairs[i][0],
                          pairs[i][1], w.e.bound * 0x1p24, bound * 0x1p24);

@@ -118,7 +118,8 @@ static void visit(void (*look)(fixture *f, const char *what)) {
             }
 }
 
-/* Returns the level of the results in `kept` if their errors were multiplied by `factor`. */
+/* The level is a measure of the errors of a kernel's results. Returns the level that the results in
+ * `kept` would have if their errors were multiplied by `factor`. */
 static double spoil(const fixture *f, double factor) {
     const bsmm_matrix *a = &f->a.m, *b = &f->b.m;
     const bench_family_level *family = cli_level_of(f->desc.device, f->desc.kernel, f->formats);
@@ -150,8 +151,9 @@ static void expect_todays(fixture *f, const char *what) {
     if (getenv("BSMM_TEST_VERBOSE")) print_message("%s: %.3f\n", what, level);
     compared++;
     if (!(level > CLI_LEVEL_MOST / 4 && level <= 1)) fail_msg("%s: %.3f", what, level);
-    /* Multiplying all errors by 4 multiplies the level by 4, whatever the data and M are. Checking
-     * this for one kind of data and one M is therefore enough. */
+    /* The level is a measure of the errors of a kernel's results. Multiplying all errors by 4
+     * multiplies the level by 4, whatever the data and M are. Checking this for one kind of data
+     * and one M is therefore enough. */
     if (f->shape != SHAPE_MIXED || f->d.rows == MOST_M) return;
     const double spoilt = spoil(f, 4);
     if (!(spoilt > CLI_LEVEL_MOST)) fail_msg("%s: %.3f with 4 times the errors", what, spoilt);

@@ -35,9 +35,9 @@ static double from_bits(uint64_t bits) {
     return value;
 }
 
-/* Fills values beside the value of each code and beside the midpoint between adjacent codes. The
- * distance is so small that fp32 would round a value to the code's value or to the midpoint. A
- * value that is rounded to fp32 first therefore gets the wrong code. */
+/* Fills `values` with numbers that are very close to the value of a code or to the midpoint between
+ * adjacent codes. fp32 would round such a number to the code's value or to the midpoint. An
+ * epilogue that rounds it to fp32 first therefore gives a wrong code. */
 static void fill_neighbours(uint32_t elem, uint32_t first, double *values) {
     for (uint32_t i = 0; i < COLS / 8; i++) {
         double low = bsmm_elem_decode(elem, first + i);

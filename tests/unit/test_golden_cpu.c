@@ -1,9 +1,9 @@
-/* Compares what the library does on the CPU with stored digests, for some hundred random products
- * (any_product.h): the kernels that accept a product and the reasons of the others, the cache
- * blocks and all other numbers in their states, the workspace, the bytes of packed weights, and all
- * bits of D. The files have separate lines for processors of several kinds; the test hides features
- * of the processor to imitate the other kinds. tests/golden/choices/README.md says when the stored
- * files change. */
+/* Runs some hundred random products (any_product.h) on the CPU and compares what the library does
+ * with stored digests. A digest covers the kernels that accept a product, the reasons for which the
+ * other kernels refuse it, the cache blocks and all other numbers in the kernels' states, the
+ * workspace, the bytes of packed weights, and all bits of D. The files have separate lines for
+ * several kinds of processors. The test hides features of the processor to imitate the other kinds.
+ * tests/golden/choices/README.md says when the stored files change. */
 #include "any_product.h"
 #include "core/describe.h"
 #include "cpu/engine/engine_gemm.h"
@@ -22,7 +22,8 @@
 
 enum { CHOICES = 300, RESULTS = 200, MOST_NAME = 200, MOST_GROUPS = 256 };
 
-/* The library sees an L2 cache of this size, because the sizes of cache blocks depend on it. */
+/* The test makes the library believe that the L2 cache has this size. Otherwise the sizes of cache
+ * blocks, and thus the digests, would depend on the machine. */
 static const uint64_t cache_bytes = (uint64_t)1 << 20;
 
 enum {
@@ -110,7 +111,7 @@ static void add_small_m(const bsmm_small_m *m) {
     add_numbers(numbers, BSMM_COUNT(numbers));
 }
 
-/* Adds the sizes that a kernel computes when it accepts a product. */
+/* Adds to the digest the sizes that a kernel computes when it accepts a product. */
 static void add_kernel_state(const bsmm_matmul_desc *desc, const bsmm_kernel *kernel) {
     static _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
     bsmm_request request;
@@ -218,7 +219,8 @@ static bsmm_buffers buffers_of(const operands *o, const any_product *p) {
     };
 }
 
-/* Packs B and adds the packed bytes. Returns the packed weights, which the caller frees. */
+/* Packs B and adds the packed bytes to the digest. Returns the packed weights, which the caller
+ * frees. */
 static void *pack(const any_product *p, const bsmm_plan *plan, const operands *o) {
     const uint64_t bytes = bsmm_plan_packed_b_bytes(plan);
     any_product stored = *p;
@@ -233,7 +235,7 @@ static void *pack(const any_product *p, const bsmm_plan *plan, const operands *o
     return packed;
 }
 
-/* Runs the product by the kernel that desc names, and adds D. */
+/* Runs the product by the kernel that desc names, and adds the bytes of D to the digest. */
 static void run(const any_product *p, const operands *o) {
     bsmm_plan *plan;
     const bsmm_status made = bsmm_plan_create(&p->desc, &plan);
@@ -271,18 +273,18 @@ static void check_result(const char *kernel, any_product *p, const operands *o, 
     golden_lines_check(key, found, about);
 }
 
-/* Tells whether a product runs by a kernel. Each kernel runs all products on the first kind of
- * processor that has it. Richer processors have other code for packing, so that a third of the
- * products runs there again. The reference kernel is slow, and its results are those of the kernel
- * cpu_f32. */
+/* Tells whether the test runs a product by a kernel on a kind of processor. Each kernel runs all
+ * products on the least capable kind that can run it. More capable kinds may pack operands by other
+ * code, so the kernel also runs a third of the products on each of them. The kernel `ref` is slow
+ * and gives the results of cpu_f32, so it runs only an eighth of the products. */
 static bool is_run(const cpu_kind *kind, const char *kernel, int number) {
     if (strcmp(kernel, "ref") == 0) return number % 8 == 0;
     const bool is_portable = strstr(kernel, "avx") == NULL;
     return number % 3 == 0 || (kind->features ? strstr(kernel, kind->title) != NULL : is_portable);
 }
 
-/* The kernels of the CPU do not use groups themselves, so that this test omits them (test_groups
- * compares groups with single products). */
+/* CPU kernels do not handle groups themselves, so this test removes the groups from the product.
+ * test_groups compares grouped products with single products. */
 static int check_results(const cpu_kind *kind, int number) {
     any_product p;
     static operands o;

@@ -118,8 +118,8 @@ static bool agrees(const bool *is_nan, uint32_t limit, uint32_t expected, uint32
 }
 
 /* Encodes the input in two other ways, which must give the same code. The first way is the public
- * function, which takes floats. The second way is the opposite value of `saturate`, if the format
- * has neither Inf nor NaN. */
+ * function, which takes floats. The second way inverts `saturate`. It is used only for formats with
+ * neither Inf nor NaN, which always saturate. */
 static void check_other_ways(tally *t, const bsmm_elem_info *info, double input, bool saturate,
                              uint32_t got) {
     float narrow = (float)input;

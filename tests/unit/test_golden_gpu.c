@@ -1,9 +1,9 @@
-/* Compares the decisions of the host code for GPUs with stored ones: for each of some hundred
- * random products (any_product.h) and each kind of GPU, the kernels that accept the product, the
- * reasons of the others, the workspace, and everything that a run tells the driver, i.e. the
- * kernels, the grids and all bytes of the parameters. The drivers are fake (tests/fake_cuda,
- * tests/fake_hip), so the test needs no GPU. tests/golden/choices/README.md says when the stored
- * file changes. */
+/* Compares the decisions of the host code for GPUs with stored digests, for some hundred random
+ * products (any_product.h) and each kind of GPU. A digest covers the kernels that accept a product,
+ * the reasons for which the other kernels refuse it, the workspace, and everything that a run tells
+ * the driver, i.e. the kernels, the grids and all bytes of the parameters. The drivers are fake
+ * (tests/fake_cuda, tests/fake_hip), so the test needs no GPU. tests/golden/choices/README.md says
+ * when the stored file changes. */
 #include "../fake_cuda/fake_cuda.h"
 #include "../fake_hip/fake_hip.h"
 #include "any_product.h"
@@ -141,7 +141,8 @@ static bsmm_status run_plan(const any_product *p, uint64_t *workspace) {
     return status;
 }
 
-/* Adds what the library says and does for the kernel number `index`. */
+/* Adds to the digest what bsmm_explain reports about a kernel. If the kernel accepts the product,
+ * also adds what a run by this kernel tells the driver. */
 static void visit_kernel(any_product *p, const bsmm_explanation *e) {
     uint64_t workspace;
     digest_add_text(e->kernel);
@@ -207,7 +208,8 @@ static void test_products(void **state) {
     if (opened == 0) skip(); /* The build has no GPU kernels. */
 }
 
-/* Describes a random conversion: A of a random product becomes another format or layout. */
+/* Quantizes, dequantizes, computes the amax and moves the scales of matrices that have the format
+ * and size of A or B of a random product. Adds to the digest what the library does. */
 static void convert(any_product *p, const gpu_kind *kind, rng *r) {
     static const char *const plain[] = {"f32", "bf16", "f16"};
     static const char *const recipes[] = {NULL, NULL, NULL, "ocp", "rceil", "torchao"};

@@ -66,8 +66,8 @@ static void expect_damage(const bsmm_gpu_image *image) {
  * particular bit is not found, because zstd does not use this bit. */
 static void damaged_images_are_named(void **state) {
     (void)state;
-    /* This byte is the descriptor of zstd's frame header, and this is its unused bit (RFC 8878,
-     * section 3.1.1.1.1). */
+    /* DESCRIPTOR is the index of the byte of zstd's frame header that is called descriptor, and
+     * UNUSED_BIT is the number of this byte's unused bit (RFC 8878, section 3.1.1.1.1). */
     enum { DESCRIPTOR = 4, UNUSED_BIT = 4 };
     static pack p;
     pack_make(&p);

@@ -203,9 +203,9 @@ static void expect_size(const fixture *f, uint64_t bytes) {
     assert_true(bytes <= HEADER + b->data_bytes + (b->m.scales ? b->scale_bytes : 0) + 3 * 64);
 }
 
-/* Packs B as the fixture stores it in form `way`, i.e. in one of several orders and scale
- * layouts. The packed bytes must be the same for all forms, and a run with them must give the
- * bits `want`. */
+/* Stores B in one of several combinations of order and scale layout, which `way` selects. Then
+ * packs B in the packed form `form` (BSMM_PACKED_*). The packed bytes must be the same for every
+ * `way`, and a run with them must give the bits `want`. */
 static void check_way(fixture *f, uint32_t form, int way, const void *want, uint8_t **first) {
     void *there;
     set_b(f, way);

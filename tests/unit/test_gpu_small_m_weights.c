@@ -87,9 +87,10 @@ static void e2m1_becomes_e4m3(void **state) {
     }
 }
 
-/* Tests that f16 exactly holds the product of each element of a format and each factor of the
- * range. Also tests that this product, times the power of two of bsmm_half_exponent, is the weight.
- */
+/* A kernel multiplies the decoded elements of a row of B by factors that stand for their e8m0
+ * scales (half_weights.h). Tests that f16 holds the product of every element and every factor
+ * exactly. Also tests that this product, times the power of two of bsmm_half_exponent, is the
+ * weight, i.e. the element times its scale. */
 static void check_range(uint32_t elem, uint32_t bits, uint32_t mantissa) {
     const bsmm_half_range range = bsmm_half_range_of(bits, mantissa);
     const uint32_t reference = bsmm_half_reference(&range, 127);
@@ -138,8 +139,8 @@ static void e4m3_pairs_hold_elements_2_apart(void **state) {
 }
 
 /* Tests the factors that kernels make of e8m0 scales. A register holds a factor twice, as two
- * 16-bit floats. Inside the kernel's range, both must be exact powers of two. Outside it, the
- * kernel must report the scale, even if other scales follow. */
+ * 16-bit floats. For scales inside the range that the kernels support, both must be the exact power
+ * of two. A scale outside this range must be detected, even if other scales follow it. */
 static void e8m0_factors_are_exact_or_told(void **state) {
     (void)state;
     for (uint32_t code = 0; code < 256; code++) {

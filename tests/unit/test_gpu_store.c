@@ -15,7 +15,8 @@
 
 #include <cmocka.h>
 
-/* M and N are no multiples of 128: the last block has 14 columns or 9 rows. */
+/* M and N are no multiples of 128, so the last block of 128 rows of D has only 9 rows, and the last
+ * block of 128 columns has only 14 columns. */
 enum { M = 137, N = 142, K = 96 };
 
 typedef struct fixture {

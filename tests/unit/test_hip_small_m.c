@@ -84,7 +84,7 @@ static const product_case cases[] = {
     {"mxfp6_e3m2", "mxfp6_e3m2", "f32", 33, 20, 608, 32, 64, FILL_EXTREME},
     {"mxfp8", "mxfp6_e2m3", "f32", 3, 33, 1440, 0, 0, FILL_ORDINARY},
     {"mxfp8", "mxfp6_e3m2", "f32", 33, 18, 160, 0, 0, FILL_SPECIAL},
-    /* In these products each wave multiplies several steps. */
+    /* In these products K is so long that each wave multiplies several steps of K. */
     {"bf16", "mxfp6_e2m3", "f32", 16, 33, 4096, 0, 0, FILL_ORDINARY},
     {"f16", "mxfp6_e3m2", "f32", 3, 20, 4096, 0, 0, FILL_ORDINARY},
     {"mxfp6_e3m2", "mxfp6_e3m2", "f32", 18, 20, 4096, 0, 0, FILL_ORDINARY},

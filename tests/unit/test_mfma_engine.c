@@ -233,9 +233,9 @@ static void test_schedule(void **state) {
     }
 }
 
-/* LDS serves reads of 16 bytes by a wavefront in several phases. wide_phases[0] is for gfx942 and
- * wide_phases[1] for gfx950: each entry is the phase of a group of four lanes (source [2] of
- * docs/SIMULATOR.md, lds_summary.md). */
+/* LDS serves reads of 16 bytes by a wavefront in several phases. Each entry of the table is the
+ * phase of a group of four lanes. wide_phases[0] is for gfx942, and wide_phases[1] is for gfx950.
+ * The source is lds_summary.md (source [2] of docs/SIMULATOR.md). */
 static const uint32_t wide_phases[2][16] = {{0, 2, 4, 6, 2, 0, 6, 4, 1, 3, 5, 7, 3, 1, 7, 5},
                                             {0, 2, 2, 0, 2, 0, 0, 2, 1, 3, 3, 1, 3, 1, 1, 3}};
 

@@ -137,8 +137,8 @@ static void test_every_recipe(void **state) {
         check_formats(&info, &r);
 }
 
-/* NEAR is the number of floats that the test tries at each bound: from 3 ulp below the bound to 3
- * ulp above it. */
+/* A bound is a magnitude that gives an e4m3 scale halfway between two codes. At each bound, the
+ * test tries NEAR floats, from 3 ulp below the bound to 3 ulp above it. */
 enum { BOUNDS = 126, NEAR = 7, BLOCK = 16 };
 
 /* Stores blocks of 16 values. The largest magnitude of each block is at most 3 ulp away from a

@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-/* N and K are sizes of products. PADDED is a third storage order besides the two orders of bsmm.h:
- * row-major with gaps between the rows. */
+/* N and K are sizes of products. Operands have one of three storage orders: the two orders of
+ * bsmm.h, and PADDED, which means row-major with gaps between the rows. */
 enum { N = 40, K = 160, PADDED = 2 };
 /* `columns` is the number of columns of D, and `depth` is the number of columns of A. Only a few
  * tests change them. */
@@ -133,7 +133,7 @@ static bool multiply(const char *kernel, const char *a, const char *b, int64_t m
     return bound >= 0;
 }
 
-/* Multiplies operands of every kind, in both orders, by the named kernel. */
+/* Multiplies operands of many formats and storage orders by the named kernel. */
 static void multiply_all(const char *kernel) {
     static const char *const formats[] = {"mxfp4", "nvfp4", "e2m1", "mxfp6_e2m3",
                                           "e2m3",  "mxfp8", "e4m3", "fp8_group128",
@@ -234,8 +234,8 @@ static void ends_of_scales(void **state) {
     }
 }
 
-/* Tests block-scaled products of each operand kind. Operands with gaps between rows need another
- * kernel, which copies the rows first. */
+/* Tests products of block-scaled operands in each format. Operands with gaps between rows need
+ * another kernel, which copies the rows first. */
 static void scaled_products(void **state) {
     static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"},
                              *const devices[][2] = {{"sim:sm_100", "cuda_sm100f_scaled"},

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-/* These numbers are from table 1 of OCP 8-bit v1.0, table 2 of MX v1.0, IEEE 754, and the AMD CDNA3
- * ISA. */
+/* The properties of element formats in this table are from table 1 of OCP 8-bit v1.0, table 2 of MX
+ * v1.0, IEEE 754, and the AMD CDNA3 ISA. */
 static const struct {
     const char *name;
     uint32_t bits;
