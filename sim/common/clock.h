@@ -20,7 +20,8 @@ double sim_event_time(void);
 
 enum { STALLS = 5, HOT_LINES = 16 };
 /* Describes a line of source at which waves wait, with the cycles of waiting for each cause.
- * `place` is the line's text, or the text of the instruction if its line is unknown. */
+ * `place` names the line, e.g. "gemm.c:12", or holds the text of the instruction if its line is
+ * unknown. */
 typedef struct {
     char place[64];
     double stalls[STALLS];

@@ -10,8 +10,9 @@ enum { BY_VALU = 1, BY_TRANS = 2, BY_HALF = 4, BY_SALU = 8, BY_STORE = 16, BY_CM
 /* SETS_MODE marks s_setreg, which writes MODE. It follows the bits above, of which there are
  * HAZARD_KINDS. */
 enum { SETS_MODE = 1 << HAZARD_KINDS };
-/* A row of the hazard table forbids a later instruction to follow an earlier one too closely. The
- * enum `regs` names the registers of the later instruction for which the row holds. */
+/* A row of the hazard table forbids that an instruction follows another one too closely if both
+ * concern the same register. The enum `regs` says which registers of the later instruction this
+ * rule is about. */
 enum regs { ALL, SOURCES, SOURCES_S, FIRST, LANE, RESULT, ONE };
 /* Names the later instructions that a row of the hazard table concerns, as bits of a mask. */
 enum {
@@ -126,15 +127,15 @@ void gfx9_hazards_of(gfx9_inst *i) {
         if (rows[k].to & uses) i->hazards |= 1u << k;
 }
 
-/* Returns the number of wait states since the last instruction that had an effect of kind `by` on
+/* Returns the number of wait states since the last instruction that had the effect `by` (BY_...) on
  * any register. Returns ~0 if there was none. */
 static uint64_t shortest_distance(const gfx9_wave *w, uint32_t by) {
     const uint64_t last = w->last_effect[__builtin_ctz(by)];
     return last ? w->issued - last - 1 : ~0ull;
 }
 
-/* Returns the number of wait states since the last effect of kind `by` on a register. Returns ~0 if
- * there was none. */
+/* Returns the number of wait states since the last instruction that had the effect `by` (BY_...) on
+ * this register. Returns ~0 if there was none. */
 static uint64_t distance(const gfx9_wave *w, uint32_t reg, uint32_t by) {
     const uint64_t last = w->touched[__builtin_ctz(by)][reg];
     return last ? w->issued - last - 1 : ~0ull;
@@ -146,9 +147,9 @@ static uint32_t number_of(const gfx9_operand *o) {
     return o->place == SGPR ? (uint32_t)VGPRS + o->reg : o->reg;
 }
 
-/* Returns the number of wait states since the last effect of kind `by` on one of the operand's
- * registers. Returns ~0 if there was none, or if the operand is not in the register file
- * `place`. */
+/* Returns the number of wait states since the last instruction that had the effect `by` (BY_...) on
+ * one of the operand's registers. Returns ~0 if there was none, or if the operand is not in the
+ * register file `place`. */
 static uint64_t operand_distance(const gfx9_wave *w, const gfx9_operand *o, int place,
                                  uint32_t by) {
     uint64_t least = ~0ull;

@@ -196,7 +196,7 @@ typedef struct gfx9_group gfx9_group;
 struct gfx9_wave {
     uint32_t v[VGPRS][LANES];
     uint32_t s[SGPRS] __attribute__((aligned(8)));
-    /* `lane` is all ones for each lane whose bit in lane_exec is set, else 0. */
+    /* lane[l] is all ones if bit l of lane_exec is set, else 0. */
     uint32_t lane[LANES];
     /* lane_exec is the lane mask from which the array `lane` was computed. dpp_lanes are the lanes
      * that the DPP modifier of the current instruction allows to write. */

@@ -25,8 +25,9 @@ enum { PINNED = 1, ON_DEVICE = 1, READ_WRITE = 3 };
 struct sim_pool {
     CUdevice device;
     bool exists;
-    /* `refuses` holds the negated values of the attributes that control the reuse of memory,
-     * because their default is 1. The simulator only stores these values. */
+    /* `refuses` holds the negated values of the attributes that control the reuse of memory. Their
+     * default is 1, so a pool that is filled with zeros has the default values. The simulator only
+     * stores these values. */
     int refuses[REUSE_LAST + 1];
     uint64_t threshold, most, used, highest;
 };

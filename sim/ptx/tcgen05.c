@@ -109,9 +109,9 @@ static uint32_t lane_of(const product *p, uint32_t m) {
     return p->m == 64 ? m / 16 * 32 + m % 16 : m;
 }
 
-/* Returns 1 if element n of a row of D is in the upper half of the lanes, else 0. This concerns a
- * pair of thread blocks with an M of 128. Each block then has 64 rows, with the first half of their
- * columns in lanes 0 to 63 and the second half in lanes 64 to 127. */
+/* Returns 1 if element n of a row of D is in the upper half of the lanes of tensor memory, else 0.
+ * It is 1 only for a pair of thread blocks with an M of 128. Each block then has 64 rows, with the
+ * first half of the columns in lanes 0 to 63 and the second half in lanes 64 to 127. */
 static uint32_t half_of(const product *p, uint32_t n) {
     return p->pair && p->m == 128 && n >= p->n / 2;
 }

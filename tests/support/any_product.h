@@ -5,7 +5,7 @@
 
 #include "operand.h"
 
-/* The operands of a product, in the order of the array any_product.matrices. */
+/* Numbers the operands of a product in the order of the array any_product.matrices. */
 enum { ANY_A, ANY_B, ANY_C, ANY_D, ANY_RESIDUAL, ANY_MATRICES };
 
 typedef struct any_product {

@@ -58,7 +58,7 @@ void digest_add_number(uint64_t number) {
     digest_add(&number, sizeof number);
 }
 
-/* The digest is FNV-1a of 64 bits, folded to 32. */
+/* The digest is the FNV-1a hash of 64 bits, folded to 32 bits. */
 uint32_t digest_end(void) {
     uint64_t hash = 0xcbf29ce484222325;
     assert_int_equal(rounds[0].count, rounds[1].count);

@@ -8,8 +8,8 @@
 void golden_lines_open(const char *name);
 
 /* Compares one case with the file. If they differ, prints both and `about`, which describes the
- * case. A case that the file lacks differs. A test may check a case several times, but the file has
- * one line for it. */
+ * case. A case that is missing in the file counts as a difference. A test may check a case several
+ * times, but the file has one line for it. */
 void golden_lines_check(const char *name, const char *found, const char *about);
 
 /* Closes the file and fails the test if a case differed. */

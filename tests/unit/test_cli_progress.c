@@ -36,7 +36,7 @@ static char *text;
 static size_t length;
 static int started; /* `started` is the time in seconds at which the progress bar begins. */
 
-/* Sets the clock to this time after the start of the bar. */
+/* Sets the clock to the given time after the start of the progress bar. */
 static void set_time(int milliseconds) {
     fake_time = (struct timespec){started + milliseconds / 1000, milliseconds % 1000 * 1000000};
 }

@@ -30,9 +30,9 @@ static const struct {
     {"cpu_avx512_bf16dot_small_m", 512, 512, true},
 };
 
-/* K is divided into chunks, which are summed separately: the fewest chunks that have at most
- * `longest` elements and a multiple of 128 elements. The last chunk may be shorter. Returns the
- * length of a chunk. */
+/* A kernel divides K into chunks and sums each chunk separately. It uses as few chunks as possible
+ * if a chunk may have at most `longest` elements and must have a multiple of 128 elements. The last
+ * chunk may be shorter. Returns the length of a chunk. */
 static int64_t chunk_of(int64_t longest, int64_t k) {
     int64_t count = 1;
     while (count * longest < k)

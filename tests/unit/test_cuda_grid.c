@@ -19,7 +19,7 @@ static bsmm_explanation explained(const bsmm_matmul_desc *desc, const char *kern
 
 /* Tests operands with one scale for 128 elements of K. If the product's kernel cannot read the
  * layout of these scales, a copy kernel first moves them to another layout. The copy kernel needs
- * one thread block for each 128 elements of K, so its grid may exceed the limit. */
+ * one thread block for each 128 elements of K, so its grid may be larger than CUDA allows. */
 static void test_scales_beyond_a_grid(void **state) {
     enum { MOST = 65535 * 128 };
     (void)state;

@@ -211,7 +211,7 @@ static void even_rows_are_told(void **state) {
         assert_false(is_uneven(f, 2, 2));
         /* The scales of the row's first half are 1. Packing can therefore use one packed scale for
          * both halves only if this packed scale is at most 2^2. Block scales of 2^3 in the second
-         * half need a larger packed scale. */
+         * half need a larger packed scale, so the halves get different ones. */
         assert_true(is_uneven(f, 3, 3));
         assert_false(is_uneven(f, -6, -6));
         assert_true(is_uneven(f, -7, -7));

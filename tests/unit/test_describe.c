@@ -105,8 +105,8 @@ static void unpadded_swizzle(described *f) {
 static void undeclared_swizzle(described *f) {
     f->am.scale_layout = BSMM_LAYOUT_NV_128X4;
 }
-/* Describes a scale buffer that is too small because it has no padding. K = 256 in blocks of 128
- * has two scales in each row, but the layout pads them to four. */
+/* Describes a scale buffer that is too small because it has no padding. K = 64 in blocks of 128 has
+ * one scale in each row, but the layout pads each row of scales to four. */
 static void unpadded_cublas(described *f) {
     f->am.format = f->bm.format = format_named("fp8_block128");
     f->am.scale_layout = BSMM_LAYOUT_CUBLAS_BLK128;

@@ -56,7 +56,7 @@ static const hazard hazards[] = {
      {T("x.weight", "F4", 2, {4, 64}), T("x.weight_scale", "F8_E8M0", 1, {512})}},
     {"modelopt", "x.weight_scale.shape: value is [128, 4]",
      {T("x.weight", "U8", 2, {4, 32}), T("x.weight_scale", "U8", 2, {128, 4})}},
-    /* These files have blocks of 32 x 32. */
+    /* These files have blocks of 32 x 32, which the reader does not support. */
     {"compressed-tensors", "blocks of 32x32 are not read",
      {T("x.weight", "F8_E4M3", 2, {64, 96}), T("x.weight_scale", "U8", 2, {2, 3})}},
     {"deepseek-v4", "blocks of 32x32 are not read",

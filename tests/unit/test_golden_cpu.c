@@ -126,7 +126,7 @@ static void add_kernel_state(const bsmm_matmul_desc *desc, const bsmm_kernel *ke
         add_gemm(made); /* It is the first member of every other state. */
 }
 
-/* Adds what the library says about each kernel of the CPU. */
+/* Adds to the digest what the library says about each kernel of the CPU. */
 static void add_choices(any_product *p) {
     bsmm_explanation e = {.struct_size = sizeof e};
     const bsmm_kernel *kernel;

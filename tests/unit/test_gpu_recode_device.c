@@ -134,8 +134,8 @@ static void dequantize_format(const char *device, bsmm_format format, uint32_t i
 }
 
 /* Returns a number x. Either x * factor, or x / factor if `divides` is set, is very close to the
- * midpoint between two bf16 or f16 numbers. fp32 would round it to the midpoint, and a second
- * rounding would then be wrong. */
+ * midpoint between two bf16 or f16 numbers. fp32 would round this result to the midpoint, and a
+ * second rounding would then be wrong. */
 static float near_middle(rng *r, float factor, bool divides) {
     /* `halves` is the number of significant bits of bf16 (8) or f16 (11). */
     uint32_t halves = rng_below(r, 2) ? 8 : 11;

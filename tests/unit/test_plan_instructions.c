@@ -121,7 +121,8 @@ static void run_once(void *context) {
     if (bsmm_plan_run(p->plan, &p->buffers) != BSMM_OK) fail_msg("%s", bsmm_error_message());
 }
 
-/* Counts a run after two other runs. The first run of a function also runs the dynamic linker. */
+/* Counts the instructions of a run. Two other runs come first, because the first call of a function
+ * also runs the dynamic linker. */
 static void count_run(prepared *p, test_steps *steps) {
     run_once(p);
     run_once(p);

@@ -54,7 +54,7 @@ static void test_cycle_formula(void **state) {
     assert_near(BSMM_CYCLE_PEAK(16, 16, 32, 1216, 2100, 16), mi325x->info.f8, 1e-12);
 }
 
-/* Tests the peaks of MI355X against AMD's published table. */
+/* Tests that the peak rates of MI355X are those in AMD's published table. */
 static void test_cdna4_peaks(void **state) {
     (void)state;
     const bsmm_sol_device *mi355x = bsmm_sol_device_row("mi355x");
