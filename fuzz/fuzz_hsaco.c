@@ -1,6 +1,6 @@
 /* Fuzzes the simulator of AMD GPUs: the reader of code objects, the parser of LLVM's disassembly,
- * and the execution of damaged instructions. Each kernel of the seeds that is still in the module
- * runs with one workgroup. */
+ * and the execution of damaged instructions. If a damaged code object still contains kernels of the
+ * seed inputs, these kernels run with one workgroup. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>

@@ -35,8 +35,8 @@ static uint64_t begin(void) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint64_t memory = begin();
-    /* `arguments` holds the parameters of the seeds' kernel: a pointer, and 16 bytes. If a damaged
-     * kernel has fewer bytes of parameters, the launch fails. */
+    /* `arguments` holds the parameters of the kernel in the seed inputs, which are a pointer and 16
+     * bytes. If a damaged kernel has fewer bytes of parameters, the launch fails. */
     uint64_t arguments[3] = {memory, 1, 2};
     enum { POINTER = 1, SIZE = 2 };
     size_t bytes = sizeof arguments;

@@ -114,8 +114,8 @@ HIP hipError_t hipModuleGetGlobal(hipDeviceptr_t *at, size_t *size, hipModule_t 
     return hip_fail(hipErrorNotFound, "the module has no variable %s", name);
 }
 
-/* Returns one of the attributes 0 to 4 of HIP's enum, i.e. MAX_THREADS, SHARED_SIZE_BYTES,
- * CONST_SIZE_BYTES, LOCAL_SIZE_BYTES or NUM_REGS. */
+/* Returns an attribute of a kernel. The attributes 0 to 4 of HIP's enum are MAX_THREADS,
+ * SHARED_SIZE_BYTES, CONST_SIZE_BYTES, LOCAL_SIZE_BYTES and NUM_REGS. */
 HIP hipError_t hipFuncGetAttribute(int *value, int attribute, hipFunction_t f) {
     if (!value || !f) return hip_fail(hipErrorInvalidValue, "value or function is NULL");
     const gfx9_kernel *k = f->kernel;

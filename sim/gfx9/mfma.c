@@ -209,8 +209,8 @@ multiply_row(size_t m, size_t depth, size_t flip, const float *a, const float *b
             sum[j] += a[(k ^ flip) * m] * b[(k ^ flip) * m + j];
 }
 
-/* Multiplies like multiply_row, but for f32 operands. The product of two f32 numbers is not exact
- * in f32, so the function uses fused multiply-adds, which round only the sum. */
+/* Computes the same sums as multiply_row, but for f32 operands. The product of two f32 numbers is
+ * not exact in f32, so the function uses fused multiply-adds, which round only the sum. */
 static void fuse_row(size_t m, size_t depth, size_t flip, const float *a, const float *b,
                      float *sum) {
     flip &= depth - 1;

@@ -147,8 +147,8 @@ struct gfx9_row {
      * gfx9_type). */
     uint8_t d, a, b, c;
     uint8_t cost;
-    /* A memory instruction has the number of bytes per lane in `size`, and the way in which loaded
-     * bytes become a register (access.h) in `form`. */
+    /* For a memory instruction, `size` is the number of bytes per lane, and `form` says how loaded
+     * bytes are written to a register (access.h). */
     int32_t size, form;
 };
 
@@ -231,8 +231,9 @@ struct gfx9_wave {
      * instruction is an XDL instruction and 0 if it is not. */
     uint16_t result_of[VGPRS];
     uint64_t ready_as_c[2][VGPRS], ready_as_own_c[VGPRS];
-    /* `touched` holds, for each kind of effect and each register, the wait state of the last effect
-     * on the register. The registers are the VGPRs, the SGPRs and MODE (hazards.c). */
+    /* `touched` holds, for each kind of effect (BY_... in hazards.c) and each register, the wait
+     * state in which an instruction last had this effect on the register. The registers are the
+     * VGPRs, the SGPRs and MODE. */
     uint64_t touched[HAZARD_KINDS][VGPRS + SGPRS + 1];
     /* `last_effect` holds, for each kind of effect (BY_... in hazards.c), the wait state in which
      * an instruction last had this effect on any register. */

@@ -1,6 +1,6 @@
-/* Implements functions by which programs query the simulated CUDA driver: parameters of kernels,
+/* Implements functions by which programs ask the simulated CUDA driver for parameters of kernels,
  * contexts, addresses on the PCI bus, and occupancy. Launchers and allocators of other projects
- * call them. */
+ * call these functions. */
 #include "cuda.h"
 #include "cuda_entries.h"
 #include <stdbool.h>
@@ -95,8 +95,8 @@ CU CUresult cuOccupancyMaxPotentialBlockSize(int *blocks, int *threads, CUfuncti
                 : sim_fail(CUDA_ERROR_INVALID_VALUE, "limit is %d; must be at least 32", limit);
 }
 
-/* Calls a function of the program in the order of the stream. It can call it at once, because the
- * simulator has already done all earlier work of the stream. */
+/* Calls a function of the program in the order of the stream. The simulator does this at once,
+ * because it has already done all earlier work of the stream. */
 CU CUresult cuLaunchHostFunc(CUstream s, void (*call)(void *), void *user) {
     int capturing;
     const CUresult status = cuStreamIsCapturing(s, &capturing);

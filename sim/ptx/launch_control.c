@@ -4,9 +4,9 @@
 #include "async.h"
 #include <string.h>
 
-/* Holds the response to a request to cancel a cluster: whether one was canceled, and the
- * coordinates of its first thread block. The PTX ISA leaves the bits of the response undefined, so
- * this layout is the simulator's own. */
+/* Holds the response to a request to cancel a cluster. It says whether a cluster was canceled, and
+ * has the coordinates of this cluster's first thread block. The PTX ISA leaves the bits of the
+ * response undefined, so this layout is the simulator's own. */
 typedef struct {
     uint32_t id[3], canceled;
 } response;

@@ -63,7 +63,8 @@ static uint32_t bits_of(ptx_type type) {
     return type == T_e2m1 ? 4 : type == T_e3m2 || type == T_e2m3 ? 6 : ptx_types[type].bits;
 }
 
-/* Copies up to 16 bytes of shared memory and records the read. */
+/* Copies up to 16 bytes of shared memory to `unit`, and reports the read to the race detector.
+ * Returns false after an error. */
 static bool read_unit(ptx_warp *w, const ptx_inst *i, ptx_block *b, uint32_t place, uint32_t bytes,
                       uint8_t unit[20]) {
     const uint8_t *from =

@@ -149,9 +149,9 @@ static bool taken(ptx_async *j, const ptx_tensor_map *m) {
 }
 
 /* Returns the rank of the thread block whose mbarrier counts the bytes that a multicast copies to
- * block `rank`. Without cta_group::2 the result is `rank`. With cta_group::2 it is one of the two
- * blocks of the same pair: the lowest bit of its rank is that of the rank in the given mbarrier
- * address. */
+ * block `rank`. Without cta_group::2 the result is `rank`. With cta_group::2 it is `rank` or the
+ * rank of the other block of the pair. The lowest bit of the result is then that of the rank in the
+ * given mbarrier address. */
 static uint64_t signalled(const ptx_async *j, uint64_t rank) {
     const bool pair = ptx_has(j->inst->opcode, "cta_group::2");
     return pair ? (rank & ~1ull) | (j->barrier >> RANK_SHIFT & 1) : rank;

@@ -24,8 +24,8 @@ uint32_t *ptx_tmem_cell(ptx_warp *w, const ptx_inst *i, uint32_t lane, uint32_t 
  * other block of its pair. */
 uint32_t *ptx_tmem_cell_of(ptx_block *block, ptx_warp *w, const ptx_inst *i, uint32_t lane,
                            uint32_t column, bool write);
-/* Returns a thread block of the pair to which the warp's block belongs with cta_group::2: block 0
- * or 1, as `half` says. Two blocks of a cluster are a pair if their ranks differ only in the lowest
- * bit. Stops the warp with an error and returns NULL if there is no such block. */
+/* With cta_group::2, the warp's thread block and another block of the cluster form a pair. Their
+ * ranks differ only in the lowest bit. Returns block `half` (0 or 1) of this pair. Stops the warp
+ * with an error and returns NULL if there is no such block. */
 ptx_block *ptx_pair_block(ptx_warp *w, const ptx_inst *i, uint32_t half);
 #endif

@@ -13,11 +13,11 @@ static void set_size(fake_kernel *k, uint32_t i, uint32_t bytes) {
     if (i >= k->count) k->count = i + 1;
 }
 
-/* Reads the section .nv.info.KERNEL of a cubin. It is a list of entries: the form (1 byte), the
- * attribute (1 byte) and a number (2 bytes), which is the size of the entry's value if the form is
- * 4. The value of the attribute 0x17, which describes a parameter, is an index (4 bytes), the
- * number of the parameter (2 bytes), its offset (2 bytes), and a word whose bits from 18 on are the
- * size in bytes. */
+/* Reads the section .nv.info.KERNEL of a cubin. It is a list of entries. An entry has a form (1
+ * byte), an attribute (1 byte) and a number (2 bytes). If the form is 4, a value follows, and the
+ * number is the size of this value. The attribute 0x17 describes a parameter. Its value is an index
+ * (4 bytes), the number of the parameter (2 bytes), its offset (2 bytes), and a word whose bits
+ * from 18 on are the size of the parameter in bytes. */
 static void read_cubin(const void *image, fake_kernel *k) {
     enum { HAS_VALUE = 4, PARAMETER = 0x17, SIZE_SHIFT = 18 };
     char section[FAKE_MOST_KERNEL_NAME + 16];
@@ -37,7 +37,8 @@ static void read_cubin(const void *image, fake_kernel *k) {
     }
 }
 
-/* Reads a declaration of PTX, such as `.param .u64 name` or `.param .align 8 .b8 name[584]`. */
+/* Returns the size in bytes of a parameter from its declaration in PTX, such as `.param .u64 name`
+ * or `.param .align 8 .b8 name[584]`. */
 static uint32_t size_of_declared(const char *parameter) {
     const char *const array = strchr(parameter, '['), *const end = strpbrk(parameter, ",)");
     if (array && array < end) return (uint32_t)atoi(array + 1);

@@ -1,4 +1,5 @@
-/* This is a fake libamdhip64.so.6 without a GPU, which tests how the host code uses a driver. */
+/* This is a fake libamdhip64.so.6. Tests use it in place of a GPU and its driver to see which
+ * functions of the driver the host code calls. */
 #ifndef FAKE_HIP_H
 #define FAKE_HIP_H
 

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-/* This file includes two source files of the library. Macros rename some of their functions, e.g.
- * bsmm_wgmma_choose to choose_by_time, so that this file can define its own function of the
- * library's name, which may call the renamed one. */
+/* This file includes two source files of the library. Macros give some of their functions other
+ * names, e.g. choose_by_time instead of bsmm_wgmma_choose. This file can therefore define functions
+ * with the library's original names, which may call the renamed functions. */
 static const bsmm_wgmma_tile *choose_by_time(const bsmm_product *p, bsmm_wgmma_kind kind,
                                              uint32_t a_elem, uint32_t b_elem);
 static int64_t choose_splits_by_time(const bsmm_wgmma_split *split);

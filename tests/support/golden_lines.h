@@ -1,5 +1,5 @@
 /* Declares comparisons with the files of tests/golden/choices. Such a file has one line for each
- * case of a test: the name of the case, a tab, and what the library did. */
+ * case of a test. A line has the name of the case, a tab, and what the library did. */
 #ifndef BSMM_TEST_GOLDEN_LINES_H
 #define BSMM_TEST_GOLDEN_LINES_H
 

@@ -40,7 +40,8 @@ static const scaled_case cases[] = {
     {"nvfp4", "nvfp4", "f16", 130, 70, 1569, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"nvfp4", "nvfp4", "f32", 17, 260, 80, FILL_EXTREME, BSMM_LAYOUT_NV_128X4, 16},
     {"nvfp4", "nvfp4", "f32", 17, 260, 224, FILL_SPECIAL, BSMM_LAYOUT_NV_128X4, 0},
-    /* In this product K and the number of scales are odd, although the rows are aligned for TMA. */
+    /* In the next two products, K and the number of scales in a row are odd, although the rows are
+     * aligned for TMA. */
     {"mxfp4", "mxfp4", "f32", 40, 60, 95, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 33},
     {"nvfp4", "nvfp4", "f32", 40, 60, 45, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 19},
     {"mxfp8", "mxfp4", "bf16", 130, 260, 768, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},

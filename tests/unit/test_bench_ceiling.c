@@ -12,9 +12,9 @@
 
 enum { ROWS = 3, FAILURE = 7 };
 
-/* The machine in this test is simulated. Holds the rates that its probe (a loop that measures a
- * peak rate) and its product reach in one measurement of row `row` of bench's output. The unit of
- * all rates in this test is arbitrary. */
+/* Holds two rates that the simulated machine of this test reaches in one measurement of row `row`
+ * of bench's output. `probe` is the rate of the probe, a loop that measures a peak rate. `product`
+ * is the rate of the product. The unit of all rates is arbitrary. */
 typedef struct moment {
     size_t row;
     double probe, product;

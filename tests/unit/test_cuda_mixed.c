@@ -52,7 +52,8 @@ static void need_hopper(void) {
     if (test_cuda_device()->capability != 90) skip();
 }
 
-/* Tests tiles of 96 and 128 columns. Each row of A is a column of a tile. */
+/* Tests tiles of 96 and 128 columns. The kernel computes the transposed D, so each row of A gives
+ * one column of a tile. */
 static void test_formats(void **state) {
     (void)state;
     need_hopper();

@@ -257,8 +257,9 @@ static void draw_scales(test_matrix *t, int least, uint32_t i, rng *r) {
         if (empty || (i % 3 == 2 && b / 96 % 2)) codes[b] &= empty ? 0 : 0x88;
 }
 
-/* Tests that packing to f16 by one kernel gives the same bits as by two kernels. The factors
- * 2^shift are those of cuda_sm90a_f16. With scales of 2^least to 2^3, f16 represents all values. */
+/* Tests that packing to f16 by one kernel gives the same bits as packing by two kernels. Packed
+ * values are multiplied by 2^shift, with the shifts of the kernel cuda_sm90a_f16. If all scales lie
+ * between 2^least and 2^3, f16 represents all values. */
 static void one_kernel_packs_to_f16(void **state) {
     static const struct {
         const char *format;

@@ -110,8 +110,8 @@ static void check_splits(const split_case *c, const test_matrix *a, const test_m
     assert_memory_equal(again, want + (MOST_SPLITS - 1) * RESULTS, sizeof again);
 }
 
-/* Compares errors: the errors of the results for which K was split into several parts, and the
- * errors of the results for which K was not split. */
+/* Checks that every result is within the error bound, with K split into 1 to MOST_SPLITS parts.
+ * Also checks that K was really split, i.e. that one and two parts give different bits. */
 static void check_errors(const split_case *c, const test_matrix *a, const test_matrix *b,
                          const float *got) {
     const uint32_t parts = strcmp(c->a, "f16") == 0 ? 2 : 1;

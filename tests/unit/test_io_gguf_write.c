@@ -1,4 +1,5 @@
-/* Tests the writer of GGUF files: blocks of mxfp4 and nvfp4, refusals, and metadata. */
+/* Tests the writer of GGUF files. The test covers blocks of mxfp4 and nvfp4, input that must be
+ * refused, and metadata. */
 #include "operand.h"
 #include "stored.h"
 

@@ -131,8 +131,9 @@ static void test_infinite_and_nan_amax(void **state) {
     assert_int_equal(q.codes[1], 0);
 }
 
-/* Tests the smallest scale of the recipe rceil. If amax / max is exactly 2^-127, the scale code
- * must be 0. If it is larger, the code must be 1. */
+/* Tests the smallest scale of the recipe rceil. If amax, divided by the largest value of the
+ * format, is exactly 2^-127, the scale code must be 0. If the quotient is larger, the code must be
+ * 1. */
 static void test_rceil_of_the_smallest_scale(void **state) {
     (void)state;
     assert_int_equal(scale_of("rceil", "mxfp4", 6 * 0x1p-127f), 0);

@@ -1,5 +1,6 @@
-/* Tests rules in which recipes with float scales differ: nvfp4 with a second-level scale, and FP8
- * with fp32 scales. docs/RECIPES.md has a line for each test. */
+/* Tests rules in which recipes with float scales differ. These are recipes for nvfp4 with a
+ * second-level scale, and recipes for FP8 with fp32 scales. docs/RECIPES.md has a line for each
+ * test. */
 #include "quantized_row.h"
 
 #include <float.h>

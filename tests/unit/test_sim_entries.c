@@ -382,7 +382,8 @@ static void mixed_products(void **state) {
 }
 
 /* Tests products whose rows of A are divided into bands, i.e. runs of up to 64 rows. The last two
- * bands overlap, so the kernel refuses such a product with a C. */
+ * bands overlap, so some rows of D are computed twice. With a C in the same memory as D this would
+ * be wrong, so the kernel refuses such a product with a C. */
 static void bands(void **state) {
     static const struct {
         const char *a, *b;
