@@ -125,7 +125,8 @@ static hipError_t sort_nodes(const hip_graph *g, hip_graph *made, size_t *waits)
     return hipSuccess;
 }
 
-/* An executable graph owns copies of the work, because the program may destroy the graph first. */
+/* An executable graph owns copies of the work, because the program may destroy the original graph
+ * before it launches the executable graph. */
 HIP hipError_t hipGraphInstantiate(hip_graph **executable, hip_graph *g, void **node, char *log,
                                    size_t size) {
     if (node) *node = NULL;

@@ -43,7 +43,8 @@ static bool is_mov(const ptx_inst *i) {
     return strncmp(i->opcode->text, "mov.", 4) == 0;
 }
 
-/* Marks or unmarks the results of a mov. */
+/* A marked register is one that a tcgen05.ld is still loading. Marks the results of a mov if a
+ * source is marked, and unmarks them otherwise. */
 static void pass_on(ptx_warp *w, const ptx_inst *i) {
     const ptx_operand *to = &i->op[0], *from = &i->op[1];
     const uint32_t count = to->place == VECTOR ? to->count : 1;

@@ -27,7 +27,7 @@ KERNEL void calls(GLOBAL const u32 *in, GLOBAL u32 *out) {
     out[TID] = collatz(in[TID]) + collatz(in[TID] + 1);
 }
 
-/* The compiler puts the array `own` into scratch memory, because it is indexed by a variable. */
+/* The array `own` is indexed by a variable, so the compiler puts it into scratch memory. */
 KERNEL void scratch(GLOBAL const u32 *in, GLOBAL u32 *out) {
     volatile u32 own[32];
     for (u32 k = 0; k < 32; k++)

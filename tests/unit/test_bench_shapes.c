@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-/* The test includes a source file of the command, because no library contains this code. */
+/* The test includes a source file of the command bsmm, because no library contains this code. */
 #include "../../cli/bench_shapes.c" /* NOLINT(bugprone-suspicious-include) */
 
 int64_t cli_bench_challenge_shapes(void) {

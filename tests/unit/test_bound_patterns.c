@@ -196,8 +196,8 @@ static void try_kernels(const char *const formats[2], int64_t k, pattern how) {
     test_matrix_free(&b);
 }
 
-/* Tests all patterns. The patterns TIES and SPARSE_TIES show that the error bounds of kernels with
- * fp32 sums are not far too large, because the errors come near them. */
+/* Tests all patterns. In the patterns TIES and SPARSE_TIES, the errors of kernels with fp32 sums
+ * come near the kernels' error bounds, which shows that these bounds are not much too large. */
 static void test_patterns(void **state) {
     (void)state;
     for (size_t i = 0; i < BSMM_COUNT(pairs); i++)

@@ -1,6 +1,6 @@
 /* Tests `bsmm matmul --check`. It must accept a kernel's results. It must detect a single result
  * whose error exceeds the bound or that is a wrong NaN. */
-/* The test includes a source file of the command, because no library contains this code. */
+/* The test includes a source file of the command bsmm, because no library contains this code. */
 #include "../../cli/check.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "operand.h"

@@ -6,7 +6,7 @@
 
 static FILE *printed;
 
-/* The test includes a source file of the command, because no library contains this code. */
+/* The test includes a source file of the command bsmm, because no library contains this code. */
 #undef stderr
 #define stderr printed
 #include "../../cli/common.c" /* NOLINT(bugprone-suspicious-include) */

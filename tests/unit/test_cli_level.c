@@ -1,7 +1,7 @@
 /* Tests how `bsmm matmul --check` compares the errors of a kernel with typical errors
  * (cli/level.c). Kernels must pass for any data. A kernel whose errors are 4 times as large must
  * fail. */
-/* The test includes a source file of the command, because no library contains this code. */
+/* The test includes a source file of the command bsmm, because no library contains this code. */
 #include "../../cli/level.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "shaped.h"

@@ -20,7 +20,7 @@ static int is_fake_terminal(int file) {
     return file == STDERR_FILENO && fake_terminal;
 }
 
-/* The test includes a source file of the command, because no library contains this code. */
+/* The test includes a source file of the command bsmm, because no library contains this code. */
 #define clock_gettime read_fake_time
 #define isatty        is_fake_terminal
 #undef stderr

@@ -1,6 +1,6 @@
 /* Tests the report of `bsmm quantize` on a weight with several matrices. If the error of any of
  * them is NaN, the report must show NaN. */
-/* The test includes a source file of the command, because no library contains this code. */
+/* The test includes a source file of the command bsmm, because no library contains this code. */
 #include "../../cli/report.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>

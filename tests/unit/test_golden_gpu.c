@@ -23,8 +23,9 @@
 
 enum { PRODUCTS = 560, CONVERSIONS = 240, MOST_NAME = 200, MOST_FOUND = 200 };
 
-/* Device memory begins at `memory_begin`. Nothing is ever read or written there. Each buffer has a
- * range of addresses of its own. */
+/* The test's device memory is a range of addresses that begins at `memory_begin`. No memory is
+ * behind these addresses, because nothing is ever read or written there. Each buffer has a range of
+ * addresses of its own. */
 static const uint64_t memory_begin = (uint64_t)1 << 44, buffer_bytes = (uint64_t)1 << 38;
 enum { MOST_BUFFERS = 32 };
 

@@ -367,8 +367,9 @@ static void shifted_run(const shifted *s, int shift, uint8_t *bytes) {
     test_gpu_read(s->device, bytes + d->data_bytes, scales, d->scale_bytes);
 }
 
-/* Tests addresses of D that are less aligned than the plan assumes. A plan chooses the kernel that
- * quantizes D for aligned addresses. A run with other addresses must give D the same bytes. */
+/* Tests addresses of D that are less aligned than the plan assumes. When a plan chooses the kernel
+ * that quantizes D, it assumes that D's addresses are aligned. A run with other addresses must give
+ * D the same bytes. */
 static void test_unaligned_addresses_of_d(void **state) {
     (void)state;
     static const char *const formats[] = {"mxfp8", "mxfp6_e2m3", "mxfp4", "nvfp4"};

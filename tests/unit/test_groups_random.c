@@ -1,5 +1,5 @@
-/* Tests grouped products with random group sizes and random row indices. Some of them are invalid,
- * because device memory may hold any number. */
+/* Tests grouped products with random group sizes and random row indices. Some sizes and indices are
+ * invalid, because a program may write any number to device memory. */
 #include "grouped.h"
 
 #include <setjmp.h>

@@ -196,9 +196,9 @@ static uint32_t inverse(uint32_t odd) {
     return y;
 }
 
-/* Tests divisions by b whose quotients are very close to the midpoint between two floats. The
- * numerator is a, where a * 2^shift = middle * b + rest. `middle` is such a midpoint, and `rest` is
- * small. */
+/* Tests a division a / b whose quotient is very close to the midpoint between two floats. The
+ * function chooses a so that a * 2^shift = m * b + rest. m is the significand of a midpoint, and
+ * `rest` is small. */
 static void check_ratio(uint32_t b, uint32_t rest, uint32_t shift) {
     uint32_t below = (1u << shift) - 1, middle = (0 - rest) * inverse(b) & below;
     uint64_t product = (uint64_t)(middle | 1u << 24) * b + (uint64_t)(int64_t)(int32_t)rest;

@@ -119,7 +119,7 @@ static void test_named_recipes(void **state) {
 }
 
 /* Tests results near the smallest numbers of fp32. The reciprocal of the second-level scale
- * overflows. */
+ * overflows, so a kernel that multiplied by it would give wrong results. */
 static void test_least_results(void **state) {
     (void)state;
     rng r = {23};
