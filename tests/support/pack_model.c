@@ -133,9 +133,9 @@ static double slack(const bsmm_pack_job *job, const bsmm_operand *o, double expe
     return scale * exp2(e4m3 ? -10 : -17);
 }
 
-/* Returns true if a packed scale is too large for 128 elements with the largest magnitude amax, so
- * that they lose more bits than allowed. Only BSMM_PACK_FAST, which packs mxfp8 with rounding, can
- * choose such a scale. */
+/* Returns true if the packed scale of 128 elements is so large that the elements lose more bits
+ * than allowed. `amax` is their largest magnitude. Only BSMM_PACK_FAST, which packs mxfp8 with
+ * rounding, can choose such a scale. */
 static bool is_coarse(const bsmm_pack_job *job, const bsmm_operand *o, double scale, double amax) {
     double normal = o->m.format.elem == BSMM_ELEM_E4M3 ? 240 : exp2(15);
     if (job->route != BSMM_PACK_FAST || !job->group_scales || amax == 0) return false;
