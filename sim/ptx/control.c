@@ -190,8 +190,8 @@ static uint32_t barrier_id(ptx_warp *w, const ptx_inst *i, const ptx_operand *o)
 }
 
 static void count_lanes(ptx_warp *w, ptx_barrier *bar, uint32_t votes) {
-    /* Hardware adds 32 arrivals for each warp, even for the last warp of a block, which may have
-     * fewer than 32 threads. */
+    /* If all live threads of a warp arrive at a barrier together, hardware adds 32 arrivals, even
+     * for the last warp of a block, which may have fewer than 32 threads. */
     bar->arrived += w->mask == w->live ? LANES : (uint32_t)__builtin_popcount(w->mask);
     bar->population += (uint32_t)__builtin_popcount(votes & w->mask);
     bar->any |= (votes & w->mask) != 0;

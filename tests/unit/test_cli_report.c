@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* These functions replace functions of the command that the report calls. They print nothing. */
+/* The report calls these functions of the command. Their replacements here print nothing. */
 void *cli_alloc(size_t count, size_t size) {
     void *memory = calloc(count, size);
     assert_non_null(memory);

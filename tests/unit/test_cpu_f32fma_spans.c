@@ -161,7 +161,8 @@ static void test_scales(void **state) {
     for (int a_span = 0; a_span <= 140; a_span += 20)
         for (int b_span = 0; b_span <= 140; b_span += 20)
             check_scale_spans(a_span, -20, b_span, &r);
-    /* The quotient of B's smallest and largest scale is 0 in fp32. */
+    /* With these spans, the quotient of B's smallest scale and its largest scale is subnormal in
+     * fp32, or even 0. */
     for (int b_span = 145; b_span <= 185; b_span += 5)
         check_scale_spans(0, -90, b_span, &r);
 }

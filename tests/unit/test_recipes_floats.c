@@ -13,8 +13,8 @@
 
 static const char *const two_level[] = {"torchao", "te", "modelopt", "compressed-tensors"};
 
-/* Returns the scale code of a block with the largest magnitude amax. The largest magnitude of the
- * tensor is amax_t. */
+/* Returns the nvfp4 scale code that a recipe gives to a block. The largest magnitude is `amax` in
+ * the block and `amax_t` in the tensor. */
 static uint32_t nvfp4_scale(const char *recipe, float amax_t, float amax) {
     float values[16] = {amax};
     choice how = {recipe, "nvfp4", 0, kind_of(recipe), &amax_t};
