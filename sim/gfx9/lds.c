@@ -125,8 +125,8 @@ static void execute_exchange2(gfx9_wave *w, const gfx9_inst *i) {
 enum { BPERMUTE, PERMUTE, SWIZZLE };
 
 static int swizzled(uint32_t offset, int l) {
-    /* ds_swizzle's FFT modes have these offsets. The simulator does not implement them, so the
-     * caller stops the wave. */
+    /* Offsets from 0xe000 on choose ds_swizzle's FFT modes. The simulator does not implement these
+     * modes, so the caller stops the wave. */
     if (offset >= 0xe000) return l;
     if (offset & 0x8000) {
         if (offset & 0x4000) { /* ds_swizzle's rotation mode moves the values within 32 lanes. */

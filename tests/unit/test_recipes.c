@@ -240,7 +240,7 @@ static void test_defaults_are_the_presets(void **state) {
     }
 }
 
-/* Tests that every recipe quantizes to each format that the table lists for it. */
+/* Tests that every recipe quantizes to each format that bsmm_recipe_at lists for it. */
 static void test_listed_formats_are_taken(void **state) {
     (void)state;
     bsmm_recipe_info info = {.struct_size = sizeof info};
