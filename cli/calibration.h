@@ -31,8 +31,9 @@ typedef struct cli_input_rule {
     bool is_divisor;
 } cli_input_rule;
 
-/* Returns the rule by which a checkpoint family stores input scales of weights in a format, or NULL
- * if the family stores none for this format. `format` is a name such as "nvfp4" or "fp8_tensor". */
+/* Some checkpoints store a scale for the inputs of a layer beside the layer's weight. Returns how
+ * checkpoints of this family compute the stored number if the weight has this format, or NULL if
+ * they store none. `format` is a name such as "nvfp4" or "fp8_tensor". */
 const cli_input_rule *cli_input_rule_of(const char *family, const char *format);
 /* Returns suffix number `index` of the suffixes with which names of input scales may end, such as
  * ".input_scale". Returns NULL after the last suffix. */

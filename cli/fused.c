@@ -62,7 +62,8 @@ static const char *add_amax(const bsmm_file *file, uint64_t index, const char *n
     return message;
 }
 
-/* Finds an unquantized weight of one matrix by its name. */
+/* Finds the weight with this name. Returns false if there is none, if it is quantized, or if it has
+ * more than one matrix. */
 static bool find_matrix(const bsmm_file *file, const char *name, uint64_t *index,
                         bsmm_weight *weight) {
     return !bsmm_file_weight_find(file, name, index) &&

@@ -66,9 +66,9 @@ static void drop_done(ptx_copies *c) {
     c->count = kept;
 }
 
-/* Executes the pending cp.async copies of each active lane. The copies of its uncommitted group and
- * of its `pending` youngest committed groups remain pending. If `open` is set, all copies are
- * executed. */
+/* Executes the cp.async copies of each active lane, except those of the lane's `pending` youngest
+ * committed groups and those that the lane has not committed to a group yet. If `open` is set, the
+ * function executes all copies. */
 static void wait_groups(ptx_warp *w, uint32_t pending, bool open) {
     ptx_copies *c = w->copies;
     if (!c) return;

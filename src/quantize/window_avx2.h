@@ -19,13 +19,13 @@
 
 #define WINDOW_TARGET TARGET
 
-/* WINDOW_BASE is the window of a block whose factor has the exponent field 0. find_windows
- * subtracts 256 times the factor's exponent field from WINDOW_BASE.
+/* The window of a block is the 16-bit number from which places are counted (place_words). Let v be
+ * the bf16 value that the block's factor turns into 0.25. Take the bits of v / 2 and shift them
+ * left by one, so that the exponent field is the upper byte. The window is this number plus 1.
  *
- * The window is 1 more than the representation of v / 2, where v is the bf16 value that the factor
- * turns into 0.25. A representation is the bits of a bf16 value, shifted left by one, so that the
- * exponent field is the upper byte. If the factor has the exponent field 0, v has the exponent
- * field 252. Subtracting 4 << 6, i.e. 1 from the exponent field, halves v. */
+ * WINDOW_BASE is the window of a block whose factor has the exponent field 0. Then v has the
+ * exponent field 252, and v / 2 has 251: the code subtracts 4 << 6 = 256, i.e. 1 in the upper byte.
+ * find_windows subtracts 256 times the factor's exponent field from WINDOW_BASE. */
 enum { WINDOW_BASE = (252 << 8) - (4 << 6) + 1 };
 
 /* Computes the places of 16 bf16 values. A place is the distance of a value from the window of the

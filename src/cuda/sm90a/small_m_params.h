@@ -138,8 +138,9 @@ typedef struct bsmm_small_m_params {
      * along K of all columns (a column is a row of A or one bf16 part of it). Each of the 4 threads
      * that share a row of an mma fragment reads 8 of the 32 elements. */
     uint32_t chunk_bytes;
-    /* `column_tiles` is the number of tiles into which the mixed-input kernels divide the columns,
-     * which are the rows of A (BSMM_SMALL_M_MOST_COLUMNS). */
+    /* The kernels compute the transpose of D, so that the rows of A are the columns of their
+     * product. `column_tiles` is the number of tiles into which the mixed-input kernels divide
+     * these columns. */
     uint32_t column_tiles;
     /* `scale_count` is the number of scales of a row of B, if B's scales are codes of one byte. */
     uint32_t scale_count;
