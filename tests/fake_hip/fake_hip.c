@@ -133,6 +133,8 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned int grid_x, un
     f->block[0] = block_x, f->block[1] = block_y, f->block[2] = block_z;
     f->shared_bytes = shared_bytes;
     f->stream = stream;
+    /* Without a record, the arguments are not read: some tests pass fewer than the kernel has. */
+    if (!f->driver.record) return hipSuccess;
     record(kernel->name, strlen(kernel->name));
     record(f->grid, sizeof f->grid);
     record(f->block, sizeof f->block);
