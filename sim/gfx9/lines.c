@@ -221,7 +221,7 @@ static void read_unit(reader *r, const gfx9_debug *d, gfx9_lines *l) {
 static int by_address(const void *a, const void *b) {
     const line_row *x = a, *y = b;
     if (x->address != y->address) return x->address < y->address ? -1 : 1;
-    /* Of two entries with the same address, the end of a sequence is sorted before the start of the
+    /* If two entries have the same address, the end of a sequence is sorted before the start of the
      * next sequence. */
     return (x->line != 0) - (y->line != 0);
 }

@@ -86,7 +86,7 @@ BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_l
                                           const uint32_t *codes) {
     const bsmm_narrow_codec *k = &job->codec;
     uint32_t inf = k->special, met = 0;
-    /* Of the formats that are packed here, only e5m2 has Inf. Its shift is 21, which no other
+    /* Only e5m2 has Inf among the formats that are packed here. Its shift is 21, which no other
      * format has. */
     if (job->route != BSMM_PACK_FAST || k->shift != 21 || s->is_nan) return 0;
     for (int i = 0; i < 16; i++)

@@ -2,9 +2,9 @@
  * lanes of a vector are 8 columns of D. Rows of B are transposed and decoded once for all rows of
  * A.
  *
- * Of each row of B, 128 elements of K are decoded at a time and stored in L1 in the layout of
- * packed units (pack_int8dot.h). The register tile of cpu_avx2_int8dot, 4 rows by 16 columns, then
- * multiplies them. */
+ * The kernel decodes 128 elements of K of each row of B at a time. It stores them in L1 in the
+ * layout of packed units (pack_int8dot.h). The register tile of cpu_avx2_int8dot, 4 rows by 16
+ * columns, then multiplies them. */
 #include "cpu/small_m/small_m_int8dot_avx2.h"
 
 #if defined(__x86_64__)
