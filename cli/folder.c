@@ -38,19 +38,30 @@ static void print_state(FILE *stream, const char *path) {
             (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
+/* Prints the state of the two files beside the weights that say which layers are quantized. */
+static void print_configs(FILE *stream, const char *source) {
+    static const char *const names[] = {"config.json", "hf_quant_config.json"};
+    for (size_t i = 0; source && i < sizeof names / sizeof names[0]; i++) {
+        char *path = cli_path_join(source, names[i]);
+        print_state(stream, path);
+        free(path);
+    }
+}
+
 /* Returns the text of the plan file. It names the command and the state of the input, so it differs
  * if either of them has changed. */
-static char *plan_text(const bsmm_file *file, const char *out, const char *also_read) {
+static char *plan_text(const cli_folder *folder, const bsmm_file *file, const char *also_read) {
     bsmm_file_part part = BSMM_INIT(bsmm_file_part);
     char *text = NULL;
     size_t size;
     FILE *stream = open_memstream(&text, &size);
     if (!stream) exit(cli_fail("no memory for a plan"));
-    fprintf(stream, "%u\n%s\n", bsmm_version(), out);
+    fprintf(stream, "%u\n%s\n", bsmm_version(), folder->out);
     for (char *const *word = cli_command_line; word && *word; word++)
         fprintf(stream, "%s\n", *word);
     for (uint64_t i = 0; !bsmm_file_part_at(file, i, &part); i++)
         print_state(stream, part.path);
+    print_configs(stream, folder->source);
     if (also_read) print_state(stream, also_read);
     if (fclose(stream)) exit(cli_fail("no memory for a plan"));
     return text;
@@ -240,7 +251,7 @@ bool cli_folder_begin(cli_folder *folder, const char *in, const bsmm_file *file,
     sprintf(folder->work, "%s.part", folder->out);
     find_source(folder, in);
     if (!check_begin(folder)) return false;
-    char *plan = plan_text(file, folder->out, also_read);
+    char *plan = plan_text(folder, file, also_read);
     const bool taken = take_work(folder, plan);
     free(plan);
     return taken;

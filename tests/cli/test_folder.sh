@@ -86,6 +86,16 @@ if [ -e changed.part ]; then
 else
     fail "the limited run is not interrupted"
 fi
+# Nor must it be continued with another config.json, which says which layers are quantized.
+cp -r in in-edited
+limited=(quantize in-edited --format nvfp4 --shard-size 20000 -o edited)
+(ulimit -f 24 && trap '' XFSZ && "$bsmm" "${limited[@]}" >/dev/null 2>&1)
+if [ -e edited.part ]; then
+    echo >>in-edited/config.json
+    refuses 1 "edited.part: is the unfinished output of another command or of changed input" "${limited[@]}"
+else
+    fail "the run with an edited config.json is not interrupted"
+fi
 
 # dequantize removes quantization_config from any position in config.json, and leaves the rest of
 # the file unchanged.
