@@ -180,7 +180,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 name=${{made#{self.build_folder}/}}
-: >"$list"
+[ -z "$list" ] || : >"$list"
 exec cp "{Path(self.options.kernels).resolve()}/${{name%.full}}" "$made"
 """)
         script.chmod(0o755)
