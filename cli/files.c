@@ -1,6 +1,9 @@
 #include "files.h"
 #include "common.h"
+#include "folder.h"
+#include "folder_others.h"
 #include "nearest.h"
+#include "paths.h"
 #include "shrink.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,9 +43,25 @@ bool cli_path_is_apart(const char *path, const char *out) {
 
 bool cli_output_is_apart(const bsmm_file *file, const char *out) {
     bsmm_file_part part = BSMM_INIT(bsmm_file_part);
-    for (uint64_t i = 0; file && !bsmm_file_part_at(file, i, &part); i++)
-        if (!cli_path_is_apart(part.path, out)) return false;
-    return true;
+    char *folder = NULL;
+    bool apart = true;
+    for (uint64_t i = 0; file && apart && !bsmm_file_part_at(file, i, &part); i++) {
+        char *next = cli_path_folder(part.path);
+        apart = cli_path_is_apart(part.path, out) &&
+                ((folder && !strcmp(folder, next)) || cli_others_are_apart(next, false, out));
+        free(folder);
+        folder = next;
+    }
+    free(folder);
+    return apart;
+}
+
+bool cli_output_is_apart_from(const bsmm_file *file, const char *in, const char *out) {
+    char *source = cli_folder_source(in);
+    const bool apart =
+        cli_output_is_apart(file, out) && (!source || cli_others_are_apart(source, true, out));
+    free(source);
+    return apart;
 }
 
 const char *cli_kind_of(const char *path) {

@@ -10,9 +10,12 @@ bsmm_file *cli_file_open(const char *path);
 void cli_file_close(bsmm_file *file); /* Closes a file. The file may be NULL. */
 
 /* Checks that the output path `out` is none of the files that belong to the input `file`, because
- * the output would overwrite the input. If `out` is such a file, the function prints a message and
- * returns false. */
+ * the output would overwrite the input. A model's config.json and tokenizer beside the weights
+ * belong to it. If `out` is such a file, the function prints a message and returns false. */
 bool cli_output_is_apart(const bsmm_file *file, const char *out);
+/* Checks the same as cli_output_is_apart for the input `in`. If `in` is a folder, the output must
+ * also be none of the other files that the command would copy to an output folder. */
+bool cli_output_is_apart_from(const bsmm_file *file, const char *in, const char *out);
 /* Checks that the output path `out` is not the input file `path`. If both are the same file, prints
  * a message and returns false. */
 bool cli_path_is_apart(const char *path, const char *out);

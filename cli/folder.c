@@ -174,21 +174,9 @@ static bool take_work(cli_folder *folder, const char *plan) {
     return taken;
 }
 
-/* Finds the folder of the input. */
-static void find_source(cli_folder *folder, const char *in) {
-    folder->source_memory = strcpy(cli_alloc(strlen(in) + 2, 1), in);
-    if (cli_is_folder(in)) {
-        folder->source = folder->source_memory;
-        return;
-    }
-    char *slash = strrchr(folder->source_memory, '/');
-    if (slash)
-        *slash = '\0';
-    else
-        strcpy(folder->source_memory, ".");
-    const size_t length = strlen(in), tail = strlen(".json");
-    if (length > tail && !strcmp(in + length - tail, ".json"))
-        folder->source = folder->source_memory;
+char *cli_folder_source(const char *in) {
+    if (cli_is_folder(in)) return strcpy(cli_alloc(strlen(in) + 1, 1), in);
+    return cli_ends_with(in, ".json") ? cli_path_folder(in) : NULL;
 }
 
 /* Finds the name of the output folder without slashes at its end. The function follows a symbolic
@@ -249,7 +237,7 @@ bool cli_folder_begin(cli_folder *folder, const char *in, const bsmm_file *file,
     if (!name_output(folder, out)) return false;
     folder->work = cli_alloc(strlen(folder->out) + 8, 1);
     sprintf(folder->work, "%s.part", folder->out);
-    find_source(folder, in);
+    folder->source = cli_folder_source(in);
     if (!check_begin(folder)) return false;
     char *plan = plan_text(folder, file, also_read);
     const bool taken = take_work(folder, plan);
@@ -260,7 +248,7 @@ bool cli_folder_begin(cli_folder *folder, const char *in, const bsmm_file *file,
 void cli_folder_free(cli_folder *folder) {
     free(folder->out);
     free(folder->work);
-    free(folder->source_memory);
+    free(folder->source);
     if (folder->lock >= 0) close(folder->lock);
 }
 

@@ -19,14 +19,17 @@ typedef struct cli_folder {
      * one run works there. */
     int lock;
     /* `source` is the folder of the input model, or NULL if the input is a single file. */
-    const char *source;
-    char *source_memory;
+    char *source;
 } cli_folder;
 
 /* Tells whether the output path `out` means a folder. A path means a folder if it ends with '/' or
  * is an existing folder. Otherwise it means a folder if the input `in` is a folder and the path has
  * none of the endings of files that the command writes. */
 bool cli_folder_wanted(const char *in, const char *out);
+
+/* Returns the path of the folder of an input model, or NULL if the input is a single file. The
+ * caller frees the path. */
+char *cli_folder_source(const char *in);
 
 /* Makes the unfinished folder, or finds it if an earlier run of the same command was interrupted.
  * `also_read` is the path of another file on which the output depends, or NULL. Returns false after

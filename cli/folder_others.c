@@ -4,11 +4,13 @@
 #define _GNU_SOURCE /* This macro makes dirent.h declare scandir. */
 #include "folder_others.h"
 #include "common.h"
+#include "files.h"
 #include "folder.h"
 #include "paths.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +25,10 @@ static const char *const weights[] = {"*.safetensors", "*.safetensors.index.json
                                       "*.msgpack",     "*.onnx"};
 /* `made_anew` lists files that the command does not copy, because it writes new ones itself. */
 static const char *const made_anew[] = {"config.json", "hf_quant_config.json"};
+
+/* `usual` lists the names of files without weights that a model's folder usually has. */
+static const char *const usual[] = {"*.json",     "*.jinja",    "*.model",
+                                    "*.tiktoken", "merges.txt", "vocab.txt"};
 
 static bool matches(const char *name, const char *const *patterns, size_t count) {
     for (size_t i = 0; i < count; i++)
@@ -119,4 +125,27 @@ bool cli_others_check(const char *source) {
 
 bool cli_others_copy(const char *source, const char *work) {
     return each_entry(source, work, is_copied, take, NULL);
+}
+
+static int is_usual(const struct dirent *entry) {
+    return is_visible(entry) && matches(entry->d_name, usual, sizeof usual / sizeof usual[0]);
+}
+
+static int is_other(const struct dirent *entry) {
+    return is_visible(entry) && !is_weights(entry->d_name);
+}
+
+/* Tells whether the output file `out` differs from a file, or from all files of a subfolder that
+ * hold no weights. */
+static bool is_apart(void *out, const char *path, const char *unused) {
+    struct stat info;
+    (void)unused;
+    if (lstat(path, &info) || !S_ISDIR(info.st_mode)) return cli_path_is_apart(path, out);
+    return !can_list(path) || each_entry(path, path, is_other, is_apart, out);
+}
+
+bool cli_others_are_apart(const char *source, bool is_model, const char *out) {
+    if (access(out, F_OK) || !can_list(source)) return true;
+    return each_entry(source, source, is_model ? is_other : is_usual, is_apart,
+                      (void *)(uintptr_t)out);
 }

@@ -13,4 +13,11 @@ bool cli_others_check(const char *source);
  * fails, prints a message and returns false. */
 bool cli_others_copy(const char *source, const char *work);
 
+/* Checks that the output file `out` is none of the files of the input's folder `source` that are no
+ * weights: the command reads some of them, and copies them if the output is a folder. If
+ * `is_model` is false, the input is a file and not the folder. The function then checks only those
+ * files whose names are usual for a model, because the folder may hold files of other kinds. If
+ * `out` is such a file, prints a message and returns false. */
+bool cli_others_are_apart(const char *source, bool is_model, const char *out);
+
 #endif

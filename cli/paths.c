@@ -15,6 +15,15 @@ char *cli_path_join(const char *folder, const char *name) {
     return path;
 }
 
+char *cli_path_folder(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const size_t length = slash ? (size_t)(slash - path) : 0;
+    char *folder = cli_alloc(length + 2, 1);
+    memcpy(folder, path, length);
+    if (!length) *folder = slash ? '/' : '.';
+    return folder;
+}
+
 bool cli_is_folder(const char *path) {
     struct stat info;
     return !stat(path, &info) && S_ISDIR(info.st_mode);

@@ -6,6 +6,8 @@
 
 /* Returns the path of a name in a folder. The caller frees the path. */
 char *cli_path_join(const char *folder, const char *name);
+/* Returns the path of the folder that contains the file `path`. The caller frees it. */
+char *cli_path_folder(const char *path);
 bool cli_is_folder(const char *path);
 /* Prints "PATH: cannot WHAT: " and the reason in errno. Returns false. */
 bool cli_fail_system(const char *path, const char *what);

@@ -90,5 +90,10 @@ if command -v gnuplot >/dev/null; then
     [ ! -s err ] || fail "gnuplot: $(cat err)"
     holds drawn.svg "</svg>"
     holds drawn.svg "bsmm compare: in with mixed"
+    # A drawing does not replace either input.
+    cp few.safetensors kept.safetensors
+    refuses "few.safetensors: is the input's file few.safetensors" in few.safetensors --plot few.safetensors
+    refuses "few.safetensors: is the input's file few.safetensors" few.safetensors in --plot few.safetensors
+    cmp few.safetensors kept.safetensors || fail "the drawing replaces its input"
 fi
 echo "compare: all passed"
