@@ -1,5 +1,11 @@
 #include "ceiling.h"
 
+bench_probed bench_probed_memory(double best, double typical, double reached) {
+    return (bench_probed){.best = {[BENCH_MEMORY] = best},
+                          .typical = {[BENCH_MEMORY] = typical},
+                          .reached = {[BENCH_MEMORY] = reached}};
+}
+
 void bench_ceilings_raise(bench_ceilings *run, const bench_probed *row) {
     for (int i = 0; i < BENCH_CEILINGS; i++)
         if (row->best[i] > run->best[i]) run->best[i] = row->best[i];

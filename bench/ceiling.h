@@ -3,7 +3,7 @@
  * is a loop that measures the peak rate of an arithmetic unit or of memory. The ceiling is the best
  * rate of all probes of the run, because a single probe may be slowed by other work. A row is
  * disturbed if its own probes were slower than the ceiling by more than a tolerance, or if the
- * product was faster than the ceiling. A disturbed row is measured again. */
+ * product or conversion was faster than the ceiling. A disturbed row is measured again. */
 #ifndef BENCH_CEILING_H
 #define BENCH_CEILING_H
 
@@ -41,6 +41,10 @@ typedef struct bench_probed {
 typedef struct bench_ceilings {
     double best[BENCH_CEILINGS];
 } bench_ceilings;
+
+/* Returns the rates of a row that only memory limits: the best and the median rate of its probe,
+ * and the rate that the row itself reached. */
+bench_probed bench_probed_memory(double best, double typical, double reached);
 
 /* Replaces each ceiling, i.e. the best rate of the run, by the best rate of this measurement if
  * that is higher. */

@@ -1,4 +1,4 @@
-/* Measures the memory bandwidth. Threads read and write memory that is larger than any cache. */
+/* Measures the bandwidth of memory that is larger than any cache, or of memory of a given size. */
 #ifndef BENCH_MEMORY_H
 #define BENCH_MEMORY_H
 
@@ -16,6 +16,12 @@ void bench_memory_destroy(bench_memory *memory);
 /* Moves 256 MiB, and reads `read` bytes for every `write` bytes that it writes. Returns the number
  * of bytes moved per second. */
 double bench_memory_run(const bench_memory *memory, double read, double write, int threads);
+
+/* Moves the same bytes as bench_memory_run, but within memory of only `read` + `write` bytes if
+ * that is less than 256 MiB. It passes over this memory several times. If the memory fits into the
+ * caches, the result is the bandwidth of the caches: the higher one of two runs, in which the
+ * stores keep the lines in the caches, or pass the caches by. */
+double bench_memory_run_within(const bench_memory *memory, double read, double write, int threads);
 
 /* Calls bench_memory_run five times. Returns the highest bytes per second, or 0 if there is not
  * enough memory. */

@@ -59,10 +59,9 @@ void bench_recode_bytes(const bench_recode_job *job, const bsmm_matrix *from, co
 void bench_recode_summarize(bench_samples *seconds, bench_samples *rates,
                             bench_recode_result *result) {
     result->seconds = bench_samples_median(seconds);
-    result->probed = (bench_probed){
-        .best = {[BENCH_MEMORY] = bench_samples_best(rates)},
-        .typical = {[BENCH_MEMORY] = bench_samples_median(rates)},
-    };
+    const double reached = result->seconds > 0 ? result->bytes / result->seconds : 0;
+    result->probed =
+        bench_probed_memory(bench_samples_best(rates), bench_samples_median(rates), reached);
 }
 
 static bsmm_status time_all(recode *r, bench_recode_result *result) {
@@ -77,7 +76,7 @@ static bsmm_status time_all(recode *r, bench_recode_result *result) {
         bench_settle();
         double rate, began = bench_now();
         do
-            rate = bench_memory_run(&r->memory, read, written, r->job->threads);
+            rate = bench_memory_run_within(&r->memory, read, written, r->job->threads);
         while (!bench_is_warm(began, r->job->threads));
         if (!status) status = bench_samples_add(&r->rates, rate);
     }

@@ -29,7 +29,8 @@ typedef struct bench_recode_result {
     double seconds; /* `seconds` is the median time of one conversion in seconds. */
     double bytes;   /* `bytes` counts the bytes that are read and written. Each byte counts once. */
     /* `probed` holds the rates of reading and writing memory in the same proportion as the
-     * conversion. */
+     * conversion. On the host this memory is as large as the matrices, so that caches which hold
+     * the matrices hold the memory too. */
     bench_probed probed;
 } bench_recode_result;
 
@@ -47,9 +48,9 @@ bsmm_status bench_recode_matrices(const bench_recode_job *job, bsmm_matrix *from
 void bench_recode_bytes(const bench_recode_job *job, const bsmm_matrix *from, const bsmm_matrix *to,
                         double *read, double *written);
 
-/* Fills all fields of the result except `bytes`. `probed` gets the rate of the loop that measures
- * memory bandwidth, and not the rate of the conversion. A small conversion may run in the caches
- * and be faster than memory, and bench would then regard the measurement as disturbed. */
+/* Fills all fields of the result except `bytes`, which the caller has set. `probed` gets the rates
+ * of the loop that measures the bandwidth (`rates`) and the rate of the conversion. If the
+ * conversion was faster than the loop, bench regards the measurement as disturbed. */
 void bench_recode_summarize(bench_samples *seconds, bench_samples *rates,
                             bench_recode_result *result);
 

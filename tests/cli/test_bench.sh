@@ -233,6 +233,16 @@ contains "$out" '"amax":null'
 expect 0 --quantize --amax --from bf16 --format nvfp4 -M 96 -K 256 --repeats 1 --json
 contains "$out" '"amax":"given"'
 
+# The share of a conversion exceeds 1 only in a row that is marked. The caches hold this matrix, and
+# so they hold the memory of the probe.
+for work in '--quantize --threads 1' --dequantize; do
+    expect 0 $work --format mxfp4 -M 1024 -K 512 --repeats 1 --json
+    python3 -c 'import json, sys
+row = json.loads(sys.argv[1])
+assert abs(row["share"] * row["ceiling_gbs"] / row["gbs"] - 1) < 1e-9, row
+assert row["disturbed"] == (row["probe_share"] < 0.9 or row["share"] > 1), row' "$out" || fail "share: $out"
+done
+
 # In a table, numbers end where their headings end, and texts begin where their headings begin.
 expect 0 --quantize --from f32 --format mxfp4 -M 96 -K 256 --repeats 1
 python3 -c 'import re, sys

@@ -3,6 +3,7 @@
  * and may be busy while a probe runs. bench must repeat a measurement whose probe was too slow, so
  * that it never reports a product above its ceiling. */
 #include "../../bench/ceiling.c" /* NOLINT(bugprone-suspicious-include) */
+#include "../../bench/memory.c"  /* NOLINT(bugprone-suspicious-include) */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,12 @@
 #include <cmocka.h>
 
 enum { ROWS = 3, FAILURE = 7 };
+
+/* The clock of this test advances by a second each time it is read. */
+double bench_now(void) {
+    static double now;
+    return ++now;
+}
 
 /* Holds two rates that the simulated machine of this test reaches in one measurement of row `row`
  * of bench's output. `probe` is the rate of the probe, a loop that measures a peak rate. `product`
@@ -159,6 +166,41 @@ static void test_memory(void **state) {
     assert_true(bench_ceilings_share(&ceilings, &none) == 1);
 }
 
+/* Tests that a conversion which is faster than its probe of memory counts as disturbed. */
+static void test_conversion(void **state) {
+    (void)state;
+    const bench_ceilings ceilings = {.best = {[BENCH_MEMORY] = 10}};
+    const bench_probed slow = bench_probed_memory(10, 9.5, 9.9);
+    assert_true(slow.best[BENCH_UNIT] == 0 && bench_ceilings_share(&ceilings, &slow) == 0.95);
+    assert_false(bench_ceilings_disturbed(&ceilings, &slow));
+    const bench_probed fast = bench_probed_memory(10, 10, 21.9);
+    assert_true(bench_ceilings_disturbed(&ceilings, &fast));
+}
+
+/* Tests that the probe of a small conversion stays within memory of the conversion's size, so that
+ * the caches which hold the matrices also hold the probe's memory. */
+static void test_small_probe(void **state) {
+    (void)state;
+    enum { READ = 12 << 10, WRITTEN = 4 << 10, SPARE = 64 << 10, THREADS = 2 };
+    static _Alignas(LINE) char bytes[READ + WRITTEN + SPARE];
+    const bench_memory memory = {bytes};
+    memset(bytes, 2, sizeof bytes);
+    assert_true(bench_memory_run_within(&memory, READ, WRITTEN, THREADS) > 0);
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        const size_t part = i % ((READ + WRITTEN) / THREADS);
+        const bool is_written = i < READ + WRITTEN && part >= READ / THREADS;
+        assert_int_equal(bytes[i], is_written ? 1 : 2);
+    }
+}
+
+/* Tests that a conversion of fewer bytes than a cache line can be probed. */
+static void test_tiny_probe(void **state) {
+    (void)state;
+    static _Alignas(LINE) char bytes[2 * LEAST_LINES * LINE];
+    memset(bytes, 1, sizeof bytes);
+    assert_true(bench_memory_run_within(&(bench_memory){bytes}, 12, 4, 2) > 0);
+}
+
 static void test_failure(void **state) {
     (void)state;
     static const moment moments[] = {{0, 100, 60}};
@@ -177,6 +219,8 @@ int main(void) {
         cmocka_unit_test(test_one_row),    cmocka_unit_test(test_stays_busy),
         cmocka_unit_test(test_rises_late), cmocka_unit_test(test_known_before),
         cmocka_unit_test(test_memory),     cmocka_unit_test(test_failure),
+        cmocka_unit_test(test_conversion), cmocka_unit_test(test_small_probe),
+        cmocka_unit_test(test_tiny_probe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
