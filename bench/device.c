@@ -29,6 +29,38 @@ static bool has_model(const bench_device_kind *kind, const char *device) {
     return false;
 }
 
+/* Returns the text after the model that a text such as ":gfx950:1" begins with, or NULL if it
+ * begins with none of the models of this kind of device. */
+static const char *after_model(const bench_device_kind *kind, const char *text) {
+    for (const char *at = kind->models; *text == ':' && at; at = strchr(at, '|')) {
+        at += *at == '|';
+        const size_t length = strcspn(at, "|");
+        const char *rest = text + 1 + length;
+        if (!strncmp(text + 1, at, length) && (!*rest || *rest == ':')) return rest;
+    }
+    return NULL;
+}
+
+/* Tells whether a text is empty or ":NUMBER". The library accepts numbers of up to four digits,
+ * and for the host only 0. */
+static bool is_number(const bench_device_kind *kind, const char *text) {
+    const size_t digits = strspn(text + (*text == ':'), "0123456789");
+    if (!*text) return true;
+    return *text == ':' && digits && digits <= 4 && !text[1 + digits] &&
+           (!kind->is_host || strspn(text + 1, "0") == digits);
+}
+
+bool bench_device_is_name(const char *word) {
+    const bench_device_kind *kind;
+    for (size_t i = 0; (kind = bench_device_kind_at(i)); i++) {
+        const char *rest = word + strlen(kind->name);
+        if (!has_name(kind, word)) continue;
+        if (kind->models) rest = after_model(kind, rest);
+        if (rest && is_number(kind, rest)) return true;
+    }
+    return false;
+}
+
 const bench_device_kind *bench_device_kind_of(const char *device) {
     if (!device) return kinds[0];
     const bench_device_kind *kind, *found = kinds[0];

@@ -35,9 +35,9 @@ typedef struct bench_device_kind {
     /* Returns the name of the known device whose data sheet describes this device. If the function
      * is NULL, `known` describes all devices of this kind. */
     const char *(*known_of)(const char *device);
-    /* If devices of this kind have names such as "name:model", `models` lists the beginnings of
-     * these models' names, separated by '|'. NULL means that there are no models. If several kinds
-     * match a device's name, the last one counts. */
+    /* If devices of this kind have names such as "name:model", `models` lists the names of these
+     * models, separated by '|'. NULL means that there are no models. If several kinds match a
+     * device's name, the last one counts. */
     const char *models;
     /* `kernels` names the kind of device whose kernels run on devices of this kind. NULL means that
      * this kind has kernels of its own. */
@@ -127,6 +127,10 @@ const bench_device_kind *bench_device_kind_at(size_t index);
 /* Returns the kind of a device called "name", "name:0" or "name:model". Returns the host's kind for
  * NULL and for a name that no kind has. */
 const bench_device_kind *bench_device_kind_of(const char *device);
+
+/* Tells whether a word has the form of a device's name: the name of a kind, a model if the kind has
+ * models, and then at most ":NUMBER". This machine may still lack the device. */
+bool bench_device_is_name(const char *word);
 
 /* Writes the library's description of a device to *info, whose struct_size must be set. "name"
  * means "name:0". Returns false if the library has no such device. */

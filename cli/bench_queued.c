@@ -199,7 +199,7 @@ int cli_bench_queued(const cli_bench_values *values) {
                           .parts = values->challenge ? &challenge : &parts,
                           .job = cli_bench_job_of(values)}};
     s.on = (bench_queued_job){.job = &s.base.job, .device = bench_device_open(values->device)};
-    if (!s.on.device) return cli_fail("%s", bench_device_error());
+    if (!s.on.device) return cli_fail("%s", cli_option_message(bench_device_error()));
     int status = run(&s);
     cli_bench_session_free(&s.base);
     bench_device_close(s.on.device);

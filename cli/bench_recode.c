@@ -117,7 +117,7 @@ int cli_bench_recode(const cli_bench_values *values) {
     if (values->relayout) bsmm_layout_from_name(values->relayout, &s.job.layout);
     if (bench_device_kind_of(values->device)->is_host) return run(&s);
     s.device = bench_device_open(values->device);
-    if (!s.device) return cli_fail("%s", bench_device_error());
+    if (!s.device) return cli_fail("%s", cli_option_message(bench_device_error()));
     int status = run(&s);
     bench_device_close(s.device);
     return status;

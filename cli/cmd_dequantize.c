@@ -40,9 +40,10 @@ static const char *fill_there(const values *options, const bsmm_matrix *source,
     exec.stream = bench_device_stream(device);
     if (!bench_device_put(device, source, true, &from) ||
         !bench_device_put(device, target, false, &to))
-        return bench_device_error();
+        return cli_option_message(bench_device_error());
     const char *why = cli_reason(bsmm_dequantize_on(&exec, &from, &to));
-    if (!why && !bench_device_get(device, &to, target)) why = bench_device_error();
+    if (!why && !bench_device_get(device, &to, target))
+        why = cli_option_message(bench_device_error());
     bench_device_reset(device);
     return why;
 }
@@ -67,7 +68,7 @@ static int run(const void *arguments, char **args, int count) {
                                    .describe = describe,
                                    .fill = fill};
     options.opened = bench_device_open(options.device);
-    if (!options.opened) return cli_fail("%s", bench_device_error());
+    if (!options.opened) return cli_fail("%s", cli_option_message(bench_device_error()));
     int status = cli_transfer_main(&transfer, args[0]);
     bench_device_close(options.opened);
     return status;

@@ -184,10 +184,11 @@ static const char *fill_there(const quantize_values *options, const bsmm_matrix 
     if (!bench_device_put(device, source, true, &from) ||
         !bench_device_put(device, target, true, &to) ||
         (desc.amax && !bench_device_put(device, &amax, true, &there)))
-        return bench_device_error();
+        return cli_option_message(bench_device_error());
     if (desc.amax) desc.amax = there.data;
     const char *why = cli_reason(bsmm_quantize(&desc, NULL));
-    if (!why && !bench_device_get(device, &to, target)) why = bench_device_error();
+    if (!why && !bench_device_get(device, &to, target))
+        why = cli_option_message(bench_device_error());
     bench_device_reset(device);
     return why || !report ? why : compare_here(options, source, target, report);
 }
@@ -314,7 +315,7 @@ static int run_on_device(quantize_values *options, const char *in) {
                              .fill = fill,
                              .finish = finish};
     options->opened = bench_device_open(options->device);
-    if (!options->opened) return cli_fail("%s", bench_device_error());
+    if (!options->opened) return cli_fail("%s", cli_option_message(bench_device_error()));
     int status =
         options->report ? run_reported(&transfer, options, in) : cli_transfer_main(&transfer, in);
     bench_device_close(options->opened);

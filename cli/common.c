@@ -43,8 +43,42 @@ void cli_warn(const char *format, ...) {
     fprintf(stderr, "%s: warning: %s\n", cli_name, cli_printable(message));
 }
 
+const cli_option *cli_options;
+
+/* Gives the option that sets a field of the library's structs. The library's messages begin with
+ * the name of the field, which a user of the command does not know. If several rows have the same
+ * field, the first option that the running command has counts. */
+static const struct {
+    const char *field, *option;
+} options_of_fields[] = {
+    {"device", "device"}, {"family", "family"}, {"format", "format"},
+    {"format", "to"},     {"kernel", "kernel"}, {"kind", "output"},
+    {"layout", "layout"}, {"path", "output"},   {"recipe", "recipe"},
+};
+
+static bool has_option(const char *name) {
+    for (const cli_option *option = cli_options; option && (option->name || option->letter);
+         option++)
+        if (option->name && !strcmp(option->name, name)) return true;
+    return false;
+}
+
+const char *cli_option_message(const char *message) {
+    static char text[1024];
+    const size_t length = strcspn(message, ":");
+    for (size_t i = 0; i < sizeof options_of_fields / sizeof options_of_fields[0]; i++) {
+        const char *field = options_of_fields[i].field, *option = options_of_fields[i].option;
+        if (!message[length] || strlen(field) != length || strncmp(field, message, length) ||
+            !has_option(option))
+            continue;
+        snprintf(text, sizeof text, "--%s%s", option, message + length);
+        return text;
+    }
+    return message;
+}
+
 const char *cli_reason(bsmm_status status) {
-    return status ? bsmm_error_message() : NULL;
+    return status ? cli_option_message(bsmm_error_message()) : NULL;
 }
 
 const char *cli_reason_without(const char *field) {
@@ -55,7 +89,7 @@ const char *cli_reason_without(const char *field) {
 }
 
 int cli_fail_library(const char *what) {
-    const char *message = bsmm_error_message();
+    const char *message = cli_option_message(bsmm_error_message());
     return what ? cli_fail("%s: %s", what, message) : cli_fail("%s", message);
 }
 

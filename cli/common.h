@@ -13,12 +13,20 @@ extern const char *cli_name;
 int cli_complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define cli_fail(...)  cli_complain(CLI_FAILED, __VA_ARGS__)
 #define cli_usage(...) cli_complain(CLI_USAGE, __VA_ARGS__)
+/* `cli_options` holds the options of the running command, or is NULL. An empty entry ends the
+ * list. */
+extern const cli_option *cli_options;
+/* The library's messages begin with the name of a field. If an option of the running command sets
+ * this field, returns the message with the option's name instead. The text is valid until the next
+ * call. */
+const char *cli_option_message(const char *message);
+
 /* Prints the library's error message and returns CLI_FAILED. If `what` is not NULL, the function
  * prints `what`, for example the name of a file, before the message. */
 int cli_fail_library(const char *what);
 /* Prints "bsmm COMMAND: warning: message" to stderr. */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Returns NULL for BSMM_OK, else the library's message. */
+/* Returns NULL for BSMM_OK, else the library's message, as cli_option_message changes it. */
 const char *cli_reason(bsmm_status status);
 /* Returns the library's message without "field: " at its start. */
 const char *cli_reason_without(const char *field);

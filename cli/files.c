@@ -20,7 +20,7 @@ bsmm_file *cli_file_open(const char *path) {
     cli_shrink_opening(NULL);
     if (failed || cli_shrunk()) {
         bsmm_file_close(file);
-        cli_fail_library(NULL);
+        cli_fail("%s", bsmm_error_message());
         return NULL;
     }
     cli_shrink_watch(file);

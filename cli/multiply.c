@@ -31,7 +31,7 @@ static bsmm_buffers buffers_of(bench_device *device, const bsmm_matmul_desc *des
 }
 
 static bool device_failed(void) {
-    cli_fail("%s", bench_device_error());
+    cli_fail("%s", cli_option_message(bench_device_error()));
     return false;
 }
 

@@ -179,6 +179,7 @@ static void protect_negative_numbers(int argc, char **argv) {
 int cli_command_run(const cli_command *command, int argc, char **argv) {
     argp_err_exit_status = CLI_USAGE;
     cli_name = argv[0];
+    cli_options = command->options;
     if (cli_options_check(command, argc, argv)) return CLI_USAGE;
     if (command->takes_negative_numbers) protect_negative_numbers(argc, argv);
     struct argp argp = make_argp(command);

@@ -103,48 +103,36 @@ static const char *kernel_at(uint32_t index) {
     return explain(index, &explanation) ? explanation.kernel : NULL;
 }
 
-/* Returns a text for messages that names device kind number `index`, with its models if it has
- * any. */
-static const char *device_form_at(uint32_t index) {
-    static char form[40];
-    const bench_device_kind *kind = bench_device_kind_at(index);
-    if (!kind || !kind->models) return kind ? kind->name : NULL;
-    snprintf(form, sizeof form, "%s:MODEL", kind->name);
-    return form;
+/* Writes model number `index` of a kind of device, such as "sim:gfx950", to form[size], or the
+ * kind's name if it has no models. Returns false past the last one. */
+static bool write_form(const bench_device_kind *kind, uint32_t index, char *form, size_t size) {
+    const char *model = kind->models;
+    for (uint32_t i = 0; model && i < index; i++)
+        if ((model = strchr(model, '|'))) model++;
+    if (kind->models ? !model : index > 0) return false;
+    snprintf(form, size, "%s%s%.*s", kind->name, model ? ":" : "",
+             model ? (int)strcspn(model, "|") : 0, model ? model : "");
+    return true;
 }
 
-/* Returns number `index` of the texts that name kinds of devices in messages. Each text occurs
- * once. */
-static const char *device_kind_at(uint32_t index) {
-    const char *form, *previous = "";
-    for (uint32_t i = 0; (form = device_form_at(i)); i++) {
-        if (bench_device_kind_at(i)->models && strcmp(previous, bench_device_kind_at(i)->name) == 0)
-            continue;
-        previous = bench_device_kind_at(i)->name;
-        if (index-- == 0) return form;
-    }
+/* Returns number `index` of the devices' names without numbers, such as "cuda" and "sim:gfx950". A
+ * name occurs twice if two kinds of device share its models. */
+static const char *device_row_at(uint32_t index) {
+    static char forms[32][40];
+    const bench_device_kind *kind;
+    char *form = forms[index % 32];
+    for (uint32_t i = 0; (kind = bench_device_kind_at(i)); i++)
+        for (uint32_t model = 0; write_form(kind, model, form, sizeof forms[0]); model++)
+            if (index-- == 0) return form;
     return NULL;
 }
 
-static bool is_number(const char *word) {
-    return *word && !word[strspn(word, "0123456789")];
-}
-
-/* Tells whether a word looks like a device's name, i.e. a kind, a model for some kinds, and an
- * optional number. The library decides later whether this machine has the device. */
-static bool names_device(const char *word) {
-    const bench_device_kind *kind;
-    for (size_t i = 0; (kind = bench_device_kind_at(i)); i++) {
-        const size_t length = strlen(kind->name);
-        if (strncmp(word, kind->name, length) != 0) continue;
-        const char *rest = word + length;
-        if (kind->models) {
-            if (*rest != ':') continue;
-            rest += 1 + strcspn(rest + 1, ":");
-        }
-        if (!*rest || (*rest == ':' && is_number(rest + 1))) return true;
-    }
-    return false;
+/* Returns the names of devices without numbers, each name only once. */
+static const char *device_form_at(uint32_t index) {
+    uint32_t names = 0;
+    for (uint32_t i = 0; device_row_at(i); i++)
+        if (is_first(device_row_at, i) && names++ == index) return device_row_at(i);
+    return NULL;
 }
 
 static const char *mfma_row_at(uint32_t index) {
@@ -185,7 +173,7 @@ typedef struct vocabulary {
      * are allowed. */
     bool (*allows)(const char *word);
     /* `forms` returns the texts that an error message lists instead of `words`, such as
-     * "KIND:N". It is used only if `allows` is not NULL. */
+     * "sim:gfx950". It is used only if `allows` is not NULL. */
     cli_words *forms;
 } vocabulary;
 
@@ -201,7 +189,7 @@ static const vocabulary vocabularies[] = {
     {"RECIPE", recipe_at, NULL, NULL},
     {"FAMILY", writable_family_at, NULL, NULL},
     {"MODEL", device_or_all_at, NULL, NULL},
-    {"DEVICE", local_device_at, names_device, device_kind_at},
+    {"DEVICE", local_device_at, bench_device_is_name, device_form_at},
     {"KERNEL", kernel_at, NULL, NULL},
     {"DTYPE", dtype_at, NULL, NULL},
     {"INSTRUCTION", mfma_at, NULL, NULL},
@@ -248,10 +236,25 @@ char *cli_words_list(const char *metavariable) {
     return join(find(metavariable)->words, "");
 }
 
+/* Suggests a word for a misspelled word that may end with ":NUMBER", which the suggestion keeps. */
+static cli_text mean_form(const vocabulary *found, const char *word) {
+    char name[64], meant[128];
+    const char *number = strrchr(word, ':');
+    if (!number || !number[1] || number[1 + strspn(number + 1, "0123456789")])
+        number = word + strlen(word);
+    snprintf(name, sizeof name, "%.*s", (int)(number - word), word);
+    cli_nearest nearest = {.word = name};
+    for (uint32_t i = 0; found->forms(i); i++)
+        cli_nearest_try(&nearest, found->forms(i));
+    snprintf(meant, sizeof meant, "%s%.40s", nearest.best ? nearest.best : "", number);
+    nearest.best = found->allows(meant) ? meant : NULL;
+    return cli_did_you_mean_this(&nearest, "");
+}
+
 char *cli_words_rule(const char *metavariable, const char *word) {
     const vocabulary *found = find(metavariable);
     cli_words *words = found->forms ? found->forms : found->words;
-    cli_text meant = cli_did_you_mean(words, word);
+    cli_text meant = found->forms ? mean_form(found, word) : cli_did_you_mean(words, word);
     char ending[sizeof meant.text + 32];
     snprintf(ending, sizeof ending, "%s%s", found->forms ? ", or one with :NUMBER" : "",
              meant.text);

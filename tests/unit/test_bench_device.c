@@ -33,6 +33,53 @@ static void names_are_told_apart(void **state) {
     assert_true(bench_device_kind_of("sim:tpu") == &bench_device_sim);
 }
 
+static void names_are_checked(void **state) {
+    (void)state;
+    const char *const names[] = {"cpu", "cpu:0", "cuda", "hip:9999", "sim:gfx950", "sim:sm_90a:3"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_true(bench_device_is_name(names[i]));
+    const char *const others[] = {"",      "tpu",      "cpu:3",      "cuda:",      "cuda:10000",
+                                  "cudax", "sim",      "sim:foo",    "sim:gfx999", "sim:gfx",
+                                  "hip:x", "sim:sm_9", "cuda:0:0",   "sim:",       "sim:gfx950x",
+                                  "sim:0", "cuda 0",   "sim:gfx950:"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_false(bench_device_is_name(others[i]));
+}
+
+/* Tests that bench has the same models of simulated devices as the library, whose message for a
+ * wrong name lists them. */
+static void models_are_the_librarys(void **state) {
+    (void)state;
+    const bench_device_kind *kind;
+    bsmm_exec exec = BSMM_INIT(bsmm_exec);
+    bsmm_matrix matrix = BSMM_INIT(bsmm_matrix);
+    float element = 1, amax;
+    matrix.format.elem = BSMM_ELEM_F32;
+    matrix.rows = matrix.cols = 1;
+    matrix.data = &element;
+    matrix.data_bytes = sizeof element;
+    exec.device = "sim:nonesuch";
+    assert_int_not_equal(bsmm_amax_on(&exec, &matrix, &amax), BSMM_OK);
+    const char *message = strstr(bsmm_error_message(), "one of ");
+    if (!message) skip();
+    message += strlen("one of ");
+    char name[40];
+    for (; !strncmp(message, "sim:", 4); message += strspn(message, ", ")) {
+        const size_t length = strcspn(message, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, message);
+        assert_true(bench_device_is_name(name));
+        message += length;
+    }
+    const char *all = bsmm_error_message();
+    for (size_t i = 0; (kind = bench_device_kind_at(i)); i++) {
+        for (const char *at = kind->models; at; at = strchr(at, '|')) {
+            at += *at == '|';
+            snprintf(name, sizeof name, "%s:%.*s,", kind->name, (int)strcspn(at, "|"), at);
+            assert_non_null(strstr(all, name));
+        }
+    }
+}
+
 /* Tests that every device kind in bench/devices.def has all functions. Otherwise a missing
  * function would fail only where bench calls it. */
 static void rows_are_whole(void **state) {
@@ -215,9 +262,10 @@ static void cublaslt_multiplies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_told_apart),   cmocka_unit_test(rows_are_whole),
-        cmocka_unit_test(host_memory_comes_back), cmocka_unit_test(simulators_bring_memory_back),
-        cmocka_unit_test(memory_comes_back),      cmocka_unit_test(copies_are_timed),
+        cmocka_unit_test(names_are_told_apart),    cmocka_unit_test(names_are_checked),
+        cmocka_unit_test(models_are_the_librarys), cmocka_unit_test(rows_are_whole),
+        cmocka_unit_test(host_memory_comes_back),  cmocka_unit_test(simulators_bring_memory_back),
+        cmocka_unit_test(memory_comes_back),       cmocka_unit_test(copies_are_timed),
         cmocka_unit_test(cublaslt_multiplies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

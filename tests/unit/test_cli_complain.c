@@ -57,6 +57,22 @@ static void test_usage(void **state) {
           "Try `bsmm --help' or `bsmm --usage' for more information.\n");
 }
 
+/* Tests that a message of the library names the option instead of the field, if the running command
+ * has such an option. */
+static void test_option_message(void **state) {
+    (void)state;
+    static const cli_option options[] = {{.name = "to"}, {.letter = 'x'}, {.name = "device"}, {0}};
+    assert_string_equal(cli_option_message("device: x: y"), "device: x: y");
+    cli_options = options;
+    assert_string_equal(cli_option_message("device: x: y"), "--device: x: y");
+    assert_string_equal(cli_option_message("format: x"), "--to: x");
+    assert_string_equal(cli_option_message("family: x"), "family: x");
+    assert_string_equal(cli_option_message("device"), "device");
+    assert_string_equal(cli_option_message("devices: x"), "devices: x");
+    assert_string_equal(cli_option_message("a device: x"), "a device: x");
+    cli_options = NULL;
+}
+
 /* Tests messages after an input file has shrunk. The lost part of the file reads as zeros, which
  * may cause further failures, so only one message is printed. Each failure still returns
  * CLI_FAILED. */
@@ -73,6 +89,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_failure),
         cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_option_message),
         cmocka_unit_test(test_shrunk_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
