@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define COMMAND(name) extern const cli_command cli_##name;
 #include "commands.def"
@@ -91,14 +92,19 @@ static void keep_words(int argc, char **argv) {
     memcpy(cli_command_line, argv, (size_t)argc * sizeof *cli_command_line);
 }
 
+/* Ends the process with a failure if standard output could not take all that was printed. argp
+ * calls exit after it has printed the help, so this check runs at every exit. */
+static void check_output(void) {
+    if (!fflush(stdout) && !ferror(stdout)) return;
+    perror("bsmm: standard output");
+    _exit(CLI_FAILED);
+}
+
 int main(int argc, char **argv) {
+    if (atexit(check_output)) return CLI_FAILED;
     setenv("ARGP_HELP_FMT", "no-dup-args-note", 0);
     keep_words(argc, argv);
     int status = dispatch(argc, argv);
     free(cli_command_line);
-    if (fflush(stdout) || ferror(stdout)) {
-        perror("bsmm: standard output");
-        return CLI_FAILED;
-    }
     return status;
 }
