@@ -2,22 +2,39 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Lists ranges of characters that are invisible or that change how other characters are shown. */
+/* Lists ranges of characters that are invisible or that change how other characters are shown:
+ * control characters, all of Unicode's format characters (category Cf), and characters that Unicode
+ * calls default ignorable or that show as blanks. */
 static const struct {
     uint32_t first, last;
 } hidden[] = {
-    {0x00, 0x1F},     /* These are the C0 control characters. */
-    {0x7F, 0x9F},     /* These are DEL and the C1 control characters. */
-    {0xAD, 0xAD},     /* U+00AD is the soft hyphen. */
-    {0x61C, 0x61C},   /* U+061C is the Arabic letter mark. */
-    {0x200B, 0x200F}, /* These are zero-width characters and direction marks. */
-    {0x2028,
-     /* These are line and paragraph separators, and bidirectional embeddings and overrides. */
-     0x202E},
-    {0x2060, 0x206F},   /* These are the word joiner and bidirectional isolates. */
-    {0xFEFF, 0xFEFF},   /* U+FEFF is the byte order mark. */
-    {0xFFF9, 0xFFFB},   /* These are interlinear annotation characters. */
-    {0xE0000, 0xE007F}, /* U+E0000 to U+E007F are tag characters. */
+    {0x00, 0x1F},       /* C0 control characters */
+    {0x7F, 0x9F},       /* DEL and C1 control characters */
+    {0xAD, 0xAD},       /* soft hyphen */
+    {0x34F, 0x34F},     /* combining grapheme joiner */
+    {0x600, 0x605},     /* Arabic number signs, which enclose the digits after them */
+    {0x61C, 0x61C},     /* Arabic letter mark */
+    {0x6DD, 0x6DD},     /* Arabic end of ayah */
+    {0x70F, 0x70F},     /* Syriac abbreviation mark */
+    {0x890, 0x891},     /* Arabic currency marks */
+    {0x8E2, 0x8E2},     /* Arabic disputed end of ayah */
+    {0x115F, 0x1160},   /* Hangul fillers */
+    {0x17B4, 0x17B5},   /* Khmer inherent vowels */
+    {0x180B, 0x180F},   /* Mongolian variation selectors and vowel separator */
+    {0x200B, 0x200F},   /* zero-width characters and direction marks */
+    {0x2028, 0x202E},   /* line separators, bidirectional embeddings and overrides */
+    {0x2060, 0x206F},   /* word joiner, invisible operators and bidirectional isolates */
+    {0x3164, 0x3164},   /* Hangul filler */
+    {0xFE00, 0xFE0F},   /* variation selectors */
+    {0xFEFF, 0xFEFF},   /* byte order mark */
+    {0xFFA0, 0xFFA0},   /* halfwidth Hangul filler */
+    {0xFFF0, 0xFFFB},   /* reserved, and interlinear annotation characters */
+    {0x110BD, 0x110BD}, /* Kaithi number sign */
+    {0x110CD, 0x110CD}, /* Kaithi number sign above */
+    {0x13430, 0x1343F}, /* joiners and segments of hieroglyphs */
+    {0x1BCA0, 0x1BCA3}, /* format characters of shorthand */
+    {0x1D173, 0x1D17A}, /* beams, ties and phrases of musical notation */
+    {0xE0000, 0xE0FFF}, /* tag characters, more variation selectors, and reserved characters */
 };
 
 static bool is_hidden(uint32_t code) {

@@ -28,6 +28,16 @@ cli_rows *cli_rows_open(const cli_column *columns, bool json) {
     return rows;
 }
 
+/* Prints a line of JSON. The character DEL controls a terminal, but jansson does not escape it. */
+static void put_line(const char *line) {
+    for (; *line; line++)
+        if (*line == 0x7F)
+            fputs("\\u007F", stdout);
+        else
+            putchar(*line);
+    putchar('\n');
+}
+
 /* Prints a row as JSON. Characters that control a terminal are written as JSON escapes. */
 static void print_json(cli_rows *rows) {
     const size_t flags = JSON_COMPACT | JSON_PRESERVE_ORDER;
@@ -37,7 +47,7 @@ static void print_json(cli_rows *rows) {
         line = json_dumps(rows->object, flags | JSON_ENSURE_ASCII);
     }
     if (!line) exit(cli_fail("no memory for a row"));
-    puts(line);
+    put_line(line);
     fflush(stdout);
     free(line);
     json_decref(rows->object);
