@@ -45,6 +45,11 @@ static FILE *open_regular(const char *path) {
     return NULL;
 }
 
+/* Removes the byte order mark that some programs write at the beginning of a text. */
+static void remove_mark(char *text) {
+    if (!strncmp(text, "\xEF\xBB\xBF", 3)) memmove(text, text + 3, strlen(text + 3) + 1);
+}
+
 char *cli_read_text(const char *path) {
     char *text = NULL, part[4096];
     size_t size, n;
@@ -58,7 +63,10 @@ char *cli_read_text(const char *path) {
     const bool failed = ferror(file);
     fclose(file);
     const bool closed = !fclose(stream);
-    if (closed && !failed && strlen(text) == size) return text;
+    if (closed && !failed && strlen(text) == size) {
+        remove_mark(text);
+        return text;
+    }
     free(text);
     errno = closed && !failed ? EILSEQ : EIO;
     return NULL;

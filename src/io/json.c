@@ -1,5 +1,6 @@
 /* Parses JSON as Python's json module writes it. In contrast to standard JSON, the text may contain
- * NaN, Infinity and -Infinity, repeated keys (the last one applies) and integers of any size. */
+ * NaN, Infinity and -Infinity, repeated keys (the last one applies), integers of any size, escapes
+ * of half a surrogate pair, and a byte order mark at its beginning. */
 #include "io/json.h"
 
 #include <jansson.h>
@@ -18,16 +19,36 @@ static size_t not_finite(const char *at, size_t left) {
     return 0;
 }
 
-/* Replaces the words NaN, Infinity and -Infinity by a 0 and blanks, except inside strings, because
- * the JSON library refuses these words. The other bytes keep their places, so that positions in
- * error messages stay right. */
-static void replace_not_finite(char *text, size_t bytes) {
+/* Returns the kind of the escape \uXXXX at this place: 1 if it is the first half of a surrogate
+ * pair (D800 to DBFF), 2 if it is the second half (DC00 to DFFF), and otherwise 0. */
+static int half_of_pair(const char *at, size_t left) {
+    if (left < 6 || at[0] != '\\' || at[1] != 'u' || (at[2] != 'd' && at[2] != 'D')) return 0;
+    for (size_t i = 3; i < 6; i++)
+        if (!memchr("0123456789abcdefABCDEF", at[i], 22)) return 0;
+    return memchr("89abAB", at[3], 6) ? 1 : memchr("cdefCDEF", at[3], 8) ? 2 : 0;
+}
+
+/* If half a surrogate pair is escaped at this place, replaces it by the escape of U+FFFD, because
+ * the JSON library refuses it. Python writes it if a string has half a pair. Returns the length of
+ * the escape, or of both escapes of a whole pair. */
+static size_t replace_half_pair(char *at, size_t left) {
+    const int half = half_of_pair(at, left);
+    if (half == 1 && half_of_pair(at + 6, left - 6) == 2) return 12;
+    if (half) memcpy(at + 2, "fffd", 4);
+    return 2;
+}
+
+/* Replaces what the JSON library refuses: a byte order mark by blanks, the words NaN, Infinity and
+ * -Infinity outside strings by a 0 and blanks, and half surrogate pairs in strings. The other bytes
+ * keep their places, so that positions in error messages stay right. */
+static void replace_refused(char *text, size_t bytes) {
     bool in_string = false;
+    if (bytes >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) memset(text, ' ', 3);
     for (size_t i = 0; i < bytes; i++) {
         size_t word = in_string ? 0 : not_finite(text + i, bytes - i);
         if (text[i] == '"') in_string = !in_string;
         /* A character after a backslash cannot end the string, so the loop skips it. */
-        if (text[i] == '\\' && in_string) i++;
+        if (text[i] == '\\' && in_string) i += replace_half_pair(text + i, bytes - i) - 1;
         if (word == 0) continue;
         memset(text + i, ' ', word);
         text[i] = '0';
@@ -43,7 +64,7 @@ json_t *bsmm_json_of_python(const char *text, size_t bytes, char *why, size_t si
         return NULL;
     }
     memcpy(copy, text, bytes);
-    replace_not_finite(copy, bytes);
+    replace_refused(copy, bytes);
     json_t *root = json_loadb(copy, bytes, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &error);
     if (!root) snprintf(why, size, "byte %d: %.120s", error.position, error.text);
     free(copy);

@@ -168,7 +168,7 @@ touch again.part/.bsmm-0123456789abcdef.tmp
 # bsmm checks config.json before the work. It removes every member quantization_config, and
 # compression_config, which is its older name.
 cp -r in odd
-for text in '\xef\xbb\xbf{}' '[]' '' '{"a":1'; do
+for text in '[]' '' '{"a":1'; do
     printf "$text" >odd/config.json
     refuses 1 "odd/config.json: is no JSON object" quantize odd --format nvfp4 -o none
 done
@@ -179,6 +179,9 @@ refuses 1 "odd/config.json: cannot read it: Is a directory" quantize odd --forma
 rmdir odd/config.json && mkfifo odd/config.json
 refuses 1 "odd/config.json: cannot read it: Operation not supported" quantize odd --format nvfp4 -o none
 [ ! -e none.part ] || fail "leaves a folder"
+printf '\xef\xbb\xbf{"a": "\\ud800", "quantization_config": 1}' >last/config.json
+"$bsmm" dequantize last -o plain4 >/dev/null || fail "a byte order mark"
+[ "$(tr -d ' \n' <plain4/config.json)" = '{"a":"\ud800"}' ] || fail "config.json: $(cat plain4/config.json)"
 echo '{"quantization_config": {}, "compression_config": {"b": "}"}, "a": 1, "quantization_config": {"c": 2}}' >last/config.json
 "$bsmm" dequantize last -o plain3 >/dev/null || fail "two quantization_config"
 [ "$(tr -d ' \n' <plain3/config.json)" = '{"a":1}' ] || fail "config.json: $(cat plain3/config.json)"

@@ -1,8 +1,10 @@
 /* Tests config.json next to a model. Quark's tensors have the same names as those of other
  * quantization tools, and only this file tells them apart. It may be missing, unreadable, or
  * written by Python with NaN and repeated keys. */
+#include "io/json.h"
 #include "stored.h"
 
+#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,6 +66,8 @@ static void test_as_python_writes(void **state) {
         "\"a\": [NaN,-Infinity,{\"b\":Infinity}], \"text\": \"NaN \\\" Infinity \\\\\",",
         "\"model_type\": 1, \"model_type\": 2,",
         "\"quantization_config\": {\"quant_method\": \"another\"},",
+        "\"lone\": \"\\ud800\", \"low\": \"\\uDFFFx\",",
+        "\"two\": \"\\uD83D\\ud83d\\uDE00\\\\udead\",",
         "\"large\": 123456789012345678901234567890, \"nul\": \"\\u0000\",",
     };
     static const char *const fixtures[] = {"quark_mxfp6_e2m3", "quark_mxfp4",
@@ -78,6 +82,39 @@ static void test_as_python_writes(void **state) {
             assert_string_equal(bsmm_format_name(w.format), formats[i]);
             free(config);
         }
+}
+
+/* Tests a file that begins with a byte order mark, as Python writes it with the encoding utf-8-sig.
+ */
+static void test_byte_order_mark(void **state) {
+    (void)state;
+    bsmm_weight w;
+    char *config = config_with("quark_mxfp4", ""), *marked = malloc(strlen(config) + 4);
+    assert_non_null(marked);
+    sprintf(marked, "\xEF\xBB\xBF%s", config);
+    if (first_weight("marked", "quark_mxfp4", marked, &w)) fail_msg("%s", bsmm_error_message());
+    assert_string_equal(w.family, "quark");
+    free(marked);
+    free(config);
+}
+
+/* Tests that half a surrogate pair becomes U+FFFD, that a whole pair stays, and that positions in
+ * error messages count the original bytes. */
+static void test_surrogates(void **state) {
+    (void)state;
+    char why[128];
+    static const char text[] =
+        "[\"\\ud800\", \"\\uD83D\\uDE00\", \"\\udc00\\ud800\", \"\\\\ud800\"]";
+    static const char *const values[] = {"\xEF\xBF\xBD", "\xF0\x9F\x98\x80",
+                                         "\xEF\xBF\xBD\xEF\xBF\xBD", "\\ud800"};
+    json_t *root = bsmm_json_of_python(text, strlen(text), why, sizeof why);
+    if (!root) fail_msg("%s", why);
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(json_string_value(json_array_get(root, i)), values[i]);
+    json_decref(root);
+    assert_null(bsmm_json_of_python("\xEF\xBB\xBF[\"\\ud800\", x]", 16, why, sizeof why));
+    assert_non_null(strstr(why, "byte 15"));
+    assert_null(bsmm_json_of_python("[\"\\ud80", 7, why, sizeof why));
 }
 
 static void expect_doubt(const char *folder, const char *fixture, const char *config,
@@ -121,7 +158,8 @@ static void test_not_needed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_python_writes), cmocka_unit_test(test_unreadable),
-        cmocka_unit_test(test_absent), cmocka_unit_test(test_not_needed)};
+        cmocka_unit_test(test_as_python_writes), cmocka_unit_test(test_byte_order_mark),
+        cmocka_unit_test(test_surrogates),       cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_absent),           cmocka_unit_test(test_not_needed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
