@@ -20,7 +20,7 @@ const cli_column cli_transfer_columns[] = {
     {.key = "output", .help = "the file or folder written"},
     {.key = "changed", .help = "weights that were changed"},
     {.key = "kept", .help = "other weights and tensors, copied as they are"},
-    {.key = "left_out", .help = "tensors of GGUF whose type is not decoded"},
+    {.key = "left_out", .help = "tensors of GGUF that are not decoded"},
     {.key = "bytes", .help = "size of the file, or of all tensors of a folder"},
     {0},
 };

@@ -93,7 +93,7 @@ typedef struct cli_transfer {
          .kind = CLI_SIZE,                                                                         \
          .offset = offsetof(type, transfer.shard_size)},                                           \
         {.name = "strict",                                                                         \
-         .help = "fail where a tensor of GGUF has a type that is not decoded, instead of leaving " \
+         .help = "fail where a tensor of GGUF is not decoded, instead of leaving "                 \
                  "it out",                                                                         \
          .kind = CLI_FLAG,                                                                         \
          .offset = offsetof(type, transfer.strict)},                                               \

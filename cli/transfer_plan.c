@@ -217,15 +217,26 @@ static bool plan_weights(cli_job *job) {
     return true;
 }
 
-/* Leaves out a tensor whose ggml type the library does not know. With --strict this is an error. */
+/* Tells why a tensor is left out. The library calls a ggml type that it does not know "type" and
+ * its number. It decodes its other types, but only in matrices. */
+static void explain_left_out(const bsmm_tensor *tensor, char *why, size_t size) {
+    if (!strncmp(tensor->dtype, "type ", 5))
+        snprintf(why, size, "ggml's %s is not known", tensor->dtype);
+    else
+        snprintf(why, size, "it is a %s tensor of %s, and only matrices of this type are decoded",
+                 tensor->dtype, tensor->ndim == 1 ? "one dimension" : "another shape");
+}
+
+/* Leaves out a tensor that the library cannot decode. With --strict this is an error. */
 static bool leave_out(cli_job *job, const bsmm_tensor *tensor) {
+    char why[128];
+    explain_left_out(tensor, why, sizeof why);
     job->left_out++;
     if (!job->transfer->values->strict) {
-        cli_warn("%s: is left out: type %s is not decoded (--strict makes this an error)",
-                 tensor->name, tensor->dtype);
+        cli_warn("%s: is left out: %s (--strict makes this an error)", tensor->name, why);
         return true;
     }
-    cli_fail("%s: type %s is not decoded", tensor->name, tensor->dtype);
+    cli_fail("%s: cannot be converted: %s", tensor->name, why);
     return false;
 }
 
