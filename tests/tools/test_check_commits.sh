@@ -1,6 +1,6 @@
 #!/bin/bash
 # Tests that check-commits.sh accepts commits with a short subject and a body, and names what is
-# missing in others, also in a shallow clone. Commits older than the rules are not checked.
+# wrong with others, also in a shallow clone. Commits older than the rules are not checked.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
@@ -48,8 +48,26 @@ git clone -q "file://$folder/full" "$folder/fresh"
 cd "$folder/fresh"
 expect 1 "3 passed, 1 failed"
 
-# A repository with an unrelated history passes the check, because it has no commit to check.
+# The first word of a subject must not be a past form, an -ing form or a third person.
+git init -q "$folder/forms"
+cd "$folder/forms"
+commit "First" "Why."
+unrelated=$base base=$(git rev-parse HEAD)
+for word in Add Bring Feed Focus Pass Alias "Packing's" GPUs; do
+    commit "$word a check" "Why."
+done
+expect 0 "8 passed, 0 failed"
+for word in Added Adding Adds Fixes Made Tested; do
+    commit "$word a check" "Why."
+done
+expect 1 "8 passed, 6 failed"
+grep -q "a subject that begins with 'Fixes'" "$folder/output"
+base=$unrelated
+
+# In a full clone whose history does not contain BASE the check fails, because it could check
+# nothing.
 git init -q "$folder/other"
 cd "$folder/other"
 commit "$(words 90)"
-expect 0 "0 passed, 0 failed"
+expect 1 "0 passed, 1 failed"
+grep -q "$base is no ancestor" "$folder/output"
