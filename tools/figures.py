@@ -3,14 +3,14 @@ docs/PERFORMANCE.md once.
 
 A row of the JSON file is [product, shape, our result, unit of the peak, peak, peer, the peer's
 result]. A peer is another library that computes the same product. null means that no value was
-found."""
+found. `version` is bsmm's version, and `date` is the day of `commit`."""
 import json
 import textwrap
 from html import escape
 from pathlib import Path
 
 FIGURES = Path(__file__).resolve().parent.parent / "docs" / "figures.json"
-LEFT, BAR, LINE, TOP = 330, 420, 26, 44  # These are the lengths of the chart's parts, in pixels.
+LEFT, BAR, LINE, TOP = 330, 420, 26, 62  # These are the lengths of the chart's parts, in pixels.
 
 
 def load(machine):
@@ -51,7 +51,14 @@ def bar(y, label, value, longest, text):
             f'<text x="{LEFT + end + 6:.1f}" y="{y + 16}">{escape(text)}</text>')
 
 
-def chart(rows, title, axis):
+def measured(machines):
+    """Returns the version of bsmm that was measured, with the commit and its day."""
+    versions = sorted({m["version"] for m in machines})
+    commits = sorted({(m["date"], m["commit"]) for m in machines})
+    return f"bsmm {', '.join(versions)}, commit {', '.join(f'{commit} of {date}' for date, commit in commits)}"
+
+
+def chart(rows, title, subtitle, axis):
     """Draws a bar chart. rows is a list of (label, value, text). Bars begin at 0, and a line marks
     the value 1, i.e. the speed of the peer or the peak."""
     longest = max(1.0, *(value for _, value, _ in rows))
@@ -62,6 +69,7 @@ def chart(rows, title, axis):
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + BAR + 230}" height="{height}" '
         'font-family="sans-serif" font-size="13">\n<rect width="100%" height="100%" fill="white"/>\n'
         f'<text x="8" y="22" font-size="15" font-weight="bold">{escape(title)}</text>\n'
+        f'<text x="8" y="42">{escape(subtitle)}</text>\n'
         + "\n".join(bars)
         + f'\n<path d="M{one:.1f} {TOP - 6}V{bottom + 4}" stroke="#cc3311" stroke-width="1.5"/>\n'
         f'<text x="{one:.1f}" y="{bottom + 20}" text-anchor="middle" fill="#cc3311">1</text>\n'
@@ -73,18 +81,20 @@ def chart(rows, title, axis):
 def peak_chart(name):
     m = load(name)
     rows = [(f"{row[0]}, {row[1]}", ratio(m, row[2], row[4]), f"{row[2]:g} {m['unit']}") for row in m["rows"]]
-    return chart(rows, m["title"], "share of the peak")
+    return chart(rows, m["title"], measured([m]), "share of the peak")
 
 
 def peer_chart(picks):
     """Draws a chart of our speed relative to that of the best peers, i.e. other libraries. Each
     element of picks is "MACHINE INDEX" and selects a row of docs/figures.json that has a peer."""
-    rows = []
+    rows, machines = [], []
     for pick in picks:
         name, index = pick.split()
         m = load(name)
+        machines.append(m)
         product, shape, ours, _, _, peer, theirs = m["rows"][int(index)]
         machine = m["title"].split(",")[0].replace("Two cores of an ", "").replace("One NVIDIA ", "")
         rows.append((f"{product}, {shape} ({machine.split(' (')[-1].rstrip(')')})", ratio(m, ours, theirs),
                      f"{ours:g} {m['unit']}; {peer} {theirs:g}"))
-    return chart(rows, "Speed of bsmm beside the best peer that was found", "times the peer's speed")
+    return chart(rows, "Speed of bsmm beside the best peer that was found", measured(machines),
+                 "times the peer's speed")

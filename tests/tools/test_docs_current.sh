@@ -9,6 +9,11 @@ documents=("$root"/README.md "$root"/docs/*.md "$root"/docs/notes/*.md)
 lines=$(sed -n '/^```c$/,/^```$/p' "$root/README.md" | grep -cv '^```')
 [ "$lines" = 12 ] || { echo "README's example has $lines lines"; exit 1; }
 
+# Each chart names bsmm's version and the day of the measured commit.
+for chart in "$root"/docs/figures/*.svg; do
+    grep -qE '>bsmm [0-9]+\.[0-9]+\.[0-9]+, commit .* of 20[0-9-]{8}<' "$chart" || { echo "$chart: no date"; exit 1; }
+done
+
 # Checks that every link inside the repository leads to a file that exists.
 for document in "${documents[@]}" "$root"/CONTRIBUTING.md; do
     while read -r link; do

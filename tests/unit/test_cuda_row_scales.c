@@ -132,8 +132,8 @@ static void expect_sums(const test_matrix *a, const test_matrix *b, const test_m
             const double term = left[i / b->m.rows * FP8_K + k] * right[i % b->m.rows * FP8_K + k];
             sum += term, magnitude += fabs(term);
         }
-        /* Whether a sum near the largest bf16 number overflows depends on its rounding error, so
-         * such sums are not checked. */
+        /* A sum near the largest bf16 number may overflow or not, depending on its rounding error,
+         * so such sums are not checked. */
         if (fabs(sum) > 0x1.f0p127 && fabs(sum) < 0x1p129) continue;
         const double want = fabs(sum) >= 0x1p128 ? sum * (double)INFINITY : sum;
         const bool same = isnan(want) ? isnan(got[i]) : got[i] == want;
