@@ -37,10 +37,7 @@ static bool copy_metadata(const cli_job *job, bsmm_writer *writer, const char *o
                 !strcmp(cli_kind_of(out), "safetensors");
     for (uint64_t i = 0; both && !bsmm_file_metadata_at(job->file, i, &key, &value); i++) {
         if (!strncmp(key, "bsmm.", 5) || !strcmp(key, "quantization_config")) continue;
-        if (bsmm_writer_metadata(writer, key, value)) {
-            cli_fail_library(key);
-            return false;
-        }
+        if (bsmm_writer_metadata(writer, key, value)) return !cli_fail_library(key);
     }
     return true;
 }
