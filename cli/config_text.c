@@ -1,5 +1,5 @@
-/* Inserts, replaces and removes members of a model's config.json in the file's text, so that all
- * other bytes of the file stay as they are. */
+/* Finds, inserts, replaces and removes members of a model's config.json in the file's text, so that
+ * all other bytes of the file stay as they are. */
 #include "common.h"
 #include "folder_config.h"
 #include <stdio.h>
@@ -35,9 +35,9 @@ static const char *skip_value(const char *at) {
 }
 
 /* Describes a member of a JSON object by its text, from the key to the end of the value, with the
- * comma before or after it. */
+ * comma before or after it. `value` points to its value, and `next` to the text after the value. */
 typedef struct member {
-    const char *begin, *end;
+    const char *begin, *end, *value, *next;
 } member;
 
 /* Finds the member `key` of the JSON object that begins at `at`. If there is no such member, both
@@ -51,16 +51,17 @@ static bool find_member(const char *at, const char *key, member *found) {
         const bool same =
             (size_t)(at - name) == strlen(key) + 1 && !strncmp(name, key, strlen(key));
         if (*(at = skip_blanks(at)) != ':') return false;
-        at = skip_blanks(skip_value(skip_blanks(at + 1)));
+        const char *value = skip_blanks(at + 1), *next = skip_value(value);
+        at = skip_blanks(next);
         const bool more = *at == ',';
         if (same) {
-            *found = (member){comma ? comma : begin, comma ? at : at + more};
+            *found = (member){comma ? comma : begin, comma ? at : at + more, value, next};
             return true;
         }
         comma = more ? at : NULL;
         at = more ? skip_blanks(at + 1) : at;
     }
-    *found = (member){at, at};
+    *found = (member){.begin = at, .end = at};
     return *at == '}';
 }
 
@@ -73,6 +74,19 @@ static bool remove_members(char *text, const char *key) {
         memmove(text + (found.begin - text), found.end, strlen(found.end) + 1);
     }
     return false;
+}
+
+char *cli_config_member(const char *text, const char *key) {
+    char *rest = strcpy(cli_alloc(strlen(text) + 1, 1), text), *value = NULL;
+    member found;
+    while (find_member(rest, key, &found) && found.value) {
+        free(value);
+        value = cli_alloc((size_t)(found.next - found.value) + 1, 1);
+        memcpy(value, found.value, (size_t)(found.next - found.value));
+        memmove(rest + (found.begin - rest), found.end, strlen(found.end) + 1);
+    }
+    free(rest);
+    return value;
 }
 
 char *cli_config_replace(const char *text, const char *key, const char *value) {

@@ -1,5 +1,6 @@
 #include "exclusion.h"
 #include "common.h"
+#include "folder_config.h"
 #include "paths.h"
 #include <fnmatch.h>
 #include <jansson.h>
@@ -86,16 +87,19 @@ bool cli_exclusion_covers(const json_t *patterns, const char *layer) {
 }
 
 /* Reads the JSON file `file` of the model's folder and returns the member `list` of its member
- * `object`, or NULL. */
+ * `object`, or NULL. jansson parses only that member, because it refuses NaN and half surrogate
+ * pairs, which Python writes in other members. */
 static json_t *read_list(const char *folder, const char *file, const char *object,
                          const char *list) {
     char *path = cli_path_join(folder, file), *text = cli_read_text(path);
-    json_t *json = text ? json_loads(text, 0, NULL) : NULL, *found = json_object_get(json, object);
-    const char *method = json_string_value(json_object_get(found, "quant_method"));
+    char *value = text ? cli_config_member(text, object) : NULL;
+    json_t *json = value ? json_loads(value, 0, NULL) : NULL;
+    const char *method = json_string_value(json_object_get(json, "quant_method"));
     const bool other = method && strncmp(method, "modelopt", strlen("modelopt")) != 0;
-    found = other ? NULL : json_object_get(found, list);
+    json_t *found = other ? NULL : json_object_get(json, list);
     found = json_array_size(found) ? json_incref(found) : NULL;
     json_decref(json);
+    free(value);
     free(text);
     free(path);
     return found;

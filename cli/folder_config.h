@@ -42,4 +42,8 @@ char *cli_second_config_of(const cli_layers *layers);
  * is not an object. The caller frees the result. */
 char *cli_config_replace(const char *text, const char *key, const char *value);
 
+/* Returns the text of the value of a JSON object's member `key`, or NULL if the object has no such
+ * member. If several members have this key, the last one counts. The caller frees the result. */
+char *cli_config_member(const char *text, const char *key);
+
 #endif

@@ -16,13 +16,15 @@ check written written
 # also covers the modules inside it, such as model.layers.2.attn.q.inner.
 lists=('["a.b*", "lm_head", "model.layers.0.attn*", "model.layers.0.mlp.down", "model.layers.1.*", "model.layers.2.attn.[q]", "*q2", "t?wer*", "vision.block.1[!.]"]'
     '["a.b", "lm_head", "model.layers.0.attn", "model.layers.0.mlp.down", "model.layers.1", "model.layers.2.attn.[q]", "model.layers.2.attn.q2", "tower", "vision.block.10"]')
+# Python may write NaN and half surrogate pairs in other members, and a key twice.
+odd='"a": NaN, "b": "\ud800", "c": [{"quantization_config": 1}]'
 for list in "${lists[@]}"; do
     rm -rf in/hf_quant_config.json out1 out2
-    echo "{\"quantization_config\": {\"quant_method\": \"modelopt\", \"ignore\": $list}}" >in/config.json
+    echo "{$odd, \"quantization_config\": 0, \"quantization_config\": {\"quant_method\": \"modelopt\", \"ignore\": $list}}" >in/config.json
     "$BSMM" quantize in -o out1 --family compressed-tensors --format mxfp4 >/dev/null 2>err
     grep -qF "the layers that the input's configuration for ModelOpt excludes stay as they are" err || fail "$(cat err)"
     check kept out1
-    echo "{\"quantization\": {\"exclude_modules\": $list}}" >in/hf_quant_config.json
+    echo "{$odd, \"quantization\": {\"exclude_modules\": $list}}" >in/hf_quant_config.json
     echo "{}" >in/config.json
     "$BSMM" quantize in -o out2 --family compressed-tensors --format mxfp4 >/dev/null 2>err
     check kept out2
