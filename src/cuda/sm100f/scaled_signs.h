@@ -2,22 +2,6 @@
  * includes this file. */
 
 #if SCALED_SIGNED
-/* Looks for negative e4m3 scales in one block of 128 rows. In each scale tile, a lane tests the 16
- * bytes that hold the scales of the four rows r, r + 32, r + 64 and r + 96, where r is the lane's
- * number. The result is nonzero if the lane has found a negative scale. Scales of row `rows` and
- * later rows are padding and are ignored. */
-static __device__ __forceinline__ uint32_t signs_of(const uint8_t *scales, uint32_t tiles,
-                                                    uint32_t rows) {
-    const uint32_t lane = threadIdx.x % 32;
-    uint32_t found = 0;
-    for (uint32_t t = 0; t < tiles; t++) {
-        const uint4 w = *(const uint4 *)(scales + t * SCALE_TILE + lane * 16);
-        found |= (lane < rows ? w.x : 0) | (lane + 32 < rows ? w.y : 0) |
-                 (lane + 64 < rows ? w.z : 0) | (lane + 96 < rows ? w.w : 0);
-    }
-    return found & 0x80808080u;
-}
-
 /* Part `i` of a stage's scales belongs to a block of 128 rows of A (part 0) or of B (parts 1 and
  * 2). Returns the number of rows from the first row of this block to the last row of A or B. */
 static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p, corner at,
@@ -26,33 +10,37 @@ static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p
     return rows > first ? rows - first : 0;
 }
 
-/* Does the work of signs_in_stage for a stage all of whose scales belong to rows and columns inside
- * A and B. A lane loads all its bytes before it tests them. Otherwise the warp would take more time
- * for a stage than the tensor cores take to multiply it. */
-static __device__ __forceinline__ uint32_t signs_of_whole(const uint8_t *scales) {
+/* Returns the bytes of `w` that are scales of the four rows r, r + 32, r + 64 and r + 96, where r
+ * is the lane's number. Scales of row `rows` and later rows are padding, and their bytes are 0 in
+ * the result. */
+static __device__ __forceinline__ uint32_t scales_inside(uint4 w, uint32_t rows) {
+    const uint32_t lane = threadIdx.x % 32;
+    return (lane < rows ? w.x : 0) | (lane + 32 < rows ? w.y : 0) | (lane + 64 < rows ? w.z : 0) |
+           (lane + 96 < rows ? w.w : 0);
+}
+
+/* Looks for negative e4m3 scales in one stage, which has `tiles` scale tiles (of 4 scales) along K.
+ * The result is nonzero if the lane has found one. In each scale tile, a lane tests 16 bytes, which
+ * hold the scales of four rows. It loads all its bytes before it tests them. Otherwise the warp
+ * would take more time for a stage than the tensor cores take to multiply it. */
+static __device__ __forceinline__ uint32_t signs_in_stage(const bsmm_scaled_params *p,
+                                                          const uint8_t *scales, corner at,
+                                                          uint32_t tiles) {
+    const bool whole = tiles == SCALE_TILES && rows_from(p, at, 0) >= SCALE_ROWS &&
+                       rows_from(p, at, SCALE_PARTS - 1) >= SCALE_ROWS;
     uint4 w[SCALE_PARTS * SCALE_TILES];
     uint32_t found = 0;
 #    pragma unroll
     for (uint32_t t = 0; t < SCALE_PARTS * SCALE_TILES; t++)
         w[t] = *(const uint4 *)(scales + t * SCALE_TILE + threadIdx.x % 32 * 16);
 #    pragma unroll
-    for (uint32_t t = 0; t < SCALE_PARTS * SCALE_TILES; t++)
+    for (uint32_t t = 0; t < SCALE_PARTS * SCALE_TILES && whole; t++)
         found |= (w[t].x | w[t].y) | (w[t].z | w[t].w);
+#    pragma unroll
+    for (uint32_t t = 0; t < SCALE_PARTS * SCALE_TILES && !whole; t++)
+        if (t % SCALE_TILES < tiles)
+            found |= scales_inside(w[t], rows_from(p, at, t / SCALE_TILES));
     return found & 0x80808080u;
-}
-
-/* Looks for negative scales in one stage, which has `tiles` scale tiles (of 4 scales) along K. The
- * result is nonzero if the lane has found one. */
-static __device__ __forceinline__ uint32_t signs_in_stage(const bsmm_scaled_params *p,
-                                                          const uint8_t *scales, corner at,
-                                                          uint32_t tiles) {
-    const bool whole = tiles == SCALE_TILES && rows_from(p, at, 0) >= SCALE_ROWS &&
-                       rows_from(p, at, SCALE_PARTS - 1) >= SCALE_ROWS;
-    uint32_t found = 0;
-    if (whole) return signs_of_whole(scales);
-    for (uint32_t i = 0; i < SCALE_PARTS; i++)
-        found |= signs_of(scales + i * PART_BYTES, tiles, rows_from(p, at, i));
-    return found;
 }
 
 /* Looks for negative scales in the stages of this thread block. After each stage, the warp tells
