@@ -56,7 +56,7 @@ uint64_t bench_sim_cuda_cache_bytes(const void *state) {
  * round differently, and none has been measured. */
 const bench_family_level bench_sim_cuda_levels[] = {
     {"cuda_sm100f_scaled_small_m", .unit = 32, .k_parts = true, .level = 1.03},
-    {"cuda_sm100f_scaled", .unit = 32, .level = 1.01},
+    {"cuda_sm100f_scaled", .unit = 32, .k_parts = true, .level = 1.01},
     {"cuda_sm100f_fp8", .unit = 32, .segment = 128, .level = 1.01},
     {"cuda_sm100f_wide_groups", .unit = 16, .segment = 128, .level = 1.01},
     {"cuda_sm120f_scaled", .unit = 32, .level = 1.01},

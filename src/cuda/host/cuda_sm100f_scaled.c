@@ -33,7 +33,7 @@ static const scaled_kernel kernels[BSMM_SCALED_KINDS] = {
 };
 
 typedef struct scaled_state {
-    const bsmm_scaled_tile *tile;
+    bsmm_scaled_deal deal;
     bsmm_scaled_operands operands;
     bsmm_scaled_params params;
     bsmm_cuda_ready ready;
@@ -42,14 +42,21 @@ typedef struct scaled_state {
 
 BSMM_CHECK_STATE(scaled_state);
 
+/* Returns the number of k blocks of a tile. A k block has 4 scales along K for each scale tile that
+ * a stage holds. */
+static int64_t k_blocks_of(const bsmm_product *p, const scaled_state *s) {
+    const bsmm_scaled_format *x = &bsmm_scaled_formats[s->operands.kind];
+    return bsmm_ceil_div(p->a.m.cols, (int64_t)4 * x->scale_tiles * x->block);
+}
+
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     scaled_state *s = state;
     const char *reason = bsmm_cuda_refuse(p, &kernels[0].function[0], why, size);
     if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (!reason) reason = bsmm_scaled_operands_begin(p, &s->operands, why, size);
     if (reason) return reason;
-    s->tile = bsmm_scaled_tile_choose(p, tiles, BSMM_COUNT(tiles));
-    return s->tile ? NULL : bsmm_scaled_tile_refuse(p, why, size);
+    s->deal = bsmm_scaled_tile_choose(p, tiles, BSMM_COUNT(tiles), k_blocks_of(p, s));
+    return s->deal.tile ? NULL : bsmm_scaled_tile_refuse(p, why, size);
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
@@ -63,17 +70,22 @@ static double bound(const bsmm_product *p, const void *state) {
     return bsmm_scaled_bound(p);
 }
 
+static uint32_t k_parts(const bsmm_product *p, const void *state) {
+    (void)p;
+    return ((const scaled_state *)state)->deal.parts;
+}
+
 static bsmm_status make_in_context(const bsmm_product *p, scaled_state *s) {
     const scaled_kernel *kernel = &kernels[s->operands.kind];
-    const uint32_t a_rows = BSMM_SCALED_TILE_M, b_rows = s->tile->cols / s->tile->ctas;
-    bsmm_scaled_tile_set(p, s->tile, &s->params);
+    const uint32_t a_rows = BSMM_SCALED_TILE_M, b_rows = s->deal.tile->cols / s->deal.tile->ctas;
+    bsmm_scaled_tile_set(p, &s->deal, &s->params);
     bsmm_scaled_params_set(p, &s->operands, a_rows, b_rows, &s->params);
-    s->params.form = bsmm_scaled_form_of(&s->operands, &p->a, &p->b,
-                                         s->tile->ctas * BSMM_SCALED_TILE_M, s->tile->cols);
+    s->params.form = bsmm_scaled_form_of(
+        &s->operands, &p->a, &p->b, s->deal.tile->ctas * BSMM_SCALED_TILE_M, s->deal.tile->cols);
     bsmm_scaled_result_map(p, s->params.store, &s->d);
     BSMM_TRY(bsmm_scaled_operands_make(p, a_rows, b_rows, &s->operands));
-    return bsmm_scaled_tile_make(p, s->tile, &kernel->function[s->tile->ctas - 1], kernel->threads,
-                                 &s->ready);
+    return bsmm_scaled_tile_make(p, &s->deal, &kernel->function[s->deal.tile->ctas - 1],
+                                 kernel->threads, &s->ready);
 }
 
 static bsmm_status make(const bsmm_product *p, void *state) {
@@ -102,12 +114,13 @@ const bsmm_kernel bsmm_kernel_cuda_sm100f_scaled = {
     .refuse = refuse,
     .workspace_bytes = workspace_bytes,
     .bound = bound,
+    .k_parts = k_parts,
     .make = make,
     .run = run,
     /* TMA spreads elements of 4 or 6 bits to one byte each. It can do so only from addresses that
      * are multiples of 32. */
     .alignment = 32,
-    /* Every tile adds products in ascending order of K, and no result depends on other rows of
-     * A. */
+    /* A batch-invariant product has one accumulator for each result, which adds products in
+     * ascending order of K. */
     .features = BSMM_FEATURE_INVARIANT,
 };

@@ -19,7 +19,7 @@ static const bsmm_cuda_function functions[2] = {
 typedef struct wide_state {
     bsmm_wide_operands
         operands; /* BSMM_WIDE_KERNEL requires that `operands` is the first member. */
-    const bsmm_scaled_tile *tile;
+    bsmm_scaled_deal deal;
     bsmm_cuda_ready_map d;
     bsmm_scaled_params params;
     bsmm_cuda_ready ready;
@@ -42,8 +42,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!reason) reason = refuse_scales(p, why, size);
     if (!reason) reason = bsmm_wide_begin(p, &s->operands, why, size);
     if (reason) return reason;
-    s->tile = bsmm_scaled_tile_choose(p, tiles, BSMM_COUNT(tiles));
-    return s->tile ? NULL : bsmm_scaled_tile_refuse(p, why, size);
+    s->deal = bsmm_scaled_tile_choose(p, tiles, BSMM_COUNT(tiles), 0);
+    return s->deal.tile ? NULL : bsmm_scaled_tile_refuse(p, why, size);
 }
 
 /* The error bound assumes that one tcgen05.mma of kind f16 adds 16 exact products and the
@@ -55,9 +55,9 @@ static double bound(const bsmm_product *p, const void *state) {
 }
 
 static void set_params(const bsmm_product *p, wide_state *s) {
-    const uint32_t a_rows = BSMM_SCALED_TILE_M, b_rows = s->tile->cols / s->tile->ctas;
+    const uint32_t a_rows = BSMM_SCALED_TILE_M, b_rows = s->deal.tile->cols / s->deal.tile->ctas;
     bsmm_scaled_params *params = &s->params;
-    bsmm_scaled_tile_set(p, s->tile, params);
+    bsmm_scaled_tile_set(p, &s->deal, params);
     params->epilogue = bsmm_gpu_epilogue_of(p);
     params->store = bsmm_scaled_store_of(p);
     params->k = (uint32_t)p->a.m.cols;
@@ -66,16 +66,17 @@ static void set_params(const bsmm_product *p, wide_state *s) {
     params->k_blocks =
         (uint32_t)(bsmm_ceil_div(p->a.m.cols, BSMM_PACK_PART_COLS) * bsmm_wide_pairs(&s->operands));
     params->element_bytes = (a_rows + b_rows) * BSMM_SCALED_ROW_BYTES;
-    params->form =
-        bsmm_wide_form_of(&s->operands, s->tile->ctas * BSMM_SCALED_TILE_M, s->tile->cols);
+    params->form = bsmm_wide_form_of(&s->operands, s->deal.tile->ctas * BSMM_SCALED_TILE_M,
+                                     s->deal.tile->cols);
 }
 
 static bsmm_status make_in_context(const bsmm_product *p, wide_state *s) {
     set_params(p, s);
     bsmm_scaled_result_map(p, s->params.store, &s->d);
-    BSMM_TRY(bsmm_wide_make(p, BSMM_SCALED_TILE_M, s->tile->cols / s->tile->ctas, &s->operands));
-    return bsmm_scaled_tile_make(p, s->tile, &functions[s->tile->ctas - 1], BSMM_SCALED_THREADS,
-                                 &s->ready);
+    BSMM_TRY(bsmm_wide_make(p, BSMM_SCALED_TILE_M, s->deal.tile->cols / s->deal.tile->ctas,
+                            &s->operands));
+    return bsmm_scaled_tile_make(p, &s->deal, &functions[s->deal.tile->ctas - 1],
+                                 BSMM_SCALED_THREADS, &s->ready);
 }
 
 static bsmm_status make(const bsmm_product *p, void *state) {

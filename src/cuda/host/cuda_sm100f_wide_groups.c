@@ -61,8 +61,8 @@ static bsmm_status make_in_context(const bsmm_product *p, groups_state *s) {
                                   &s->sums));
     params->a_parts = s->operands.sources[0].form.parts;
     params->b_parts = s->operands.sources[1].form.parts;
-    params->form = bsmm_wide_form_of(&s->operands, s->sums.tile->ctas * BSMM_SCALED_TILE_M,
-                                     s->sums.tile->cols);
+    params->form = bsmm_wide_form_of(&s->operands, s->sums.deal.tile->ctas * BSMM_SCALED_TILE_M,
+                                     s->sums.deal.tile->cols);
     return bsmm_wide_make(p, BSMM_SCALED_TILE_M, b_rows, &s->operands);
 }
 

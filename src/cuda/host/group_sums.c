@@ -9,17 +9,18 @@ static const bsmm_scaled_tile tiles[] = {{2, 256}, {2, 128}, {1, 256}, {1, 128},
 
 const char *bsmm_group_sums_begin(const bsmm_product *p, bsmm_group_sums *s, char *why,
                                   size_t size) {
-    s->tile = bsmm_scaled_tile_choose(p, tiles, BSMM_COUNT(tiles));
-    return s->tile ? NULL : bsmm_scaled_tile_refuse(p, why, size);
+    s->deal = bsmm_scaled_tile_choose(p, tiles, BSMM_COUNT(tiles), 0);
+    return s->deal.tile ? NULL : bsmm_scaled_tile_refuse(p, why, size);
 }
 
 uint32_t bsmm_group_sums_b_rows(const bsmm_group_sums *s) {
-    return s->tile->cols / s->tile->ctas;
+    return s->deal.tile->cols / s->deal.tile->ctas;
 }
 
 uint32_t bsmm_group_sums_form(const bsmm_group_sums *s) {
     enum { F32 = 1 };
-    return F32 << 4 | s->tile->cols / 8 << 17 | s->tile->ctas * BSMM_SCALED_TILE_M / 16 << 24;
+    return F32 << 4 | s->deal.tile->cols / 8 << 17 |
+           s->deal.tile->ctas * BSMM_SCALED_TILE_M / 16 << 24;
 }
 
 static bool has_factors(const bsmm_operand *o) {
@@ -29,7 +30,7 @@ static bool has_factors(const bsmm_operand *o) {
 bsmm_status bsmm_group_sums_make(const bsmm_product *p, int64_t block_k, int64_t pairs,
                                  const bsmm_cuda_function functions[2], bsmm_group_sums *s) {
     bsmm_scaled_params *params = &s->params;
-    bsmm_scaled_tile_set(p, s->tile, params);
+    bsmm_scaled_tile_set(p, &s->deal, params);
     params->epilogue = bsmm_gpu_epilogue_of(p);
     params->store = bsmm_scaled_store_of(p);
     params->k = (uint32_t)p->a.m.cols;
@@ -43,7 +44,7 @@ bsmm_status bsmm_group_sums_make(const bsmm_product *p, int64_t block_k, int64_t
     params->shares_factors =
         !has_factors(&p->b) || p->b.m.format.block_rows % BSMM_SCALED_SCALE_ROWS == 0;
     bsmm_scaled_result_map(p, params->store, &s->d);
-    return bsmm_scaled_tile_make(p, s->tile, &functions[s->tile->ctas - 1],
+    return bsmm_scaled_tile_make(p, &s->deal, &functions[s->deal.tile->ctas - 1],
                                  BSMM_SCALED_THREADS_GROUPS, &s->ready);
 }
 

@@ -6,7 +6,7 @@
 #include "cuda/host/scaled_tiles.h"
 
 typedef struct bsmm_group_sums {
-    const bsmm_scaled_tile *tile;
+    bsmm_scaled_deal deal;
     bsmm_cuda_ready_map d;
     bsmm_scaled_params params;
     bsmm_cuda_ready ready;

@@ -1,6 +1,9 @@
 #include "cuda/host/scaled_tiles.h"
 
+#include "cuda/host/wgmma.h"
 #include "gpu/params.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 static int64_t tiles_m(const bsmm_product *p, const bsmm_scaled_tile *tile) {
     return bsmm_ceil_div(p->d.m.rows, (int64_t)BSMM_SCALED_TILE_M * tile->ctas);
@@ -32,24 +35,99 @@ static int64_t tile_cycles(const bsmm_scaled_tile *tile) {
     return products > moves ? products : moves;
 }
 
-/* Returns an estimate of the cycles of the whole product: the number of tiles that one group (one
- * or two thread blocks) computes, times the cycles of a tile. A factor for the length of K is left
- * out, because it is the same for all tile sizes. */
+/* Returns an estimate of the cycles of a product without split-K: the number of tiles that one
+ * group (one or two thread blocks) computes, times the cycles of a tile. A factor for the length of
+ * K is left out, because it is the same for all tile sizes. */
 static int64_t cycles_of(const bsmm_product *p, const bsmm_scaled_tile *tile) {
     return bsmm_ceil_div(count_of(p, tile), groups_of(p, tile)) * tile_cycles(tile);
 }
 
-/* Returns the tile size with the fewest estimated cycles. A tile for a pair of thread blocks is
- * allowed only if the device has two SMs for each pair and A has more than 128 rows. */
-const bsmm_scaled_tile *bsmm_scaled_tile_choose(const bsmm_product *p,
-                                                const bsmm_scaled_tile *tiles, size_t count) {
+/* A tile for a pair of thread blocks is allowed only if the device has two SMs for each pair and A
+ * has more than 128 rows. */
+static bool is_allowed(const bsmm_product *p, const bsmm_scaled_tile *tile) {
     const bsmm_cuda_device *device = p->device;
     const bool pairs = device->multiprocessors > 1 && p->d.m.rows > BSMM_SCALED_TILE_M;
-    const bsmm_scaled_tile *best = NULL;
+    return (tile->ctas == 1 || pairs) && count_of(p, tile) <= INT32_MAX;
+}
+
+enum {
+    /* MEMORY_BYTES_OF_CYCLE is the number of bytes that device memory moves in a cycle of the SMs:
+     * 7.2 TB/s at 1850 MHz on a B200. */
+    MEMORY_BYTES_OF_CYCLE = 3890,
+    /* A thread block stores its rows of a tile in chunks of 32 columns. Each takes about
+     * STORE_CYCLES. If several groups divide K among them, they need about JOIN_CYCLES to wait for
+     * each other, and CHUNK_JOIN_CYCLES for each chunk of the tile to write their sums to shared
+     * memory and to add them. These three numbers were fitted to 35 launches in the simulator's
+     * time model of a B200 (docs/notes/blackwell.md), and none was measured on a GPU. */
+    STORE_CYCLES = 700,
+    JOIN_CYCLES = 400,
+    CHUNK_JOIN_CYCLES = 300,
+    /* MOST_BLOCKS is the largest number of thread blocks of a cluster that every GPU accepts. All
+     * thread blocks that compute a tile form a cluster. */
+    MOST_BLOCKS = 8,
+};
+
+/* Returns the number of cycles in which device memory delivers A and B. */
+static double memory_cycles(const bsmm_product *p) {
+    const double row_bits = (double)p->d.m.rows * bsmm_elem_row(p->a.m.format.elem)->bits,
+                 col_bits = (double)p->d.m.cols * bsmm_elem_row(p->b.m.format.elem)->bits;
+    return (row_bits + col_bits) * (double)p->a.m.cols / 8 / MEMORY_BYTES_OF_CYCLE;
+}
+
+/* Returns the largest number of groups that can divide the K of a tile among them, or a number
+ * below 2 if K cannot be divided. All tiles must run at the same time. Each group must have at
+ * least one k block to multiply, and at least one chunk of columns to store. The K of a
+ * batch-invariant product is not divided, because the number of parts depends on the number of rows
+ * of A. */
+static int64_t most_parts(const bsmm_product *p, const bsmm_scaled_tile *tile, int64_t k_blocks) {
+    if (p->invariant || count_of(p, tile) == 0) return 1;
+    const int64_t most = bsmm_min_i64(tile->cols / BSMM_SCALED_CHUNK, MOST_BLOCKS / tile->ctas);
+    return bsmm_min_i64(bsmm_min_i64(most, groups_of(p, tile) / count_of(p, tile)), k_blocks);
+}
+
+/* Describes a product whose tiles all run at the same time to the estimate of split-K that the
+ * kernels for Hopper use too. */
+static bsmm_wgmma_split split_of(const bsmm_product *p, const bsmm_scaled_tile *tile,
+                                 int64_t k_blocks) {
+    enum { STEPS = BSMM_SCALED_ROW_BYTES / 32 };
+    const int64_t chunks = tile->cols / BSMM_SCALED_CHUNK;
+    return (bsmm_wgmma_split){
+        .most = most_parts(p, tile, k_blocks),
+        .blocks = k_blocks,
+        .block_cycles = (double)(STEPS * tile_cycles(tile)),
+        .least_cycles = memory_cycles(p),
+        .stores = chunks,
+        .store_cycles = STORE_CYCLES,
+        .join_cycles = (double)(JOIN_CYCLES + chunks * CHUNK_JOIN_CYCLES),
+    };
+}
+
+/* Divides K if that takes fewer estimated cycles than the best tile size without split-K. Split-K
+ * is not considered if that tile size needs several rounds of tiles, since most SMs then have
+ * work. */
+static void divide_k(const bsmm_product *p, const bsmm_scaled_tile *tiles, size_t count,
+                     int64_t k_blocks, bsmm_scaled_deal *deal) {
+    if (count_of(p, deal->tile) > groups_of(p, deal->tile)) return;
+    const bsmm_wgmma_split whole = split_of(p, deal->tile, k_blocks);
+    double least = bsmm_wgmma_split_cycles(&whole, 1);
     for (size_t i = 0; i < count; i++) {
-        if ((tiles[i].ctas > 1 && !pairs) || count_of(p, &tiles[i]) > INT32_MAX) continue;
-        if (!best || cycles_of(p, &tiles[i]) < cycles_of(p, best)) best = &tiles[i];
+        const bsmm_wgmma_split split = split_of(p, &tiles[i], k_blocks);
+        if (!is_allowed(p, &tiles[i]) || split.most < 2) continue;
+        const int64_t parts = bsmm_wgmma_choose_splits(&split);
+        const double cycles = bsmm_wgmma_split_cycles(&split, parts);
+        if (parts > 1 && cycles < least)
+            *deal = (bsmm_scaled_deal){&tiles[i], (uint32_t)parts}, least = cycles;
     }
+}
+
+bsmm_scaled_deal bsmm_scaled_tile_choose(const bsmm_product *p, const bsmm_scaled_tile *tiles,
+                                         size_t count, int64_t k_blocks) {
+    bsmm_scaled_deal best = {NULL, 1};
+    for (size_t i = 0; i < count; i++)
+        if (is_allowed(p, &tiles[i]) &&
+            (!best.tile || cycles_of(p, &tiles[i]) < cycles_of(p, best.tile)))
+            best.tile = &tiles[i];
+    if (best.tile && k_blocks > 1) divide_k(p, tiles, count, k_blocks, &best);
     return best;
 }
 
@@ -58,8 +136,9 @@ const char *bsmm_scaled_tile_refuse(const bsmm_product *p, char *why, size_t siz
                        (long long)p->d.m.rows, (long long)p->d.m.cols, INT32_MAX);
 }
 
-void bsmm_scaled_tile_set(const bsmm_product *p, const bsmm_scaled_tile *tile,
+void bsmm_scaled_tile_set(const bsmm_product *p, const bsmm_scaled_deal *deal,
                           bsmm_scaled_params *params) {
+    const bsmm_scaled_tile *tile = deal->tile;
     const int64_t down = tiles_m(p, tile), across = tiles_n(p, tile);
     enum { BAND_ROWS = 2048 };
     *params = (bsmm_scaled_params){
@@ -71,20 +150,22 @@ void bsmm_scaled_tile_set(const bsmm_product *p, const bsmm_scaled_tile *tile,
         .tiles_n = (uint32_t)across,
         .tile_n = tile->cols,
         .group_m = BAND_ROWS / (BSMM_SCALED_TILE_M * tile->ctas),
-        .parts = 1,
+        .parts = deal->parts,
     };
 }
 
-bsmm_status bsmm_scaled_tile_make(const bsmm_product *p, const bsmm_scaled_tile *tile,
+bsmm_status bsmm_scaled_tile_make(const bsmm_product *p, const bsmm_scaled_deal *deal,
                                   const bsmm_cuda_function *function, uint32_t threads,
                                   bsmm_cuda_ready *ready) {
-    const int64_t groups = bsmm_min_i64(count_of(p, tile), groups_of(p, tile));
+    const uint32_t blocks = deal->tile->ctas * deal->parts;
+    const int64_t groups =
+        bsmm_min_i64(count_of(p, deal->tile) * deal->parts, groups_of(p, deal->tile));
     return bsmm_cuda_ready_make(p->device,
                                 &(bsmm_cuda_launch_desc){
                                     .function = function,
-                                    .grid = {(uint32_t)groups * tile->ctas},
+                                    .grid = {(uint32_t)groups * deal->tile->ctas},
                                     .block = {threads},
-                                    .cluster = {tile->ctas > 1 ? tile->ctas : 0},
+                                    .cluster = {blocks > 1 ? blocks : 0},
                                     .shared_bytes = function->shared_bytes,
                                     .overlap = true,
                                 },

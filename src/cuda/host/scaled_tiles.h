@@ -15,21 +15,30 @@ typedef struct bsmm_scaled_tile {
     uint32_t cols;
 } bsmm_scaled_tile;
 
-/* Returns the entry of `tiles` whose tile size has the fewest estimated cycles, or NULL if D has
- * more than 2^31 tiles of each size. Among sizes with equal cycles the function chooses the first
- * in the table, which should be the one that loads the fewest bytes. */
-const bsmm_scaled_tile *bsmm_scaled_tile_choose(const bsmm_product *p,
-                                                const bsmm_scaled_tile *tiles, size_t count);
+/* Says how a kernel divides a product among thread blocks. */
+typedef struct bsmm_scaled_deal {
+    const bsmm_scaled_tile *tile; /* `tile` is NULL if D has more than 2^31 tiles of each size. */
+    /* `parts` is the number of groups that divide the K of each tile among them (split-K). A group
+     * is one thread block or a pair of them. */
+    uint32_t parts;
+} bsmm_scaled_deal;
+
+/* Returns the tile size of `tiles` and the number of parts of K with the fewest estimated cycles.
+ * The K of a tile has `k_blocks` k blocks, each of which fills a stage in shared memory. If
+ * `k_blocks` is 0, the kernel cannot split K. Among sizes with equal cycles the function chooses
+ * the first in the table, which should be the one that loads the fewest bytes. */
+bsmm_scaled_deal bsmm_scaled_tile_choose(const bsmm_product *p, const bsmm_scaled_tile *tiles,
+                                         size_t count, int64_t k_blocks);
 
 /* Writes to `why` the reason why no tile size suffices, and returns `why`. */
 const char *bsmm_scaled_tile_refuse(const bsmm_product *p, char *why, size_t size);
 
 /* Sets the parameters that describe D, its tiles, and A and B as they are stored. */
-void bsmm_scaled_tile_set(const bsmm_product *p, const bsmm_scaled_tile *tile,
+void bsmm_scaled_tile_set(const bsmm_product *p, const bsmm_scaled_deal *deal,
                           bsmm_scaled_params *params);
 
 /* Loads the kernel that computes tiles of this size. */
-bsmm_status bsmm_scaled_tile_make(const bsmm_product *p, const bsmm_scaled_tile *tile,
+bsmm_status bsmm_scaled_tile_make(const bsmm_product *p, const bsmm_scaled_deal *deal,
                                   const bsmm_cuda_function *function, uint32_t threads,
                                   bsmm_cuda_ready *ready);
 

@@ -128,6 +128,7 @@ static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t r
         .block_cycles = block_cycles(p, t),
         .least_cycles = memory_cycles(p, t),
         .fixed_cycles = t->tile_cycles,
+        .join_cycles = FLAG_CYCLES,
         .part_cycles = (double)t->tile_m * t->tile_n * CYCLES_OF_RESULT,
     };
     d->splits = bsmm_wgmma_choose_splits(&split);
@@ -181,8 +182,9 @@ bsmm_wgmma_deal bsmm_wgmma_deal_of(const bsmm_product *p, const bsmm_wgmma_tile 
 
 double bsmm_wgmma_split_cycles(const bsmm_wgmma_split *split, int64_t splits) {
     const double computing = (double)bsmm_ceil_div(split->blocks, splits) * split->block_cycles;
-    const double whole = together(computing, split->least_cycles) + split->fixed_cycles;
-    return splits == 1 ? whole : whole + FLAG_CYCLES + (double)splits * split->part_cycles;
+    const double storing = (double)bsmm_ceil_div(split->stores, splits) * split->store_cycles,
+                 whole = together(computing, split->least_cycles) + split->fixed_cycles + storing;
+    return splits == 1 ? whole : whole + split->join_cycles + (double)splits * split->part_cycles;
 }
 
 const bsmm_wgmma_tile *bsmm_wgmma_tile_at(size_t index) {

@@ -113,6 +113,13 @@ typedef struct bsmm_wgmma_split {
     double least_cycles;
     /* `fixed_cycles` is the number of cycles per tile in addition to its k blocks. */
     double fixed_cycles;
+    /* `stores` is the number of pieces in which a tile's results are stored, if the parts divide
+     * these pieces among them. Storing a piece takes `store_cycles` cycles. */
+    int64_t stores;
+    double store_cycles;
+    /* `join_cycles` is the number of further cycles per tile if K is split. It does not depend on
+     * the number of parts. */
+    double join_cycles;
     /* `part_cycles` is the number of cycles that an SM needs to store the accumulators of one part
      * of K, or to add them. */
     double part_cycles;

@@ -13,4 +13,19 @@ static __device__ __forceinline__ uint32_t ptx_cluster_rank(void) {
     return rank;
 }
 
+/* Returns the number of this thread block's cluster in the grid: %clusterid. In a grid without
+ * clusters, each thread block is a cluster. */
+static __device__ __forceinline__ uint32_t ptx_cluster_id(void) {
+    uint32_t id;
+    asm("mov.u32 %0, %%clusterid.x;" : "=r"(id));
+    return id;
+}
+
+/* Returns the number of clusters of the grid: %nclusterid. */
+static __device__ __forceinline__ uint32_t ptx_cluster_count(void) {
+    uint32_t count;
+    asm("mov.u32 %0, %%nclusterid.x;" : "=r"(count));
+    return count;
+}
+
 #endif

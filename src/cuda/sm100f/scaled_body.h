@@ -51,6 +51,8 @@
  * (scaled_promote.h). The roles below then belong to warps 0 to 7, 8 and 9. An accumulator holds
  * the products of 128 elements of K only, so that the barriers D and A are used for each of them.
  *
+ * If D has few tiles, several groups divide the K of each tile among them (scaled_split.h).
+ *
  * In a kernel for few rows of A, a tile has at most 64 columns, so that a stage has 64 rows of B
  * and the scales of 128 rows of B. There is no staging. An accumulator has 64 columns of tensor
  * memory.
@@ -135,6 +137,8 @@ enum {
     STAGES = SCALED_SMALL_M  ? BSMM_SCALED_SMALL_M_STAGES(SCALE_TILES)
              : SCALED_GROUPS ? BSMM_SCALED_GROUPS_STAGES(CTAS)
                              : BSMM_SCALED_STAGES(SCALE_TILES, CTAS),
+    /* SPLITS is 1 if several groups may divide the K of a tile among them (scaled_split.h). */
+    SPLITS = SCALED_BLOCK && !SCALED_SMALL_M,
     FINISH_WARPS = SCALED_GROUPS ? 8 : 4,
     STAGING = SCALED_SMALL_M ? 0 : FINISH_WARPS * BSMM_SCALED_STAGING / 4,
     A_BYTES = TILE_M * ROW_BYTES,
@@ -264,22 +268,27 @@ static __device__ __forceinline__ void set_up(shared *told) {
     ptx_fence_mbarrier_init();
 }
 
-/* Returns the number of thread blocks that work on a tile of D together. */
-static __device__ __forceinline__ uint32_t blocks_of_tile(const bsmm_scaled_params *p) {
-    return SCALED_SMALL_M ? p->parts : CTAS;
+/* Returns the number of groups that divide the K of a tile among them. A group is one thread block
+ * or a pair of them. */
+static __device__ __forceinline__ uint32_t parts_of(const bsmm_scaled_params *p) {
+    return SPLITS || SCALED_SMALL_M ? p->parts : 1;
 }
 
-/* Loops over the tiles of D that this thread block's group computes. A group is one thread block or
- * a pair of them. */
+/* Loops over the tiles of D that this thread block's cluster computes. The groups that divide the K
+ * of a tile among them form a cluster. Other clusters are a single group. */
 #define FOR_TILES(p, tile)                                                                         \
-    for (uint32_t tile = blockIdx.x / blocks_of_tile(p); tile < (p)->tiles;                        \
-         tile += gridDim.x / blocks_of_tile(p))
+    for (uint32_t tile = ptx_cluster_id(); tile < (p)->tiles; tile += ptx_cluster_count())
 
-/* Returns the number of the first k block of part `part` of K. Only kernels for few rows of A have
- * more than one part. Every part has at least one k block. */
+/* Returns the number of the first k block of part `part` of K. Every part has at least one k
+ * block. */
 static __device__ __forceinline__ uint32_t first_of_part(const bsmm_scaled_params *p,
                                                          uint32_t part) {
     return (uint32_t)((uint64_t)p->k_blocks * part / p->parts);
+}
+
+/* Returns the number of the part of K that this thread block's group multiplies. */
+static __device__ __forceinline__ uint32_t part_of_block(void) {
+    return ptx_grid_cluster_rank() / CTAS;
 }
 
 /* Holds the numbers of the k blocks that this thread block multiplies. */
@@ -288,8 +297,8 @@ typedef struct k_range {
 } k_range;
 
 static __device__ __forceinline__ k_range k_range_of(const bsmm_scaled_params *p) {
-    const uint32_t part = SCALED_SMALL_M ? blockIdx.x % p->parts : 0;
-    if (!SCALED_SMALL_M) return (k_range){0, p->k_blocks};
+    const uint32_t part = part_of_block();
+    if (parts_of(p) == 1) return (k_range){0, p->k_blocks};
     return (k_range){first_of_part(p, part), first_of_part(p, part + 1)};
 }
 
@@ -300,7 +309,7 @@ typedef struct corner {
 
 static __device__ __forceinline__ corner tile_at(const bsmm_scaled_params *p, uint32_t tile) {
     const bsmm_gpu_tile at = bsmm_gpu_tile_at(tile, p->group_m, p->tiles_m, p->tiles_n);
-    const uint32_t rank = CTAS == 1 ? 0 : ptx_cluster_rank();
+    const uint32_t rank = group_rank();
     return (corner){(at.m * CTAS + rank) * TILE_M, at.n * p->tile_n};
 }
 
@@ -352,7 +361,7 @@ static __device__ __forceinline__ void load_scales(const bsmm_scaled_params *p, 
 static __device__ __forceinline__ void announce(const bsmm_scaled_params *p, shared *told,
                                                 uint32_t stage) {
     const uint32_t bytes = p->element_bytes + (SCALED_SIGNED ? 0 : SCALE_BYTES);
-    if (CTAS == 1 || ptx_cluster_rank() == LEADER)
+    if (group_rank() == LEADER)
         ptx_mbarrier_arrive_expect(ptx_shared_address(&told->full[stage]), CTAS * bytes);
     if (SCALED_SIGNED)
         ptx_mbarrier_arrive_expect(ptx_shared_address(&told->scaled[stage]), SCALE_BYTES);
@@ -368,7 +377,7 @@ static __device__ __forceinline__ void load_rows(uint32_t to, const void *map, u
 
 static __device__ __forceinline__ void load_tiles(const bsmm_scaled_params *p, uint32_t base,
                                                   shared *told) {
-    const uint32_t rank = CTAS == 1 ? 0 : ptx_cluster_rank(), b_rows = p->tile_n / CTAS;
+    const uint32_t rank = group_rank(), b_rows = p->tile_n / CTAS;
     const k_range range = k_range_of(p);
     uint32_t count = 0;
     FOR_TILES(p, tile) {
@@ -396,6 +405,9 @@ static __device__ __forceinline__ void load_tiles(const bsmm_scaled_params *p, u
 #else
 #    include "cuda/sm100f/scaled_finish.h"
 #endif
+#if SCALED_BLOCK && !SCALED_SMALL_M
+#    include "cuda/sm100f/scaled_split.h"
+#endif
 
 /* Returns true if packing has kept the values of A and of B exactly, as the headers of the packed
  * operands tell. A header is NULL if its operand is not packed, or if packing it is always exact.
@@ -422,7 +434,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __shared__ shared told;
     const bsmm_scaled_params *p = &params;
     const uint32_t warp = threadIdx.x / 32, base = (ptx_shared_address(memory) + 1023) & ~1023u,
-                   rank = CTAS == 1 ? 0 : ptx_cluster_rank();
+                   rank = group_rank();
     uint8_t *const aligned = memory + (base - ptx_shared_address(memory));
     if (threadIdx.x == 0) set_up(&told);
     if (warp == MULTIPLY_WARP) group_alloc(ptx_shared_address(&told.columns), COLUMNS);
@@ -434,7 +446,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (WIDE && !is_exact(p)) {
         refuse(p);
     } else if (warp < FINISH_WARPS) {
-        finish_tiles(p, aligned + (SCALED_SMALL_M ? 0 : staging_of(base) - base), &told);
+        finish_tiles(p, aligned, &told);
     } else {
         if (SCALED_GROUPS) PTX_REGISTERS_LESS(FEED_REGISTERS);
         if (warp == LOAD_WARP && ptx_elect())
@@ -451,6 +463,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __syncwarp();
 #if SCALED_SMALL_M
     join_parts(p, base, &told);
+#elif SCALED_BLOCK
+    join_parts(p, aligned, base, &told);
 #endif
     /* The two thread blocks of a pair signal each other's barriers. A thread block must not end
      * before the last of these signals has arrived. */

@@ -23,14 +23,21 @@ typedef struct finish {
     bool is_general;
 } finish;
 
-static __device__ __forceinline__ finish finish_make(const bsmm_scaled_params *p, uint8_t *staging,
+/* Computes the factors of the epilogue for this warp. The warp must call this function before it
+ * calls finish_make. */
+static __device__ __forceinline__ void begin_factors(const bsmm_scaled_params *p, shared *told) {
+    if (threadIdx.x % 32 == 0)
+        told->factors[threadIdx.x / 32] = bsmm_gpu_epilogue_begin(&p->epilogue);
+    __syncwarp();
+}
+
+/* `memory` is the aligned dynamic shared memory. */
+static __device__ __forceinline__ finish finish_make(const bsmm_scaled_params *p, uint8_t *memory,
                                                      shared *told) {
     finish f = {};
     f.p = p, f.told = told;
     f.warp = threadIdx.x / 32, f.lane = threadIdx.x % 32;
-    f.staging = staging + f.warp * (STAGING / FINISH_WARPS);
-    if (f.lane == 0) told->factors[f.warp] = bsmm_gpu_epilogue_begin(&p->epilogue);
-    __syncwarp();
+    f.staging = memory + staging_of(0) + f.warp * (STAGING / FINISH_WARPS);
     f.factor = told->factors[f.warp].factor;
     f.is_general = p->epilogue.c || p->epilogue.bias || told->factors[f.warp].global != 1;
     return f;
@@ -293,15 +300,43 @@ static __device__ __forceinline__ void finish_tile(finish *f, uint32_t turn, cor
     }
 }
 
-static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *staging,
+/* Several groups can divide the K of a tile. A thread block then keeps an array of sums in shared
+ * memory. Returns the offset in bytes of the sums of row `row` of the thread block's rows, for the
+ * four columns of unit `unit` of chunk `chunk`. The lanes of a warp have adjacent rows, so that
+ * their accesses use all banks. */
+static __device__ __forceinline__ uint32_t partial_at(uint32_t chunk, uint32_t unit, uint32_t row) {
+    return ((chunk * (CHUNK / 4) + unit) * TILE_M + row) * 16;
+}
+
+/* Copies the accumulators of this thread's row to shared memory. They overwrite the stages, which
+ * is allowed because all products of this cluster's only tile have completed. */
+static __device__ __forceinline__ void keep_sums(const bsmm_scaled_params *p, uint8_t *memory,
+                                                 const shared *told) {
+    const uint32_t from = told->columns + (threadIdx.x / 32 * 32 << 16);
+    for (uint32_t chunk = 0; chunk < p->tile_n / CHUNK; chunk++) {
+        uint32_t bits[CHUNK];
+        ptx_tcgen05_load_x32(from + chunk * CHUNK, bits);
+        ptx_tcgen05_wait_loads();
+#    pragma unroll
+        for (uint32_t i = 0; i < CHUNK / 4; i++)
+            *(uint4 *)(memory + partial_at(chunk, i, threadIdx.x)) =
+                make_uint4(bits[4 * i], bits[4 * i + 1], bits[4 * i + 2], bits[4 * i + 3]);
+    }
+}
+
+static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *memory,
                                                     shared *told) {
-    finish f = finish_make(p, staging, told);
+    begin_factors(p, told);
+    finish f = finish_make(p, memory, told);
     uint32_t turn = 0;
     FOR_TILES(p, tile) {
         const corner at = tile_at(p, tile);
         wait_for(&told->done[turn & 1], turn / 2 & 1);
         ptx_tcgen05_fence_after();
-        finish_tile(&f, turn, at);
+        if (parts_of(p) > 1)
+            keep_sums(p, memory, told);
+        else
+            finish_tile(&f, turn, at);
         turn++;
     }
     if (f.lane == 0) PTX_TMA_WAIT(0);

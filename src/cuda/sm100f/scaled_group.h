@@ -6,6 +6,17 @@
 
 enum { LEADER = 0, BOTH = 3 };
 
+/* Returns this thread block's rank in its group. The groups of a cluster have consecutive ranks in
+ * the cluster, and the rank of a pair's leader is even. */
+static __device__ __forceinline__ uint32_t group_rank(void) {
+    return CTAS == 1 ? 0 : SPLITS ? ptx_grid_cluster_rank() % CTAS : ptx_grid_cluster_rank();
+}
+
+/* Returns the rank in the cluster of the leader of this thread block's pair. */
+static __device__ __forceinline__ uint32_t leader_rank(void) {
+    return SPLITS ? ptx_grid_cluster_rank() / CTAS * CTAS : LEADER;
+}
+
 static __device__ __forceinline__ void group_alloc(uint32_t to, uint32_t columns) {
     if (CTAS == 1) {
         ptx_tcgen05_alloc(to, columns);
@@ -39,7 +50,7 @@ static __device__ __forceinline__ void group_sync(void) {
  * barrier `barrier` lies at the same offset in its own shared memory. */
 static __device__ __forceinline__ uint32_t leaders(const uint64_t *barrier) {
     const uint32_t own = ptx_shared_address(barrier);
-    return CTAS == 1 ? own : ptx_mapa(own, LEADER);
+    return CTAS == 1 ? own : ptx_mapa(own, leader_rank());
 }
 
 /* Arrives at a barrier of the group's leader. Threads of the group that wait for the barrier then
@@ -67,7 +78,7 @@ static __device__ __forceinline__ void group_commit(const uint64_t *barrier) {
     if (CTAS == 1)
         ptx_tcgen05_commit(ptx_shared_address(barrier));
     else
-        ptx_tcgen05_pair_commit(ptx_shared_address(barrier), BOTH);
+        ptx_tcgen05_pair_commit(ptx_shared_address(barrier), (uint16_t)(BOTH << leader_rank()));
 }
 
 /* Copies a scale tile (scales of 128 rows by 4 scale blocks along K) from shared memory to four

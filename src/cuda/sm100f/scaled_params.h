@@ -136,8 +136,9 @@ typedef struct bsmm_scaled_params {
      * instruction. */
     uint32_t form;
     uint32_t store; /* `store` tells how D is stored, by a value of the enum bsmm_scaled_store. */
-    /* Only kernels for few rows of A use `parts`. It is the number of thread blocks that divide the
-     * K of each tile of D among them. These thread blocks form one cluster. */
+    /* `parts` is the number of groups (one thread block or a pair) that divide the K of each tile
+     * of D among them. These groups form one cluster. Kernels without block scales require that it
+     * is 1. */
     uint32_t parts;
     /* Only kernels without block scales use these parameters. An element of A is the sum of a_parts
      * bf16 numbers, and an element of B is the sum of b_parts. headers[0] and headers[1] point to

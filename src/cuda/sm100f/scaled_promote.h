@@ -161,12 +161,13 @@ static __device__ __forceinline__ void promote_tile(const bsmm_scaled_params *p,
     }
 }
 
-static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *staging,
+static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *memory,
                                                     shared *told) {
     const uint32_t width = p->tile_n / 2;
     const strip part = {threadIdx.x / TILE_M * width, width};
     PTX_REGISTERS_MORE(FINISH_REGISTERS);
-    finish f = finish_make(p, staging, told);
+    begin_factors(p, told);
+    finish f = finish_make(p, memory, told);
     uint32_t count = 0;
     FOR_TILES(p, tile) {
         const corner at = tile_at(p, tile);

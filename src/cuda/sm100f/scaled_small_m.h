@@ -202,8 +202,8 @@ static __device__ __forceinline__ void add_parts(const bsmm_scaled_params *p, ui
  */
 static __device__ __forceinline__ void finish_parts(const bsmm_scaled_params *p, uint32_t partials,
                                                     shared *told) {
-    const finish f = finish_begin(p, told, blockIdx.x / p->parts, is_any_negative(p, told));
-    for (uint32_t row = blockIdx.x % p->parts; row < p->n; row += ROWS * p->parts) {
+    const finish f = finish_begin(p, told, ptx_cluster_id(), is_any_negative(p, told));
+    for (uint32_t row = part_of_block(); row < p->n; row += ROWS * p->parts) {
         float total[ROWS] = {};
         for (uint32_t part = 0; part < p->parts; part += PARTS)
             add_parts(p, partials, row, part, total);
