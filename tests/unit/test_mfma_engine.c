@@ -79,6 +79,19 @@ static const product_case tile_cases[] = {
     {"mxfp6_e2m3", "mxfp6_e2m3", 512, 300, 768, 0, 0, FILL_ORDINARY, false},
 };
 
+/* A workgroup that computes several tiles loads the first elements of its next tile before it
+ * stores results. Only in some of these products does it also prefetch further steps of the next
+ * tile before the stores. With scales in the layout nv_128x4, or with few elements of K, it does
+ * not. Each product has whole tiles, which take the fast path of the stores. */
+static const product_case next_cases[] = {
+    {"mxfp8", "mxfp8", 512, 256, 640, 0, BSMM_LAYOUT_NV_128X4, FILL_ORDINARY, false},
+    {"mxfp8", "mxfp8", 256, 512, 640, BSMM_LAYOUT_NV_128X4, 0, FILL_ORDINARY, false},
+    {"mxfp8", "mxfp8", 512, 256, 640, BSMM_LAYOUT_NV_128X4, BSMM_LAYOUT_NV_128X4, FILL_ORDINARY,
+     false},
+    {"mxfp8", "mxfp8", 512, 256, 128, 0, 0, FILL_ORDINARY, false},
+    {"mxfp8", "mxfp8", 512, 256, 640, 0, 0, FILL_ORDINARY, false},
+};
+
 static bsmm_matrix shape_of(const product_case *c, const char *format, int64_t rows,
                             uint32_t layout) {
     bsmm_matrix m = describe(format_named(format), rows, c->k);
@@ -192,14 +205,53 @@ static void test_several_tiles(void **state) {
     unsetenv("BSMM_TEST_MFMA_GROUPS");
 }
 
+/* Tests that the first loads of a workgroup's next tile have finished before the tile begins, with
+ * and without prefetches after them. The simulator reports reads of LDS that a load has not yet
+ * written. */
+static void test_next_loads(void **state) {
+    (void)state;
+    setenv("BSMM_TEST_MFMA_GROUPS", "1", 1);
+    for (size_t i = 0; i < BSMM_COUNT(next_cases); i++)
+        run_all("large", &next_cases[i], 1);
+    unsetenv("BSMM_TEST_MFMA_GROUPS");
+}
+
+/* Tests workgroups that compute several tiles, where some workgroups compute one tile fewer than
+ * the others. The sizes are random, and every pair of element types occurs. In half of the products
+ * all rows are aligned for direct loads to LDS. */
+static void test_odd_rounds(void **state) {
+    static const char *const formats[] = {"mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2",
+                                          "mxfp4"};
+    /* A row has the tiles of 256 x 256 results down and across, and the number of workgroups. */
+    static const struct {
+        uint32_t down, across;
+        const char *groups;
+    } grids[] = {{3, 1, "2"}, {1, 3, "2"}, {2, 2, "3"}, {5, 1, "2"}, {1, 5, "3"}};
+    enum { PAIRS = 25 };
+    (void)state;
+    rng r = {11};
+    for (uint32_t i = 0; i < PAIRS; i += test_sample_step()) {
+        const uint32_t grid = i < PAIRS - 3 ? i % 2 : 2 + i % 3, k = 128 * (1 + rng_below(&r, 5));
+        const product_case c = {.a = formats[i / 5],
+                                .b = formats[i % 5],
+                                .m = 256 * grids[grid].down - rng_below(&r, 256),
+                                .n = 256 * grids[grid].across - rng_below(&r, 256),
+                                .k = k + (rng_below(&r, 2) ? 4 * rng_below(&r, 32) : 0),
+                                .how = FILL_ORDINARY};
+        setenv("BSMM_TEST_MFMA_GROUPS", grids[grid].groups, 1);
+        run_all("large", &c, 1);
+    }
+    unsetenv("BSMM_TEST_MFMA_GROUPS");
+}
+
 /* Tests a product of 2^24 tiles with 256 threads each. It must be refused, because HIP does not
  * support so many threads along one dimension. */
 static void test_largest_grid(void **state) {
     (void)state;
-    const bsmm_format e4m3 = format_named("mxfp8"), e5m2 = format_named("mxfp8_e5m2");
-    const bsmm_matrix a = {sizeof a, .format = e4m3, .rows = 1 << 18, .cols = 128};
-    const bsmm_matrix b = {sizeof b, .format = e5m2, .rows = 1 << 18, .cols = 128};
-    const bsmm_matrix below = {sizeof below, .format = e5m2, .rows = (1 << 18) - 64, .cols = 128};
+    const bsmm_format e2m1 = format_named("mxfp4"), e2m3 = format_named("mxfp6_e2m3");
+    const bsmm_matrix a = {sizeof a, .format = e2m1, .rows = 1 << 18, .cols = 128};
+    const bsmm_matrix b = {sizeof b, .format = e2m3, .rows = 1 << 18, .cols = 128};
+    const bsmm_matrix below = {sizeof below, .format = e2m3, .rows = (1 << 18) - 64, .cols = 128};
     bsmm_matrix d = {sizeof d, .format = format_named("e4m3"), .rows = a.rows, .cols = b.rows};
     bsmm_matmul_desc desc = {.struct_size = sizeof desc,
                              .a = &a,
@@ -313,6 +365,7 @@ int main(void) {
         cmocka_unit_test(test_largest_grid), cmocka_unit_test(test_small_tiles),
         cmocka_unit_test(test_large_tiles),  cmocka_unit_test(test_tall_tiles),
         cmocka_unit_test(test_parts_of_k),   cmocka_unit_test(test_several_tiles),
+        cmocka_unit_test(test_next_loads),   cmocka_unit_test(test_odd_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

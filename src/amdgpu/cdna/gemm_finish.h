@@ -11,6 +11,26 @@
 
 typedef bsmm_f32x4 gemm_sums[GEMM_MOST_ROW_TILES][GEMM_MOST_COL_TILES];
 
+/* Returns four zeros. One instruction clears two registers. The compiler would clear them one by
+ * one. The assembly is volatile, because the compiler would otherwise clear one pair and copy
+ * it. */
+BSMM_DEVICE bsmm_f32x4 gemm_zeros(void) {
+    typedef float pair __attribute__((vector_size(8)));
+    pair low, high;
+    __asm__ volatile("v_mov_b64 %0, 0" : "=v"(low));
+    __asm__ volatile("v_mov_b64 %0, 0" : "=v"(high));
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3);
+}
+
+/* Sets all sums of a wave to 0. */
+BSMM_DEVICE void gemm_clear_sums(gemm_shape s, gemm_sums sums) {
+#pragma unroll
+    for (uint32_t i = 0; i < s.row_tiles; i++)
+#pragma unroll
+        for (uint32_t j = 0; j < s.col_tiles; j++)
+            sums[i][j] = gemm_zeros();
+}
+
 /* GEMM_LEAST_SUM and GEMM_MOST_SUM are the smallest and the largest magnitude of an accurate sum. A
  * smaller sum (other than 0) may have lost terms to underflow. A larger sum may have overflowed. */
 #define GEMM_LEAST_SUM 0x1p-118f
@@ -90,8 +110,24 @@ BSMM_DEVICE void gemm_finish_slowly(gemm_shape s, const gemm_sums sums, BSMM_IN_
         gemm_finish_strip(s, strip, row + t * BSMM_CDNA_EDGE, col, may_vanish);
         __builtin_amdgcn_wave_barrier();
     }
+    bsmm_isa_wait_loads(0);
 }
 
+#if defined(__gfx950__)
+/* Returns true if the magnitude of all sums of a lane is at most GEMM_MOST_SUM. NaN counts as too
+ * large, because the maximum of NaN and any number is NaN. */
+BSMM_DEVICE bool gemm_trusts_large(gemm_shape s, const gemm_sums sums) {
+    float most = 0;
+#    pragma unroll
+    for (uint32_t i = 0; i < s.row_tiles; i++)
+#    pragma unroll
+        for (uint32_t j = 0; j < s.col_tiles; j++)
+#    pragma unroll
+            for (uint32_t e = 0; e < 4; e++)
+                most = __builtin_elementwise_maximum(most, __builtin_fabsf(sums[i][j][e]));
+    return most <= GEMM_MOST_SUM;
+}
+#else
 /* Returns true if the magnitude of all sums of a lane is at most GEMM_MOST_SUM. NaN counts as too
  * large. The function compares the bits of the sums as integers. The largest signed integer is the
  * largest positive sum. The largest unsigned integer is the negative sum of the largest
@@ -100,11 +136,11 @@ BSMM_DEVICE bool gemm_trusts_large(gemm_shape s, const gemm_sums sums) {
     const uint32_t sign = 0x80000000u, limit = bsmm_float_bits(GEMM_MOST_SUM);
     int32_t positive = 0;
     uint32_t negative = sign;
-#pragma unroll
+#    pragma unroll
     for (uint32_t i = 0; i < s.row_tiles; i++)
-#pragma unroll
+#    pragma unroll
         for (uint32_t j = 0; j < s.col_tiles; j++)
-#pragma unroll
+#    pragma unroll
             for (uint32_t e = 0; e < 4; e++) {
                 const uint32_t bits = bsmm_float_bits(sums[i][j][e]);
                 positive = (int32_t)bits > positive ? (int32_t)bits : positive;
@@ -112,6 +148,7 @@ BSMM_DEVICE bool gemm_trusts_large(gemm_shape s, const gemm_sums sums) {
             }
     return (uint32_t)positive <= limit && negative - sign <= limit;
 }
+#endif
 
 /* Returns true if each sum of a lane is 0 or has a magnitude of at least GEMM_LEAST_SUM. The
  * function shifts the bits of each sum left by one, which removes the sign, and subtracts 1. The
@@ -138,8 +175,16 @@ BSMM_DEVICE uint32_t gemm_round_f16(float x, float y) {
     return (uint32_t)both;
 }
 
+/* Rounds two neighbouring sums to bf16 and returns both in a 32-bit word. gfx950 has an instruction
+ * for this. */
 BSMM_DEVICE uint32_t gemm_round_bf16(float x, float y) {
+#if defined(__gfx950__)
+    typedef __bf16 pair __attribute__((vector_size(4)));
+    const pair both = {(__bf16)x, (__bf16)y};
+    return (uint32_t)both;
+#else
     return bsmm_gpu_epilogue_bf16(x) | bsmm_gpu_epilogue_bf16(y) << 16;
+#endif
 }
 
 /* Stores the sums of one row of D that a lane holds. The sums lie in 4 * col_tiles neighbouring
@@ -165,51 +210,86 @@ BSMM_DEVICE void gemm_store_row(gemm_shape s, const bsmm_f32x4 sums[GEMM_MOST_CO
     }
 }
 
-/* Rounds all sums of a wave to D's element type and stores them. `elem` is a constant in each call,
- * so that the compiler makes one loop without branches for each element type. */
-BSMM_DEVICE void gemm_store_rows(gemm_shape s, const gemm_sums sums, uint32_t elem, uint32_t row,
-                                 uint32_t col) {
-    const bsmm_gpu_epilogue *e = &gemm_params_here()->epilogue;
-    const uint32_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2, lane = gemm_thread_of_tile() % GEMM_WAVE;
+/* Holds the address of the first element of D that a lane stores, the distance in bytes to the
+ * element 16 rows below, and D's element type. */
+typedef struct gemm_target {
+    uint64_t to, step;
+    uint32_t elem;
+} gemm_target;
+
+/* Returns the target of a lane. `row` and `col` are the first row and column of the wave's tile.
+ * The empty assembly moves the target to vector registers, because scalar registers are scarce in
+ * the code that stores sums. */
+BSMM_DEVICE gemm_target gemm_target_of(const bsmm_gpu_epilogue *e, gemm_shape s, uint32_t row,
+                                       uint32_t col) {
+    const uint32_t bytes = e->d_elem == BSMM_ELEM_F32 ? 4 : 2;
+    const uint32_t lane = gemm_thread_of_tile() % GEMM_WAVE;
     const uint64_t first = (uint64_t)(row + lane % BSMM_CDNA_EDGE) * e->d_row + col +
                            lane / BSMM_CDNA_EDGE * 4 * s.col_tiles;
-    BSMM_GLOBAL uint8_t *to = (BSMM_GLOBAL uint8_t *)e->d + first * bytes;
+    gemm_target target = {(uint64_t)e->d + first * bytes, BSMM_CDNA_EDGE * e->d_row * bytes,
+                          e->d_elem};
+    __asm__ volatile("" : "+v"(target.to), "+v"(target.step), "+v"(target.elem));
+    return target;
+}
+
+/* Rounds all sums of a wave to D's element type and stores them. `elem` is a constant in each call,
+ * so that the compiler makes one loop without branches for each element type. */
+BSMM_DEVICE void gemm_store_rows(gemm_target target, gemm_shape s, const gemm_sums sums,
+                                 uint32_t elem) {
+    const uint32_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;
 #pragma unroll
     for (uint32_t i = 0; i < s.row_tiles; i++) {
-        gemm_store_row(s, sums[i], elem, (BSMM_GLOBAL bsmm_i32x4 *)to);
-        to += BSMM_CDNA_EDGE * e->d_row * bytes;
+        gemm_store_row(s, sums[i], elem, (BSMM_GLOBAL bsmm_i32x4 *)target.to);
+        target.to += target.step;
     }
+    /* The loads of the wave's next tile, except the prefetches, must have finished. */
+    bsmm_isa_wait_loads(s.row_tiles * s.col_tiles * bytes / 4 + gemm_scouted_first(s));
 }
 
 /* Returns true if all global scales are 1. Packed weights always have a global scale, which is
  * usually 1. */
 BSMM_DEVICE bool gemm_globals_are_1(const bsmm_gpu_epilogue *e) {
     bool all = true;
-    for (int i = 0; i < 3; i++)
-        if (e->globals[i]) all = all && *e->globals[i] == 1;
+    if ((e->globals[0] != NULL) | (e->globals[1] != NULL) | (e->globals[2] != NULL))
+        for (int i = 0; i < 3; i++)
+            if (e->globals[i]) all = all && *e->globals[i] == 1;
     return all;
+}
+
+/* Loads the parameters that gemm_finish needs. Because of the empty assembly, the wave issues all
+ * of these loads before it waits for one of them. */
+BSMM_DEVICE void gemm_finish_fetch(const bsmm_cdna_gemm *p) {
+    const bsmm_gpu_epilogue *e = &p->epilogue;
+    __asm__ volatile(""
+                     :
+                     : "s"(p->sides[0].rows), "s"(p->sides[1].rows), "s"(p->only_rounds),
+                       "s"(p->parts), "s"(e->d), "s"(e->d_row), "s"(e->d_elem), "s"(e->globals[0]),
+                       "s"(e->globals[1]), "s"(e->globals[2]));
 }
 
 /* Stores the sums of a wave's tile. `row` and `col` are the tile's first row and column in D. The
  * operators & join conditions without branches. The wave therefore waits only once for all
  * parameters that the conditions need. */
-BSMM_DEVICE void gemm_finish(gemm_shape s, const gemm_sums sums, BSMM_IN_LDS float *strip,
-                             uint32_t row, uint32_t col, gemm_trust trust) {
-    const bsmm_cdna_gemm *p = gemm_params_here();
-    const uint32_t elem = p->epilogue.d_elem;
+BSMM_DEVICE void gemm_finish(const bsmm_cdna_gemm *p, gemm_shape s, const gemm_sums sums,
+                             BSMM_IN_LDS float *strip, uint32_t row, uint32_t col,
+                             gemm_trust trust) {
+    const gemm_target target = gemm_target_of(&p->epilogue, s, row, col);
     const bool plain = (row + s.row_tiles * BSMM_CDNA_EDGE <= p->sides[0].rows) &
                        (col + s.col_tiles * BSMM_CDNA_EDGE <= p->sides[1].rows) &
                        (p->only_rounds != 0) & (trust != GEMM_TRUST_LARGE);
     bool trusted = plain && gemm_globals_are_1(&p->epilogue) && gemm_trusts_large(s, sums);
     if (trusted && trust == GEMM_TRUST_ZERO) trusted = gemm_trusts_small(s, sums);
-    if (__builtin_amdgcn_ballot_w64(!trusted))
+    if (__builtin_amdgcn_ballot_w64(!trusted)) {
         gemm_finish_slowly(s, sums, strip, row, col, trust == GEMM_TRUST_LARGE);
-    else if (elem == BSMM_ELEM_F32)
-        gemm_store_rows(s, sums, BSMM_ELEM_F32, row, col);
+        return;
+    }
+    const int32_t elem = __builtin_amdgcn_readfirstlane((int32_t)target.elem);
+    if (elem == BSMM_ELEM_F32)
+        gemm_store_rows(target, s, sums, BSMM_ELEM_F32);
     else if (elem == BSMM_ELEM_F16)
-        gemm_store_rows(s, sums, BSMM_ELEM_F16, row, col);
+        gemm_store_rows(target, s, sums, BSMM_ELEM_F16);
     else
-        gemm_store_rows(s, sums, BSMM_ELEM_BF16, row, col);
+        gemm_store_rows(target, s, sums, BSMM_ELEM_BF16);
 }
 
 #endif

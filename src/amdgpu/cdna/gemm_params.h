@@ -33,13 +33,13 @@ enum {
 
 /* BSMM_CDNA_STAGES is the number of stages in LDS of a GEMM with e8m0 scales. It is three if three
  * stages and the scales fit in LDS, and otherwise two. BSMM_CDNA_SCALE_BYTES is the number of bytes
- * of LDS that the scales need. `stage` is the size of a stage in bytes. `rows` is the number of
- * rows of A and B together in a workgroup's tile. `k` is the number of elements of K in a stage.
- * The expressions are constant, because tables of the host code contain them. */
-#define BSMM_CDNA_SCALE_BYTES(rows, k)                                                             \
-    ((BSMM_CDNA_SCALE_UNITS * 4 + (k) / BSMM_CDNA_K * 16) * (rows))
-#define BSMM_CDNA_STAGES(stage, rows, k)                                                           \
-    (3 * (stage) + BSMM_CDNA_SCALE_BYTES(rows, k) <= BSMM_CDNA_LDS_950 ? 3 : 2)
+ * of LDS that the scales need. BSMM_CDNA_TRAY is the size in bytes of a thread's tray (gemm_trays).
+ * `stage` is the size of a stage in bytes. `rows` is the number of rows of A and B together in a
+ * workgroup's tile. The expressions are constant, because tables of the host code contain them. */
+#define BSMM_CDNA_TRAY              32
+#define BSMM_CDNA_SCALE_BYTES(rows) ((BSMM_CDNA_SCALE_UNITS * 4 + BSMM_CDNA_TRAY) * (rows))
+#define BSMM_CDNA_STAGES(stage, rows)                                                              \
+    (3 * (stage) + BSMM_CDNA_SCALE_BYTES(rows) <= BSMM_CDNA_LDS_950 ? 3 : 2)
 
 /* Describes the operand A or B and how a kernel reads it. */
 typedef struct bsmm_cdna_side {

@@ -135,6 +135,25 @@ BSMM_DEVICE void gemm_promoted_sum(gemm_shape s, const bsmm_i32x8 columns[GEMM_M
 #endif
 }
 
+/* Returns the factor of the sum for column e of a 16 x 16 tile, where `row` is the factor of the
+ * row. A packed FMA reads a pair of registers. If both of its sums have the same factor, the
+ * compiler puts the factor in one register of the pair, and the other register may be one to which
+ * a load is still writing. The FMA would then wait for the load. In the kernels for column-major
+ * operands on gfx950, the empty assembly makes the compiler put the factor in both registers. */
+BSMM_DEVICE float gemm_promoted_factor(const gemm_promoted *g, gemm_shape s, float row, uint32_t j,
+                                       uint32_t e) {
+    const float factor = row * g->col[j][s.col_scales ? e : 0];
+#if defined(__gfx950__)
+    if (s.columns && !s.col_scales) {
+        typedef float pair __attribute__((vector_size(8)));
+        pair both = {factor, factor};
+        __asm__("" : "+v"(both));
+        return both[e % 2];
+    }
+#endif
+    return factor;
+}
+
 /* Multiplies the sums of one stage by the scales of A and B, and adds the products to the totals
  * over K of row i of 16 x 16 tiles. */
 BSMM_DEVICE void gemm_promoted_add(const gemm_promoted *g, gemm_shape s, uint32_t i, float factor,
@@ -145,7 +164,7 @@ BSMM_DEVICE void gemm_promoted_add(const gemm_promoted *g, gemm_shape s, uint32_
 #pragma unroll
         for (uint32_t e = 0; e < GEMM_D_COLS; e++)
             totals[i][j][e] =
-                fmaf(row * g->col[j][s.col_scales ? e : 0], sums[j][e], totals[i][j][e]);
+                fmaf(gemm_promoted_factor(g, s, row, j, e), sums[j][e], totals[i][j][e]);
 }
 
 /* Multiplies one stage (128 elements of K) of a wave's tile. The vector unit scales the sums of one

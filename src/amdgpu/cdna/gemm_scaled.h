@@ -25,8 +25,7 @@ typedef struct gemm_scaled {
 } gemm_scaled;
 
 BSMM_DEVICE uint32_t gemm_stage_count(gemm_shape s) {
-    return BSMM_CDNA_STAGES(gemm_stage_bytes(s), gemm_rows(s, 0) + gemm_rows(s, 1),
-                            gemm_k(s.types[0]));
+    return BSMM_CDNA_STAGES(gemm_stage_bytes(s), gemm_rows(s, 0) + gemm_rows(s, 1));
 }
 
 /* Returns the part of a lane's fragment that one matrix instruction takes. A fragment of 4-bit
@@ -171,6 +170,9 @@ typedef struct gemm_chores {
      * elements of K each) by a wide load, or GEMM_NEVER if there is no such step. The scales have
      * arrived in the step after `group_step`. */
     uint32_t group_step;
+    /* `group` is the number of the tile, counted over all parts of K. `more` is 1 if the workgroup
+     * computes another tile after this one. */
+    uint32_t group, more;
 } gemm_chores;
 
 enum { GEMM_NEVER = 1 << 30 };

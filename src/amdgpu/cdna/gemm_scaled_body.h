@@ -4,9 +4,9 @@
  *
  * The tile of a workgroup has waves_down * row_tiles * 16 rows and waves_across * col_tiles * 16
  * columns. LDS holds two or three stages of 128 or 256 elements of K (gemm_k, gemm_stage_count),
- * and the scales of 1024 elements of K (gemm_scales.h). After the main loop, stage 1 holds 16 rows
- * of sums for each wave. The registers of a wave hold the sums, B's operands for a step, up to four
- * operands of A, and the scales of a step.
+ * and the scales of 1024 elements of K (gemm_scales.h). After the main loop, the last stage holds
+ * 16 rows of sums for each wave. The registers of a wave hold the sums, B's operands for a step, up
+ * to four operands of A, and the scales of a step.
  *
  * A step of the main loop looks as follows, with eight rows of tiles and two stages. "rows" are
  * rows of 16 x 16 tiles, and "A 2" is A's operand for row 2:
@@ -26,7 +26,7 @@
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SCALED_BODY_H
 #define BSMM_AMDGPU_CDNA_GEMM_SCALED_BODY_H
 
-#include "amdgpu/cdna/gemm_scaled.h"
+#include "amdgpu/cdna/gemm_next.h"
 
 /* Waits until this wave's loads that the next step needs have finished, and then until all waves
  * have reached this point. The wave does not wait for its last load if that load is a prefetch to
@@ -95,18 +95,19 @@ BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_place *at, gemm_cho
     chores->stage = free;
 }
 
-/* Multiplies all stages of a tile. gemm_scaled_request has issued the first loads. The first steps
- * are plain steps, which load elements directly to LDS without bounds checks (gemm_chores). Before
- * the remaining steps, the function writes to `carrier` which scales the last plain step has
- * loaded. It also waits for prefetches, which may still write to buffers that the remaining steps
- * use for scales. */
+/* Multiplies all stages of a tile. The tile's first loads have been issued. They have finished if
+ * `arrived` is true. The first steps are plain steps, which load elements directly to LDS without
+ * bounds checks (gemm_chores). Before the remaining steps, the function writes to `carrier` which
+ * scales the last plain step has loaded. It also waits for prefetches, which may still write to
+ * buffers that the remaining steps use for scales. */
 BSMM_DEVICE void gemm_scaled_multiply(const gemm_place *at, gemm_chores *chores, gemm_shape s,
-                                      gemm_sums sums) {
+                                      bool arrived, gemm_sums sums) {
     gemm_turns turns = {gemm_stage(s, 0), gemm_stage(s, 1)};
     gemm_scaled g;
     gemm_carrier *c = &chores->carrier;
+    if (!arrived) bsmm_isa_wait_loads(0);
     gemm_begin_scales(c, s, chores->ring);
-    bsmm_isa_wait_barrier();
+    bsmm_isa_barrier();
     g.reader = gemm_scaled_reader(at, s);
     gemm_scaled_scales(s, chores->ring, g.reader, 0, &g.scales);
     gemm_scaled_begin(&g, at, s, turns.now);
@@ -122,26 +123,29 @@ BSMM_DEVICE void gemm_scaled_multiply(const gemm_place *at, gemm_chores *chores,
     bsmm_isa_wait_barrier();
 }
 
-/* GEMM_SCOUTED_FIRST is the number of steps of a workgroup's next tile that the workgroup
- * prefetches to L2 before it stores the results of a tile. If the workgroup issued these loads
- * after the stores, the loads would have to wait for the stores. */
-enum { GEMM_SCOUTED_FIRST = 6 };
-
-/* Issues the first loads of the tile that this workgroup computes next. The workgroup computes the
- * addresses of these loads again when it begins the tile, because the scalar registers cannot hold
- * them while results are stored. */
-BSMM_DEVICE void gemm_scaled_request_next(gemm_shape s, uint32_t group) {
-    const bsmm_cdna_gemm *p = gemm_params_here();
-    const gemm_place at = gemm_place_of(p, s, group);
-    const gemm_carrier carrier = gemm_carrier_of(p, s, at.tile);
-    if (at.sources[0].whole) {
+/* Issues the first loads of the tile that this workgroup computes next: the loads that
+ * gemm_scaled_request issues for a first tile, and prefetches of the following steps to L2. If the
+ * workgroup issued these loads after it stores results, the loads would wait for the stores. */
+BSMM_DEVICE void gemm_scaled_request_next(const gemm_place *at, gemm_chores *c, gemm_shape s) {
+    const uint32_t ahead = gemm_stage_count(s) - 1;
+    if (!c->whole) return;
 #pragma unroll
+    for (uint32_t step = 0; step < ahead; step++) {
+        c->loading = step, c->stage = gemm_stage(s, step);
+        gemm_scaled_aim(c, at, s);
+#if defined(__gfx950__)
+#    pragma unroll
         for (uint32_t i = 0; i < gemm_stage_loads(s); i++)
-            gemm_load_part(&at, s, 0, (uint32_t)(uintptr_t)gemm_stage(s, 0), i);
-        gemm_request_scales(&carrier, s, gemm_stage(s, gemm_stage_count(s)));
+            gemm_load_part_near(at, s, c->lds, c->offsets, i);
+#endif
     }
-    gemm_scout_first(&at, s, GEMM_SCOUTED_FIRST,
-                     gemm_stage(s, 1) + gemm_threads(s) / GEMM_WAVE * gemm_strip_bytes(s));
+    c->stage = gemm_stage(s, ahead);
+    gemm_request_scales(&c->carrier, s, c->ring);
+    /* gemm_store_rows waits for the first loads only if prefetches have been issued after them. */
+    if (c->plain)
+        gemm_scout_first(at, s, ahead, gemm_scouted_first(s), c->unused + 2 * GEMM_WAVE * 4);
+    else
+        bsmm_isa_wait_loads(0);
 }
 
 BSMM_DEVICE gemm_chores gemm_chores_of(const bsmm_cdna_gemm *p, const gemm_place *at,
@@ -153,6 +157,7 @@ BSMM_DEVICE gemm_chores gemm_chores_of(const bsmm_cdna_gemm *p, const gemm_place
         .unused = (uint32_t)(uintptr_t)gemm_trays(s, ring),
         .stage = gemm_stage(s, gemm_stage_count(s) - 1),
         .whole = at->sources[0].whole,
+        .group = bsmm_group_x(),
         .plain = gemm_plain_steps(at, s, p->sides[0].scales_in_row & p->sides[1].scales_in_row)};
 }
 
@@ -160,20 +165,34 @@ BSMM_DEVICE gemm_chores gemm_chores_of(const bsmm_cdna_gemm *p, const gemm_place
  * next tile before it stores the results of a tile, so that the loads overlap with the stores. Only
  * workgroups with large tiles compute several tiles. */
 BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
-    uint32_t group = bsmm_group_x();
+    gemm_place at = gemm_place_of(p, s, bsmm_group_x());
+    gemm_chores chores = gemm_chores_of(p, &at, s);
+    gemm_lds *strips = gemm_stage(s, gemm_stage_count(s) - 1);
+    bool arrived = false;
     do {
-        const gemm_place at = gemm_place_of(p, s, group);
-        gemm_chores chores = gemm_chores_of(p, &at, s);
-        gemm_sums sums = {{{0}}};
-        if (group < p->groups || !chores.whole) gemm_scaled_request(&at, &chores.carrier, s);
-        gemm_scaled_multiply(&at, &chores, s, sums);
+        gemm_sums sums;
+        gemm_clear_sums(s, sums);
+        if (!arrived) gemm_scaled_request(&at, &chores.carrier, s);
+        gemm_scaled_multiply(&at, &chores, s, arrived, sums);
+        p = gemm_params_here();
         const gemm_trust trust = gemm_trust_of(&chores.carrier, s, chores.ring);
-        p = gemm_params_here();
-        group += p->groups;
-        if (gemm_scouts(s) && gemm_is_tile(p, group)) gemm_scaled_request_next(s, group);
-        gemm_store_sums(s, sums, at.first, gemm_stage(s, 1), trust);
-        p = gemm_params_here();
-    } while (gemm_scouts(s) && gemm_is_tile(p, group));
+        const uint32_t first[2] = {at.first[0], at.first[1]};
+        if (!gemm_scouts(s)) {
+            gemm_store_sums(s, sums, first, strips, trust);
+            return;
+        }
+        const gemm_next next = gemm_next_of(p, s);
+        chores.group += next.groups;
+        chores.more = gemm_next_exists(&next, chores.group);
+        if (chores.more) {
+            gemm_next_tile(&next, &at, &chores, s);
+            gemm_scaled_request_next(&at, &chores, s);
+        }
+        const gemm_kept kept = gemm_keep(&at, &chores);
+        gemm_store_sums(s, sums, first, strips, trust);
+        gemm_take_kept(&at, &chores, kept);
+        arrived = chores.whole;
+    } while (chores.more);
 }
 
 #endif

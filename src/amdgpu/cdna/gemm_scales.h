@@ -83,26 +83,36 @@ BSMM_DEVICE uint32_t gemm_slot(gemm_shape s, uint32_t unit) {
  * scales on their way to the ring buffer. Loads write one word for each thread and block, block by
  * block. */
 BSMM_DEVICE gemm_lds *gemm_trays(gemm_shape s, gemm_lds *ring) {
-    return ring + 2 * gemm_ring_half(s) + gemm_wave() * GEMM_WAVE * 16 * gemm_units(s);
+    return ring + 2 * gemm_ring_half(s) + gemm_wave() * GEMM_WAVE * BSMM_CDNA_TRAY;
 }
 
-/* Thread t moves the scales of one row of A or B. LDS holds the tile's rows of A and then its rows
- * of B, and the thread takes row t in this order. */
+/* Returns the operand whose scales this wave moves: 0 for A and 1 for B. */
+BSMM_DEVICE uint32_t gemm_carrier_side(gemm_shape s) {
+    return gemm_wave() * GEMM_WAVE >= gemm_rows(s, 0);
+}
+
+/* Returns the row of operand `side` whose scales this thread moves. LDS holds the tile's rows of A
+ * and then its rows of B, and thread t takes row t in this order. `first` is the operand's first
+ * row in the workgroup's tile, and `rows` is the operand's number of rows. */
+BSMM_DEVICE uint32_t gemm_carrier_row(gemm_shape s, uint32_t side, uint32_t first, uint32_t rows) {
+    const uint32_t thread = gemm_thread_of_tile() - (side ? gemm_rows(s, 0) : 0);
+    const uint32_t at = first + gemm_row_of(gemm_order(s, side), thread);
+    return at < rows - 1 ? at : rows - 1;
+}
+
 BSMM_DEVICE gemm_carrier gemm_carrier_of(const bsmm_cdna_gemm *p, gemm_shape s,
                                          const uint32_t first[2]) {
-    const uint32_t wave_row = gemm_wave() * GEMM_WAVE, side = wave_row >= gemm_rows(s, 0);
-    const uint32_t thread = gemm_thread_of_tile();
-    const uint32_t row = gemm_row_of(gemm_order(s, side), thread - (side ? gemm_rows(s, 0) : 0));
+    const uint32_t wave_row = gemm_wave() * GEMM_WAVE, side = gemm_carrier_side(s);
     const bsmm_cdna_side *o = &p->sides[side];
-    const uint32_t at = first[side] + row, last = o->rows - 1;
     const uint32_t length = gemm_part_length(p);
     const uint32_t blocks = (length + GEMM_SCALED_BLOCK - 1) / GEMM_SCALED_BLOCK;
     const bool works = wave_row < gemm_rows(s, 0) + gemm_rows(s, 1);
     return (gemm_carrier){
         .buffer = bsmm_isa_buffer(o->o.scales, UINT32_MAX),
-        .row = (uint32_t)bsmm_axis_at(&o->o.row_map, at < last ? at : last) +
-               gemm_part_scale(p, side, GEMM_SCALED_BLOCK),
-        .at = o->scale_at[thread % BSMM_CDNA_SCALES],
+        .row =
+            (uint32_t)bsmm_axis_at(&o->o.row_map, gemm_carrier_row(s, side, first[side], o->rows)) +
+            gemm_part_scale(p, side, GEMM_SCALED_BLOCK),
+        .at = o->scale_at[gemm_thread_of_tile() % BSMM_CDNA_SCALES],
         .period = o->scale_period,
         .blocks = blocks,
         .low = 255,
@@ -208,15 +218,17 @@ BSMM_DEVICE void gemm_request_scales(const gemm_carrier *c, gemm_shape s, gemm_l
     if (c->wide) gemm_load_group(c, s, ring, 0);
 }
 
-/* Moves the scales of the first steps to the ring buffer in LDS, before the main loop.
- * gemm_request_scales must have been called before. */
+/* Moves the scales of the first steps to the ring buffer in LDS, before the main loop. The loads of
+ * gemm_request_scales must have finished. */
 BSMM_DEVICE void gemm_begin_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     const uint32_t last = (c->wide ? 1 : GEMM_AHEAD) * gemm_units(s);
     c->arrived = GEMM_FOUR_UNITS, c->unit = 0;
 #pragma clang loop unroll(disable)
     for (uint32_t unit = 0; unit < last && unit < c->units; unit += gemm_units(s)) {
-        if (!c->wide) gemm_load_step(c, s, gemm_trays(s, ring), unit);
-        bsmm_isa_wait_loads(0);
+        if (!c->wide) {
+            gemm_load_step(c, s, gemm_trays(s, ring), unit);
+            bsmm_isa_wait_loads(0);
+        }
         gemm_store_scales(c, s, ring);
     }
     c->arrived = GEMM_NOTHING;
@@ -320,7 +332,7 @@ BSMM_DEVICE gemm_trust gemm_trust_of(const gemm_carrier *c, gemm_shape s, gemm_l
     /* least[0] and least[1] are the smallest e8m0 codes of A and of B, and a code c means 2^(c -
      * 127). All terms of a sum are therefore multiples of 2^-32 * 2^(both - 254), i.e. of 2^(both -
      * 286). */
-    const uint32_t both = least[0] + least[1];
+    const uint32_t both = (uint32_t)__builtin_amdgcn_readfirstlane((int)(least[0] + least[1]));
     return both >= 286 - 118   ? GEMM_TRUST_ALL
            : both >= 286 - 149 ? GEMM_TRUST_ZERO
                                : GEMM_TRUST_LARGE;

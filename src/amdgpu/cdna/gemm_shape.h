@@ -89,6 +89,18 @@ BSMM_DEVICE uint32_t gemm_order(gemm_shape s, uint32_t side) {
     return side ? s.col_tiles : 1;
 }
 
+/* Returns true if workgroups of this shape prefetch to L2. Only the largest shape does: eight
+ * waves, 256 rows of A and of B. */
+BSMM_DEVICE bool gemm_scouts(gemm_shape s) {
+    return gemm_rows(s, 0) == 256 && gemm_rows(s, 1) == 256 && gemm_threads(s) == 512;
+}
+
+/* Returns the number of steps of a workgroup's next tile that the workgroup prefetches to L2 before
+ * it stores the results of a tile. */
+BSMM_DEVICE uint32_t gemm_scouted_first(gemm_shape s) {
+    return gemm_scouts(s) ? 6 : 0;
+}
+
 BSMM_DEVICE uint32_t gemm_side_bytes(gemm_shape s, uint32_t side) {
     return gemm_rows(s, side) * gemm_row_bytes(s.types[side]);
 }

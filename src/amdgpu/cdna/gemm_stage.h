@@ -17,26 +17,14 @@ extern BSMM_IN_LDS uint8_t gemm_stages[];
  * prefetch a fourth of A's rows each. The eight workgroups of a column of tiles (gemm_schedule.h)
  * prefetch an eighth of B's rows each. */
 typedef struct gemm_scout {
-    bsmm_i32x4 buffer;
     uint32_t lane_offset;
 } gemm_scout;
-
-/* Returns true if workgroups of this shape prefetch to L2. Only the largest shape does: eight
- * waves, 256 rows of A and of B. */
-BSMM_DEVICE bool gemm_scouts(gemm_shape s) {
-    return gemm_rows(s, 0) == 256 && gemm_rows(s, 1) == 256 && gemm_threads(s) == 512;
-}
 
 BSMM_DEVICE gemm_scout gemm_scout_of(const gemm_source sources[2], gemm_tile tile) {
     const uint32_t side = gemm_wave() / 4, parts = side ? BSMM_CDNA_BAND_ROWS : 4;
     const uint32_t part = (side ? tile.row : tile.col) % parts, rows = 256 / parts / 4;
     const uint32_t row = (part * 4 + gemm_wave() % 4) * rows + gemm_thread_of_tile() % rows;
-    gemm_scout scout = {sources[0].buffer, row * (side ? sources[1].pitch : sources[0].pitch)};
-#pragma unroll
-    for (uint32_t i = 0; i < 4; i++)
-        scout.buffer[i] =
-            __builtin_amdgcn_readfirstlane(side ? sources[1].buffer[i] : sources[0].buffer[i]);
-    return scout;
+    return (gemm_scout){row * (side ? sources[1].pitch : sources[0].pitch)};
 }
 
 typedef struct gemm_place {
@@ -136,12 +124,6 @@ BSMM_DEVICE void gemm_load_part_near(const gemm_place *at, gemm_shape s, const u
 }
 #endif
 
-/* Returns true if `group` is below the number of tiles of D times the number of parts of K, i.e. if
- * there is a tile for a workgroup with this number. */
-BSMM_DEVICE bool gemm_is_tile(const bsmm_cdna_gemm *p, uint32_t group) {
-    return group < p->row_tiles * p->col_tiles * p->parts;
-}
-
 /* Returns the offset, in bytes from the start of a row, of the cache lines that step `step` reads.
  * If direct loads cannot load this step, the function returns the offset for the last step that
  * direct loads can load. */
@@ -151,9 +133,22 @@ BSMM_DEVICE uint32_t gemm_scout_offset(const gemm_place *at, gemm_shape s, uint3
         (int32_t)((step < last ? step : last) * gemm_row_bytes(s.types[0])));
 }
 
+/* Returns the memory that this wave prefetches: that of A, or of B in the second half of the waves.
+ * Because of the empty assembly, the compiler selects the memory anew for each prefetch, and does
+ * not keep it in scalar registers. */
+BSMM_DEVICE bsmm_i32x4 gemm_scout_buffer(const gemm_place *at) {
+    uint32_t wave = at->sources[0].wave;
+    __asm__ volatile("" : "+s"(wave));
+    bsmm_i32x4 buffer = at->sources[0].buffer;
+#pragma unroll
+    for (uint32_t i = 0; i < 3; i++)
+        buffer[i] = wave / 4 ? at->sources[1].buffer[i] : buffer[i];
+    return buffer;
+}
+
 /* Prefetches this workgroup's part of the cache lines of step `step` to L2. */
 BSMM_DEVICE void gemm_scout_ahead(const gemm_place *at, gemm_shape s, uint32_t step) {
-    bsmm_isa_touch(at->scout.buffer, at->scout.lane_offset, gemm_scout_offset(at, s, step),
+    bsmm_isa_touch(gemm_scout_buffer(at), at->scout.lane_offset, gemm_scout_offset(at, s, step),
                    step % 2);
 }
 
@@ -161,18 +156,17 @@ BSMM_DEVICE void gemm_scout_ahead(const gemm_place *at, gemm_shape s, uint32_t s
  * operands. The load of each wave writes 256 bytes to LDS at `unused`. Nothing reads these bytes.
  */
 BSMM_DEVICE void gemm_scout_to(const gemm_place *at, uint32_t offset, uint32_t unused) {
-    bsmm_isa_load_to_lds(at->scout.buffer, unused, at->scout.lane_offset, offset, 4);
+    bsmm_isa_load_to_lds(gemm_scout_buffer(at), unused, at->scout.lane_offset, offset, 4);
 }
 
-/* Prefetches this workgroup's part of the cache lines of steps 1 to `steps` to L2. For each step,
- * the load of each wave writes 256 bytes to LDS, from `unused` on. Nothing reads these bytes. */
-BSMM_DEVICE void gemm_scout_first(const gemm_place *at, gemm_shape s, uint32_t steps,
-                                  gemm_lds *unused) {
+/* Prefetches this workgroup's part of the cache lines of `count` steps from step `first` on to L2.
+ * For each step, the load of each wave writes 256 bytes to LDS, from `unused` on. Nothing reads
+ * these bytes. */
+BSMM_DEVICE void gemm_scout_first(const gemm_place *at, gemm_shape s, uint32_t first,
+                                  uint32_t count, uint32_t unused) {
 #pragma unroll
-    for (uint32_t step = 1; step <= steps; step++)
-        gemm_scout_to(at, gemm_scout_offset(at, s, step),
-                      (uint32_t)(uintptr_t)unused + (step - 1) * gemm_threads(s) * 4 +
-                          gemm_wave() * GEMM_WAVE * 4);
+    for (uint32_t i = 0; i < count; i++)
+        gemm_scout_to(at, gemm_scout_offset(at, s, first + i), unused + i * GEMM_WAVE * 4);
 }
 
 /* Stores the sums of a part of K, which gemm_parts.c adds to the sums of the other parts. A sum of
@@ -206,10 +200,11 @@ BSMM_DEVICE void gemm_store_part(const bsmm_cdna_gemm *p, gemm_shape s, const ge
 BSMM_DEVICE void gemm_store_sums(gemm_shape s, const gemm_sums sums, const uint32_t first[2],
                                  gemm_lds *strips, gemm_trust trust) {
     const bsmm_cdna_gemm *p = gemm_params_here();
+    gemm_finish_fetch(p);
     if (p->parts > 1)
         gemm_store_part(p, s, sums, first[0], first[1], trust == GEMM_TRUST_LARGE);
     else
-        gemm_finish(s, sums, (BSMM_IN_LDS float *)(strips + gemm_wave() * gemm_strip_bytes(s)),
+        gemm_finish(p, s, sums, (BSMM_IN_LDS float *)(strips + gemm_wave() * gemm_strip_bytes(s)),
                     first[0], first[1], trust);
 }
 

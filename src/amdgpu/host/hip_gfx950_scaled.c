@@ -16,9 +16,8 @@ static const uint32_t elems[TYPES] = {BSMM_ELEM_E4M3, BSMM_ELEM_E5M2, BSMM_ELEM_
 #define K(a_bits, b_bits)           ((a_bits) + (b_bits) == 8 ? 256 : 128)
 #define STAGE(rows, a_bits, b_bits) ((rows)*K(a_bits, b_bits) / 8 * ((a_bits) + (b_bits)))
 #define STAGES(rows, a_bits, b_bits)                                                               \
-    (BSMM_CDNA_STAGES(STAGE(rows, a_bits, b_bits), 2 * (rows), K(a_bits, b_bits)) *                \
-         STAGE(rows, a_bits, b_bits) +                                                             \
-     BSMM_CDNA_SCALE_BYTES(2 * (rows), K(a_bits, b_bits)))
+    (BSMM_CDNA_STAGES(STAGE(rows, a_bits, b_bits), 2 * (rows)) * STAGE(rows, a_bits, b_bits) +     \
+     BSMM_CDNA_SCALE_BYTES(2 * (rows)))
 #define SMALL_TILE(a, b, a_bits, b_bits)                                                           \
     [SMALL] = {{"gfx950/scaled_" #a, "small_" #b, STAGES(64, a_bits, b_bits)},                     \
                64,                                                                                 \
@@ -42,27 +41,27 @@ static const uint32_t elems[TYPES] = {BSMM_ELEM_E4M3, BSMM_ELEM_E5M2, BSMM_ELEM_
 
 static const bsmm_mfma_tile tiles[TYPES][TYPES][TILES] = {
     {{BOTH_TILES(e4m3, e4m3, 8, 8)},
-     {SMALL_TILE(e4m3, e5m2, 8, 8)},
-     {SMALL_TILE(e4m3, e2m3, 8, 6)},
-     {SMALL_TILE(e4m3, e3m2, 8, 6)},
+     {BOTH_TILES(e4m3, e5m2, 8, 8)},
+     {BOTH_TILES(e4m3, e2m3, 8, 6)},
+     {BOTH_TILES(e4m3, e3m2, 8, 6)},
      {BOTH_TILES(e4m3, e2m1, 8, 4)}},
-    {{SMALL_TILE(e5m2, e4m3, 8, 8)},
+    {{BOTH_TILES(e5m2, e4m3, 8, 8)},
      {BOTH_TILES(e5m2, e5m2, 8, 8)},
-     {SMALL_TILE(e5m2, e2m3, 8, 6)},
-     {SMALL_TILE(e5m2, e3m2, 8, 6)},
-     {SMALL_TILE(e5m2, e2m1, 8, 4)}},
-    {{SMALL_TILE(e2m3, e4m3, 6, 8)},
-     {SMALL_TILE(e2m3, e5m2, 6, 8)},
+     {BOTH_TILES(e5m2, e2m3, 8, 6)},
+     {BOTH_TILES(e5m2, e3m2, 8, 6)},
+     {BOTH_TILES(e5m2, e2m1, 8, 4)}},
+    {{BOTH_TILES(e2m3, e4m3, 6, 8)},
+     {BOTH_TILES(e2m3, e5m2, 6, 8)},
      {BOTH_TILES(e2m3, e2m3, 6, 6)},
-     {SMALL_TILE(e2m3, e3m2, 6, 6)},
+     {BOTH_TILES(e2m3, e3m2, 6, 6)},
      {SMALL_TILE(e2m3, e2m1, 6, 4)}},
-    {{SMALL_TILE(e3m2, e4m3, 6, 8)},
-     {SMALL_TILE(e3m2, e5m2, 6, 8)},
-     {SMALL_TILE(e3m2, e2m3, 6, 6)},
+    {{BOTH_TILES(e3m2, e4m3, 6, 8)},
+     {BOTH_TILES(e3m2, e5m2, 6, 8)},
+     {BOTH_TILES(e3m2, e2m3, 6, 6)},
      {BOTH_TILES(e3m2, e3m2, 6, 6)},
      {SMALL_TILE(e3m2, e2m1, 6, 4)}},
-    {{SMALL_TILE(e2m1, e4m3, 4, 8)},
-     {SMALL_TILE(e2m1, e5m2, 4, 8)},
+    {{BOTH_TILES(e2m1, e4m3, 4, 8)},
+     {BOTH_TILES(e2m1, e5m2, 4, 8)},
      {SMALL_TILE(e2m1, e2m3, 4, 6)},
      {SMALL_TILE(e2m1, e3m2, 4, 6)},
      {BOTH_TILES(e2m1, e2m1, 4, 4)}},
