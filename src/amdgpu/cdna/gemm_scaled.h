@@ -166,9 +166,9 @@ typedef struct gemm_chores {
      * in LDS of the wave's first direct loads of A and B, and `offsets` holds the offsets of the
      * loaded elements in a row of A and of B. */
     uint32_t lds[2], offsets[2];
-    /* `group_step` is the number of the step that loads the scales of the next four units (128
-     * elements of K each) by a wide load, or GEMM_NEVER if there is no such step. The scales have
-     * arrived in the step after `group_step`. */
+    /* `group_step` is the number of the step in which this wave loads the scales of the next four
+     * units (128 elements of K each) by a wide load, or GEMM_NEVER if there is no such step. The
+     * scales have arrived in the step after `group_step`. */
     uint32_t group_step;
     /* `group` is the number of the tile, counted over all parts of K. `more` is 1 if the workgroup
      * computes another tile after this one. */
@@ -177,11 +177,28 @@ typedef struct gemm_chores {
 
 enum { GEMM_NEVER = 1 << 30 };
 
-/* Step `step` begins a group of four units (128 elements of K each). Returns `step` if a wide load
- * in this step loads the scales of the four units after this group. Returns GEMM_NEVER if there are
- * no such units. */
+/* Returns the number of steps whose scales one wide load fetches. */
+BSMM_DEVICE uint32_t gemm_group_steps(gemm_shape s) {
+    return GEMM_GROUP / gemm_units(s);
+}
+
+/* Returns the number of steps by which a wave delays its wide loads of scales. A lane loads 16
+ * bytes of a cache line of its own, and L2 could not keep up if all waves loaded in one step. The
+ * waves w and w + 4 run on the same SIMD. They load in different steps, so that one of them
+ * multiplies while the other works on its scales. */
+BSMM_DEVICE uint32_t gemm_group_delay(const gemm_place *at, gemm_shape s) {
+    return at->sources[0].wave / 4 * (gemm_group_steps(s) / 2);
+}
+
+/* Returns the first of the four units (128 elements of K each) whose scales a wide load in step
+ * `step` loads: the first unit of the next group of four. */
+BSMM_DEVICE uint32_t gemm_group_unit(gemm_shape s, uint32_t step) {
+    return (step / gemm_group_steps(s) + 1) * GEMM_GROUP;
+}
+
+/* Returns `step` if there are scales for a wide load in this step, and otherwise GEMM_NEVER. */
 BSMM_DEVICE uint32_t gemm_group_step(const gemm_carrier *c, gemm_shape s, uint32_t step) {
-    return step * gemm_units(s) + GEMM_GROUP < c->wide ? step : (uint32_t)GEMM_NEVER;
+    return gemm_group_unit(s, step) < c->wide ? step : (uint32_t)GEMM_NEVER;
 }
 
 /* GEMM_SCOUTED is the prefetch distance in steps of the main loop. Cache lines are brought into L2
@@ -214,11 +231,11 @@ BSMM_DEVICE void gemm_plain_chore(gemm_chores *c, const gemm_place *at, gemm_sha
                                   uint32_t number) {
 #if defined(__gfx950__)
     const uint32_t part = number - GEMM_CHORE_PARTS;
-    const uint32_t unit = c->group_step * gemm_units(s) + GEMM_GROUP;
+    const uint32_t unit = gemm_group_unit(s, c->group_step);
     if (number == GEMM_CHORE_STORE) {
         if (__builtin_expect(c->step != c->group_step + 1, 1)) return;
         gemm_lower_group(&c->carrier, s, c->ring, unit);
-        c->group_step = gemm_group_step(&c->carrier, s, c->group_step + GEMM_GROUP / gemm_units(s));
+        c->group_step = gemm_group_step(&c->carrier, s, c->group_step + gemm_group_steps(s));
     } else if (number == GEMM_CHORE_LOAD) {
         if (__builtin_expect(c->step == c->group_step, 0))
             gemm_load_group(&c->carrier, s, c->ring, unit);

@@ -95,6 +95,20 @@ BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_place *at, gemm_cho
     chores->stage = free;
 }
 
+/* Prepares the scales for the steps after the plain steps (gemm_chores). The first such step is
+ * `step`. From this step on, all waves issue a wide load of scales in the first step of each group
+ * of four units (128 elements of K each). If the group's first step was plain and this wave has
+ * delayed its load, the function issues the load. It also waits for prefetches, which may still
+ * write to buffers that the following steps use for scales. */
+BSMM_DEVICE void gemm_scaled_leave_plain(gemm_chores *chores, gemm_shape s, uint32_t step) {
+    gemm_carrier *c = &chores->carrier;
+    const uint32_t unit = gemm_group_unit(s, chores->group_step);
+    const bool begun = unit - GEMM_GROUP < step * gemm_units(s);
+    if (begun && chores->group_step >= step) gemm_load_group(c, s, chores->ring, unit);
+    if (gemm_scouts(s) || begun) bsmm_isa_wait_loads(0);
+    if (begun) c->arrived = GEMM_FOUR_UNITS, c->unit = unit;
+}
+
 /* Multiplies all stages of a tile. The tile's first loads have been issued. They have finished if
  * `arrived` is true. The first steps are plain steps, which load elements directly to LDS without
  * bounds checks (gemm_chores). Before the remaining steps, the function writes to `carrier` which
@@ -112,12 +126,10 @@ BSMM_DEVICE void gemm_scaled_multiply(const gemm_place *at, gemm_chores *chores,
     gemm_scaled_scales(s, chores->ring, g.reader, 0, &g.scales);
     gemm_scaled_begin(&g, at, s, turns.now);
     uint32_t step = 0;
-    chores->group_step = gemm_group_step(c, s, 0);
+    chores->group_step = gemm_group_step(c, s, gemm_group_delay(at, s));
     for (; step < chores->plain; step++)
         gemm_scaled_step(&g, at, chores, s, &turns, step, true, sums);
-    if (gemm_scouts(s)) bsmm_isa_wait_loads(0);
-    if (step && step - 1 == chores->group_step)
-        c->arrived = GEMM_FOUR_UNITS, c->unit = (step - 1) * gemm_units(s) + GEMM_GROUP;
+    gemm_scaled_leave_plain(chores, s, step);
     for (; step < at->steps; step++)
         gemm_scaled_step(&g, at, chores, s, &turns, step, false, sums);
     bsmm_isa_wait_barrier();

@@ -8,11 +8,11 @@
  * needs. Rows of 16 bytes need no swizzle, because 16 neighbouring rows use 64 different banks.
  *
  * If a row's scales are contiguous in memory, one wide load brings the scales of four units
- * directly to the ring buffer. In a step whose first unit u is a multiple of four, the thread loads
- * the scales of the units u + 4 to u + 7. Other scales are loaded one by one. In step t a thread
- * loads the scales for step t + 2, each as a 32-bit word, to a small buffer in LDS of its own,
- * which the code calls the thread's tray. In step t + 1 the thread moves these scales from the tray
- * to the ring buffer. After the barrier that ends step t + 1, all lanes may read them. */
+ * directly to the ring buffer. In a step whose first unit u is a multiple of four, or up to two
+ * steps later, the thread loads the scales of the units u + 4 to u + 7. Other scales are loaded one
+ * by one. In step t a thread loads the scales for step t + 2, each as a 32-bit word, to its tray, a
+ * small buffer in LDS. In step t + 1 the thread moves these scales from the tray to the ring
+ * buffer. After the barrier that ends step t + 1, all lanes may read them. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_SCALES_H
 #define BSMM_AMDGPU_CDNA_GEMM_SCALES_H
 
