@@ -89,30 +89,35 @@ static float add_truncated(const float *a, const float *b, int64_t n, float sum,
 /* MOST_UNIT is the largest number of products that one instruction of any kernel adds at once. */
 enum { MOST_UNIT = 32 };
 
-/* Holds the factors of the products that one instruction adds. */
+/* Holds the factors of the products that one instruction adds. `a` and `b` point to the rows
+ * themselves, or to `room` if the factors are not adjacent. */
 typedef struct products {
-    float a[MOST_UNIT], b[MOST_UNIT];
+    const float *a, *b;
     int64_t count;
+    float room[2][MOST_UNIT];
 } products;
 
 /* Collects the `unit` products that one instruction adds. `first` is the number of the
  * instruction's first product. If `run` is 0, the products are adjacent along K. Otherwise K is
  * divided into groups of four runs of `run` elements. An instruction takes a quarter of its
  * products from each run of a group, in ascending order of K. */
-static products collect(int64_t first, int64_t unit, int64_t run, const float *a, const float *b,
-                        int64_t k) {
-    products p = {.count = 0};
+static void collect(products *p, int64_t first, int64_t unit, int64_t run, const float *a,
+                    const float *b, int64_t k) {
+    p->a = a + first;
+    p->b = b + first;
+    p->count = k - first < unit ? k - first : unit;
+    if (!run) return;
+    const int64_t each = unit / 4, begin = first / (4 * run) * (4 * run);
+    const int64_t place = begin + (first - begin) / unit * each;
+    p->a = p->room[0];
+    p->b = p->room[1];
+    p->count = 0;
     for (int64_t i = 0; i < unit; i++) {
-        int64_t at = first + i;
-        if (run) {
-            const int64_t each = unit / 4, begin = first / (4 * run) * (4 * run);
-            at = begin + i / each * run + (first - begin) / unit * each + i % each;
-        }
+        const int64_t at = place + i / each * run + i % each;
         if (at >= k) continue;
-        p.a[p.count] = a[at];
-        p.b[p.count++] = b[at];
+        p->room[0][p->count] = a[at];
+        p->room[1][p->count++] = b[at];
     }
-    return p;
 }
 
 /* Returns the leading 8 bits of an f16 number, without rounding. bf16 holds them exactly, and also
@@ -216,8 +221,9 @@ static float sum_block(const order *o, const float *a, const float *b, int64_t k
     const int fraction = o->family->fraction;
     const int64_t whole = o->run ? (k + 4 * o->run - 1) / (4 * o->run) * (4 * o->run) : k;
     float sum = 0;
+    products p; /* The array in `p` is large, so it is neither copied nor set to 0. */
     for (int64_t i = 0; i < whole; i += o->unit) {
-        const products p = collect(i, o->unit, o->run, a, b, k);
+        collect(&p, i, o->unit, o->run, a, b, k);
         if (o->family->rounds_each)
             sum = add_one_by_one(&p, o->split, sum);
         else
