@@ -1,5 +1,6 @@
 #include "operand.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -71,18 +72,43 @@ bsmm_format format_named(const char *name) {
     return format;
 }
 
+static float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Returns what bsmm_elem_decode returns, but in less time, because most tests decode far more
+ * elements than a format has codes. Codes of at most 8 bits are looked up in a table, and bf16 and
+ * f32 are (parts of) floats of the host. */
+static double decode_element(uint32_t elem, uint32_t code) {
+    static double tables[BSMM_ELEM_COUNT][256];
+    static bool made[BSMM_ELEM_COUNT];
+    const uint32_t bits = bsmm_elem_row(elem)->bits;
+    if (bits > 8) {
+        if (elem == BSMM_ELEM_F16) return bsmm_elem_decode(elem, code);
+        const float value = float_of(elem == BSMM_ELEM_BF16 ? code << 16 : code);
+        return isnan(value) ? (double)NAN : (double)value;
+    }
+    for (uint32_t c = 0; !made[elem] && c < 1u << bits; c++)
+        tables[elem][c] = bsmm_elem_decode(elem, c);
+    made[elem] = true;
+    return tables[elem][code];
+}
+
 /* Returns a random code of an element. With FILL_SPECIAL in `how`, it may be NaN or Inf. */
-static uint32_t element_code(uint32_t elem, fill how, rng *r) {
-    const bsmm_elem_info *info = bsmm_elem_row(elem);
+static uint32_t element_code(uint32_t elem, uint32_t bits, fill how, rng *r) {
     for (;;) {
         uint32_t code = (uint32_t)rng_next(r);
-        if (info->bits < 32) code &= (1u << info->bits) - 1;
-        if (how == FILL_ORDINARY && info->bits >= 16) {
+        if (bits < 32) code &= (1u << bits) - 1;
+        if (how == FILL_ORDINARY && bits >= 16) {
+            /* This value is finite in every format of 16 bits or more. */
             double value = (double)(int64_t)rng_next(r) * 0x1p-61;
-            code = bsmm_elem_encode(elem, value, true);
+            return bsmm_elem_encode(elem, value, true);
         }
-        double value = bsmm_elem_decode(elem, code);
-        if (how == FILL_SPECIAL || (value - value == 0)) return code;
+        if (how == FILL_SPECIAL) return code;
+        double value = decode_element(elem, code);
+        if (value - value == 0) return code;
     }
 }
 
@@ -107,7 +133,7 @@ static void fill_data(test_matrix *t, fill how, rng *r) {
     const bsmm_elem_info *info = bsmm_elem_row(elem);
     uint64_t count = t->data_bytes * 8 / info->bits;
     for (uint64_t i = 0; i < count; i++)
-        bsmm_elem_store(elem, t->m.data, i, element_code(elem, how, r));
+        bsmm_elem_store(elem, t->m.data, i, element_code(elem, info->bits, how, r));
 }
 
 static void fill_scales(test_matrix *t, fill how, rng *r) {
@@ -154,14 +180,18 @@ bsmm_matrix rows_of(const bsmm_matrix *m, int64_t first, int64_t count) {
     return some;
 }
 
-static double value_at(const bsmm_operand *o, int64_t r, int64_t c) {
+/* Returns the scale of the block that contains element (r, c), or 1 if the matrix has no scales. */
+static double scale_at(const bsmm_operand *o, int64_t r, int64_t c) {
+    const bsmm_format *f = &o->m.format;
+    if (f->scale == BSMM_SCALE_NONE) return 1;
+    uint64_t offset = bsmm_scale_map_at(&o->map, r / f->block_rows, c / f->block_cols);
+    return bsmm_scale_load(f->scale, o->m.scales, offset);
+}
+
+static double value_at(const bsmm_operand *o, int64_t r, int64_t c, double scale) {
     const bsmm_format *f = &o->m.format;
     uint64_t index = (uint64_t)(o->m.order == BSMM_ORDER_ROW ? r * o->m.ld + c : c * o->m.ld + r);
-    double value = bsmm_elem_decode(f->elem, bsmm_elem_load(f->elem, o->m.data, index));
-    if (f->scale != BSMM_SCALE_NONE) {
-        uint64_t offset = bsmm_scale_map_at(&o->map, r / f->block_rows, c / f->block_cols);
-        value *= bsmm_scale_load(f->scale, o->m.scales, offset);
-    }
+    double value = scale * decode_element(f->elem, bsmm_elem_load(f->elem, o->m.data, index));
     if (!o->m.global_scale) return value;
     return o->m.global_kind == BSMM_GLOBAL_DIVISOR ? value / (double)*o->m.global_scale
                                                    : value * (double)*o->m.global_scale;
@@ -170,7 +200,7 @@ static double value_at(const bsmm_operand *o, int64_t r, int64_t c) {
 double test_matrix_value(const test_matrix *t, int64_t r, int64_t c) {
     bsmm_operand o;
     assert_int_equal(bsmm_operand_take(&t->m, "test", &o), BSMM_OK);
-    return value_at(&o, r, c);
+    return value_at(&o, r, c, scale_at(&o, r, c));
 }
 
 double *test_matrix_values(const test_matrix *t) {
@@ -178,8 +208,12 @@ double *test_matrix_values(const test_matrix *t) {
     assert_int_equal(bsmm_operand_take(&t->m, "test", &o), BSMM_OK);
     double *values = malloc(sizeof *values * (size_t)(o.m.rows * o.m.cols + 1));
     assert_non_null(values);
+    const int64_t block = o.m.format.scale == BSMM_SCALE_NONE ? o.m.cols : o.m.format.block_cols;
     for (int64_t r = 0; r < o.m.rows; r++)
-        for (int64_t c = 0; c < o.m.cols; c++)
-            values[r * o.m.cols + c] = value_at(&o, r, c);
+        for (int64_t first = 0; first < o.m.cols; first += block) {
+            const double scale = scale_at(&o, r, first);
+            for (int64_t c = first; c < o.m.cols && c < first + block; c++)
+                values[r * o.m.cols + c] = value_at(&o, r, c, scale);
+        }
     return values;
 }
