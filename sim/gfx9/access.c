@@ -74,12 +74,6 @@ uint64_t gfx9_atomic_value(int what, uint64_t old, uint64_t data, uint64_t data2
     }
 }
 
-uint32_t gfx9_widened(uint32_t raw, int bytes, int form) {
-    if (bytes == 1) raw = form & FORM_SIGNED ? (uint32_t)(int32_t)(int8_t)raw : raw & 255;
-    if (bytes == 2) raw = form & FORM_SIGNED ? (uint32_t)(int32_t)(int16_t)raw : raw & 0xffff;
-    return form & FORM_HIGH ? raw << 16 : raw;
-}
-
 static uint32_t bits_of(int form) {
     return form & FORM_HIGH ? 0xffff0000 : form & FORM_LOW ? 0xffff : ~0u;
 }
@@ -129,10 +123,17 @@ static void arrive(gfx9_wave *w, gfx9_pending *p) {
     }
 }
 
+/* Returns the pending operation with number n, counted from the oldest. */
+static gfx9_pending *pending_at(const gfx9_wave *w, uint32_t n) {
+    return &w->pending[w->pending_order[n]];
+}
+
 static void remove_pending(gfx9_wave *w, uint32_t n) {
-    arrive(w, &w->pending[n]);
-    memmove(&w->pending[n], &w->pending[n + 1], (w->pending_count - n - 1) * sizeof *w->pending);
+    const uint8_t removed = w->pending_order[n];
+    arrive(w, &w->pending[removed]);
     w->pending_count--;
+    memmove(&w->pending_order[n], &w->pending_order[n + 1], w->pending_count - n);
+    w->pending_order[w->pending_count] = removed;
 }
 
 static uint32_t random_below(gfx9_wave *w, uint32_t n) {
@@ -144,10 +145,10 @@ static uint32_t random_below(gfx9_wave *w, uint32_t n) {
  * `lgkm` (counter lgkmcnt) of them remain. Vector memory operations complete in order, and so do
  * LDS operations. Scalar loads may complete in any order. */
 void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm) {
-    for (;;) {
+    while (w->pending_count) {
         uint32_t in_vm = 0, in_lgkm = 0, smem = 0, first_vm = ~0u, first_lds = ~0u, first_smem = 0;
         for (uint32_t k = w->pending_count; k-- > 0;) {
-            const gfx9_pending *p = &w->pending[k];
+            const gfx9_pending *p = pending_at(w, k);
             in_vm += p->vm, in_lgkm += p->lgkm, smem += p->smem;
             if (p->vm) first_vm = k;
             if (p->lgkm && !p->smem) first_lds = k;
@@ -162,7 +163,7 @@ void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm) {
             remove_pending(w, first_lds);
             continue;
         }
-        while (!w->pending[first_smem].smem || choice-- > 0)
+        while (!pending_at(w, first_smem)->smem || choice-- > 0)
             first_smem++;
         remove_pending(w, first_smem);
     }
@@ -172,7 +173,7 @@ gfx9_pending *gfx9_postpone(gfx9_wave *w) {
     /* The list of pending operations is large enough, because the wait counters limit the number
      * of pending operations to 63. */
     if (w->pending_count == w->pending_room) return NULL;
-    gfx9_pending *p = &w->pending[w->pending_count++];
+    gfx9_pending *p = pending_at(w, w->pending_count++);
     p->vm = p->lgkm = p->smem = p->to_lds = 0, p->count = 0, p->mask = ~0u;
     return p;
 }

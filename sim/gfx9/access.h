@@ -38,7 +38,11 @@ uint64_t gfx9_atomic_value(int what, uint64_t old, uint64_t data, uint64_t data2
 /* These values tell how a loaded value is written to a register. FORM_SIGNED extends the sign.
  * FORM_LOW and FORM_HIGH write only one half of the register and keep the other half. */
 enum { FORM_PLAIN, FORM_SIGNED = 1, FORM_LOW = 2, FORM_HIGH = 4 };
-uint32_t gfx9_widened(uint32_t raw, int bytes, int form);
+static inline uint32_t gfx9_widened(uint32_t raw, int bytes, int form) {
+    if (bytes == 1) raw = form & FORM_SIGNED ? (uint32_t)(int32_t)(int8_t)raw : raw & 255;
+    if (bytes == 2) raw = form & FORM_SIGNED ? (uint32_t)(int32_t)(int16_t)raw : raw & 0xffff;
+    return form & FORM_HIGH ? raw << 16 : raw;
+}
 
 typedef struct {
     uint32_t data[16][LANES];

@@ -23,21 +23,30 @@ static bool only_loads(const gfx9_inst *i, uint32_t operand) {
  * load nothing have no such operand. */
 static bool is_result(const gfx9_inst *i) {
     const bool memory = i->row->cost == COST_VMEM || i->row->cost == COST_LDS;
-    return !memory || strstr(i->row->name, "load") || strstr(i->row->name, "read");
+    return !memory || (i->accesses & ACCESS_LOADS);
+}
+
+/* Searches the opcode's name. The simulator does this once for each instruction of a code object,
+ * because a search for each execution would be slow. */
+void gfx9_accesses_of(gfx9_inst *i) {
+    const char *name = i->row ? i->row->name : "";
+    i->accesses = 0;
+    if (strstr(name, "load") || strstr(name, "read")) i->accesses |= ACCESS_LOADS;
+    if (strstr(name, "store") || strstr(name, "write")) i->accesses |= ACCESS_STORES;
+    /* Compilers save whole registers in scratch memory, including lanes that no code has written.
+     * The data of such a store, operand 1, is therefore not checked. */
+    if (strncmp(name, "scratch_store", 13) == 0) i->accesses |= ACCESS_ADDRESS_ONLY;
 }
 
 static void check_written(gfx9_wave *w, const gfx9_inst *i) {
     const uint64_t exec = gfx9_exec(w);
-    /* Compilers save whole registers in scratch memory, including lanes that no code has written.
-     * The data of such a store, operand 1, is therefore not checked. */
-    const uint32_t count = strncmp(i->row->name, "scratch_store", 13) == 0 ? 1 : i->operand_count;
+    const uint32_t count = i->accesses & ACCESS_ADDRESS_ONLY ? 1 : i->operand_count;
     for (uint32_t k = 0; k < count; k++) {
         const gfx9_operand *o = &i->op[k];
         for (uint32_t r = 0; o->place == VGPR && r < o->count; r++) {
             const uint64_t missing = exec & ~w->written[o->reg + r];
             if (!missing) continue;
-            if (k == 0 && !strstr(i->row->name, "store") && !strstr(i->row->name, "write"))
-                continue;
+            if (k == 0 && !(i->accesses & ACCESS_STORES)) continue;
             gfx9_stop(w, i, "lane %d: %c%d was never written", __builtin_ctzll(missing),
                       o->reg + r < 256 ? 'v' : 'a', (o->reg + r) & 255);
             return;
@@ -75,7 +84,10 @@ static void check_states(gfx9_wave *w, const gfx9_inst *i) {
 }
 
 void gfx9_check_registers(gfx9_wave *w, const gfx9_inst *i) {
-    if (w->group->checks & CHECK_STATES) check_states(w, i), gfx9_check_hazards(w, i);
+    if (w->group->checks & CHECK_STATES) {
+        if (w->issued < w->matrix_until) check_states(w, i);
+        gfx9_check_hazards(w, i);
+    }
     for (uint32_t k = 0; w->pending_count && k < i->operand_count; k++) {
         if (!late(w, &i->op[k]) || only_loads(i, k)) continue;
         gfx9_stop(w, i, "operand %u is used before the s_waitcnt of its load", k);

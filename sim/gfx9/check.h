@@ -11,4 +11,7 @@ typedef struct gfx9_shadow {
      * counts the pending loads that will write the byte. */
     uint8_t writer, reader, readers, atomic, late;
 } gfx9_shadow;
+
+/* Sets inst->accesses. */
+void gfx9_accesses_of(gfx9_inst *inst);
 #endif

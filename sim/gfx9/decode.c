@@ -1,6 +1,7 @@
 /* Decodes each instruction of a code object once, before the first launch. It parses the text that
  * LLVM's disassembler prints, and stores the opcode's table entry, the operands and the modifiers.
  */
+#include "check.h"
 #include "disassemble.h"
 #include "hazards.h"
 #include <pthread.h>
@@ -394,6 +395,7 @@ bool gfx9_decode(gfx9_object *object, char *error) {
         const gfx9_row *row = object->code[k].row;
         resolve(object, &object->code[k]);
         gfx9_hazards_of(&object->code[k]);
+        gfx9_accesses_of(&object->code[k]);
         object->orders |= row && row->cost == COST_VMEM && strstr(row->name, "atomic");
     }
     return true;

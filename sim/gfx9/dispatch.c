@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { QUANTUM = 20000, PENDING = 128, MAX_WAVES = 16 };
+enum { QUANTUM = 20000, MAX_WAVES = 16 };
 #define DEFAULT_LIMIT 2000000000ull
 
 typedef struct {
@@ -116,8 +116,10 @@ static void start_wave(const job *j, gfx9_group *g, uint32_t n, const uint32_t i
      * kernel that relies on zeros must fail in the simulator too. */
     memset(w->v, 0xcd, sizeof w->v);
     memset((char *)w + sizeof w->v, 0, sizeof *w - sizeof w->v);
-    w->pending = pending, w->pending_room = pending ? PENDING : 0, w->scratch = scratch,
+    w->pending = pending, w->pending_room = pending ? MAX_PENDING : 0, w->scratch = scratch,
     w->scratch_size = j->kernel->scratch;
+    for (uint32_t k = 0; k < MAX_PENDING; k++)
+        w->pending_order[k] = (uint8_t)k;
     if (scratch) memset(scratch, 0xcd, (size_t)LANES * w->scratch_size);
     w->group = g, w->id = n, w->dpp_lanes = ~0ull;
     w->random = j->launch->seed + 977ull * n + id[0] + 131ull * id[1];
@@ -197,7 +199,7 @@ static bool make_group(job *j, gfx9_group *g, char *error) {
         if (j->kernel->scratch)
             good &= (w->scratch = malloc((size_t)LANES * j->kernel->scratch)) != NULL;
         if (l->checks & CHECK_WAITS)
-            good &= (w->pending = malloc(PENDING * sizeof *w->pending)) != NULL;
+            good &= (w->pending = malloc(MAX_PENDING * sizeof *w->pending)) != NULL;
     }
     return good;
 }

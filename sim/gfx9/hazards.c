@@ -120,13 +120,6 @@ static uint32_t effects_of(const gfx9_inst *i) {
                                                                        : 0;
 }
 
-void gfx9_hazards_of(gfx9_inst *i) {
-    const uint32_t uses = i->row ? uses_of(i) : 0;
-    i->hazards = 0, i->effects = i->row ? (uint8_t)effects_of(i) : 0;
-    for (uint32_t k = 0; k < ROWS; k++)
-        if (rows[k].to & uses) i->hazards |= 1u << k;
-}
-
 /* Returns the number of wait states since the last instruction that had the effect `by` (BY_...) on
  * any register. Returns ~0 if there was none. */
 static uint64_t shortest_distance(const gfx9_wave *w, uint32_t by) {
@@ -160,36 +153,77 @@ static uint64_t operand_distance(const gfx9_wave *w, const gfx9_operand *o, int 
     return least;
 }
 
-static uint64_t row_distance(const gfx9_wave *w, const gfx9_inst *i, uint32_t row) {
+/* Describes operands `begin` to `end` - 1 of an instruction, as far as they are registers of the
+ * register file `place`. */
+typedef struct {
+    uint32_t begin, end;
+    int place;
+} range;
+
+/* Returns the operands that a row of the hazard table concerns, if its registers are not ONE. */
+static range operands_of(const gfx9_inst *i, uint32_t row) {
     const enum regs regs = (enum regs)rows[row].regs;
-    const uint32_t by = rows[row].by;
-    if (regs == ONE) return distance(w, rows[row].reg, by);
     /* The search goes through operands of the instruction. Usually the sources begin with operand
      * number i->first, and the operands before it are results. For a memory instruction the search
      * begins with operand 0, because in a store the operand 0 is a source. In a load, operand 0 is
      * the result, but the search then includes it without harm: the result is a VGPR, and the only
      * row of the table for which a memory instruction comes here looks for SGPRs. */
-    const uint32_t last = regs == RESULT ? 1 : regs == FIRST ? i->first + 1u : i->operand_count;
-    uint64_t least = ~0ull;
+    const uint32_t end = regs == RESULT ? 1 : regs == FIRST ? i->first + 1u : i->operand_count;
     const bool from_0 = regs == RESULT || regs == ALL || i->row->cost == COST_VMEM;
-    for (uint32_t k = regs == LANE ? 2 : from_0 ? 0 : i->first; k < last; k++) {
-        const int place = regs == SOURCES_S || regs == LANE ? SGPR : VGPR;
-        const uint64_t d = operand_distance(w, &i->op[k], place, by);
+    return (range){regs == LANE ? 2
+                   : from_0     ? 0
+                                : i->first,
+                   end, regs == SOURCES_S || regs == LANE ? SGPR : VGPR};
+}
+
+static uint64_t row_distance(const gfx9_wave *w, const gfx9_inst *i, uint32_t row) {
+    const uint32_t by = rows[row].by;
+    if (rows[row].regs == ONE) return distance(w, rows[row].reg, by);
+    const range operands = operands_of(i, row);
+    uint64_t least = ~0ull;
+    for (uint32_t k = operands.begin; k < operands.end; k++) {
+        const uint64_t d = operand_distance(w, &i->op[k], operands.place, by);
         least = d < least ? d : least;
     }
     return least;
+}
+
+/* Returns false if the instruction has none of the registers that a row of the hazard table
+ * concerns, for example if it has no SGPR as a source. */
+static bool concerns(const gfx9_inst *i, uint32_t row) {
+    if (rows[row].regs == ONE) return true;
+    const range operands = operands_of(i, row);
+    for (uint32_t k = operands.begin; k < operands.end; k++)
+        if (i->op[k].place == operands.place && i->op[k].count) return true;
+    return false;
+}
+
+void gfx9_hazards_of(gfx9_inst *i) {
+    const uint32_t uses = i->row ? uses_of(i) : 0;
+    i->hazards = 0, i->effects = i->row ? (uint8_t)effects_of(i) : 0;
+    for (uint32_t k = 0; k < ROWS; k++)
+        if ((rows[k].to & uses) && concerns(i, k)) i->hazards |= 1u << k;
 }
 
 /* Records that an instruction concerns a register. A write ends the effects of earlier writes. For
  * example, after a SALU instruction has overwritten an SGPR, it no longer matters that a VALU
  * instruction wrote the SGPR earlier. Effects that are more than MOST_STATES wait states old matter
  * to no instruction, so the simulator does not need to remove them. */
-static void touch(gfx9_wave *w, const gfx9_inst *i, uint32_t reg) {
-    for (uint32_t k = 0; k < HAZARD_KINDS; k++)
-        if (i->effects >> k & 1)
-            w->touched[k][reg] = w->last_effect[k] = w->issued;
-        else if (i->effects != BY_STORE && shortest_distance(w, 1u << k) < MOST_STATES)
-            w->touched[k][reg] = 0;
+static void touch(gfx9_wave *w, uint32_t effects, uint32_t ended, uint32_t reg) {
+    for (uint32_t left = effects; left; left &= left - 1) {
+        const uint32_t k = (uint32_t)__builtin_ctz(left);
+        w->touched[k][reg] = w->last_effect[k] = w->issued;
+    }
+    for (uint32_t left = ended; left; left &= left - 1)
+        w->touched[__builtin_ctz(left)][reg] = 0;
+}
+
+/* Returns the kinds of effects that a write of the instruction ends, as bits of a mask. */
+static uint32_t ended_by(const gfx9_wave *w, uint32_t effects) {
+    uint32_t kinds = 0;
+    for (uint32_t k = 0; k < HAZARD_KINDS && effects != BY_STORE; k++)
+        if (shortest_distance(w, 1u << k) < MOST_STATES) kinds |= 1u << k;
+    return kinds & ~effects;
 }
 
 void gfx9_check_hazards(gfx9_wave *w, const gfx9_inst *i) {
@@ -203,6 +237,8 @@ void gfx9_check_hazards(gfx9_wave *w, const gfx9_inst *i) {
         return;
     }
     if (!i->effects) return;
+    const uint32_t ended = ended_by(w, i->effects),
+                   effects = i->effects & ((1u << HAZARD_KINDS) - 1);
     /* Finds the registers that the instruction touches. Its results are the operands before its
      * first source. There may be two of them, because some instructions also write a carry. A store
      * has no results. Its data is operand 0 in buffer stores and operand 1 in other stores. */
@@ -212,8 +248,9 @@ void gfx9_check_hazards(gfx9_wave *w, const gfx9_inst *i) {
         const bool in_file = o->place == VGPR || o->place == SGPR;
         if (i->effects == BY_STORE && (o->place != VGPR || o->count < 3)) continue;
         for (uint32_t r = 0; in_file && r < o->count; r++)
-            touch(w, i, number_of(o) + r);
+            touch(w, effects, ended, number_of(o) + r);
     }
-    if (i->effects & BY_CMPX) touch(w, i, VGPRS + EXEC), touch(w, i, VGPRS + EXEC + 1);
-    if (i->effects & SETS_MODE) touch(w, i, MODE_REG);
+    if (i->effects & BY_CMPX)
+        touch(w, effects, ended, VGPRS + EXEC), touch(w, effects, ended, VGPRS + EXEC + 1);
+    if (i->effects & SETS_MODE) touch(w, effects, ended, MODE_REG);
 }

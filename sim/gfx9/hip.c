@@ -133,6 +133,10 @@ HIP hipError_t hipMemcpyDtoDAsync(void *to, void *from, size_t n, hipStream_t s)
 static hipError_t fill(void *to, uint32_t value, size_t unit, size_t count) {
     const size_t bytes = count > SIZE_MAX / unit ? SIZE_MAX : unit * count;
     const hipError_t status = check_range(to, bytes, "dst");
+    if (!status && unit == 1) {
+        memset(to, (int)(value & 255), count);
+        return status;
+    }
     for (size_t k = 0; !status && k < count; k++)
         memcpy((char *)to + k * unit, &value, unit);
     return status;

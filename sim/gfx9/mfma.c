@@ -312,7 +312,7 @@ static void execute_doubles(gfx9_wave *w, const gfx9_inst *inst, const shape *s)
 
 /* Reads the e8m0 scales of A (`which` is 0) or B (1), one for each row and 32 elements of K. The
  * modifiers op_sel and op_sel_hi select the byte of the scale register. */
-static bool read_scales(gfx9_wave *w, const gfx9_inst *i, const shape *s, int which, uint8_t *to) {
+static bool read_scales(gfx9_wave *w, const gfx9_inst *i, int which, uint8_t *to) {
     const gfx9_operand *o = &i->op[4 + which], *select = &i->op[1 + which];
     const uint32_t byte = select->half_lo + 2u * select->half_hi;
     if (o->place != VGPR) {
@@ -323,7 +323,6 @@ static bool read_scales(gfx9_wave *w, const gfx9_inst *i, const shape *s, int wh
         to[lane] = (uint8_t)(w->v[o->reg][lane] >> 8 * byte);
     /* Lane M * block + row holds the scale of row `row` and block `block`, so the array needs no
      * reordering. */
-    (void)s;
     return true;
 }
 
@@ -336,7 +335,7 @@ static void execute_mixed(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
         gfx9_stop(w, inst, "cbsz and blgp must be 0 to 4");
         return;
     }
-    if (s->scaled && (!read_scales(w, inst, s, 0, sa) || !read_scales(w, inst, s, 1, sb))) return;
+    if (s->scaled && (!read_scales(w, inst, 0, sa) || !read_scales(w, inst, 1, sb))) return;
     if (!s->scaled) memset(sa, 127, sizeof sa), memset(sb, 127, sizeof sb);
     spread_mixed(w, s, &inst->op[1], inst->cbsz, a);
     spread_mixed(w, s, &inst->op[2], inst->blgp, b);
@@ -467,6 +466,7 @@ static void mark_result(gfx9_wave *w, const gfx9_inst *i, const shape *s) {
     const uint32_t passes = passes_of(s, i), registers = result_count(s) * (s->a == IN_F64 ? 2 : 1);
     const states n = states_of(s, passes, w->group->object->arch == GFX950);
     const uint64_t next = w->issued + 1;
+    raise_to(&w->matrix_until, next + passes + n.read + n.write + n.part + n.part_xdl + n.own);
     for (uint32_t r = 0; r < registers && gfx9_is_xdl(i) && i->op[3].place == VGPR; r++)
         raise_to(&w->free[i->op[3].reg + r], next + passes - 1);
     for (uint32_t r = 0; r < registers; r++) {

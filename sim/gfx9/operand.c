@@ -219,7 +219,10 @@ void gfx9_store(gfx9_wave *w, const gfx9_inst *inst, const gfx9_operand *o, int 
     const uint32_t *mask = gfx9_lane_masks(w);
     uint32_t *to = w->v[o->reg];
     w->written[o->reg] |= w->lane_exec;
-    if (wide(type)) {
+    const bool whole = w->lane_exec == ~0ull && !half(type) && inst->dst_sel == SEL_DWORD;
+    if (whole && !wide(type)) {
+        memcpy(to, value->u[0], sizeof value->u[0]);
+    } else if (wide(type)) {
         uint32_t *hi = w->v[o->reg + 1];
         w->written[o->reg + 1] |= w->lane_exec;
         for (int l = 0; l < LANES; l++) {

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 enum { LANES = 64, VGPRS = 512, SGPRS = 128, MAX_LDS = 160 << 10, HAZARD_KINDS = 6 };
+enum { MAX_PENDING = 128 };
 enum { VCC = 106, M0 = 124, EXEC = 126, FLAT_SCRATCH = 102 };
 enum gfx9_arch { GFX942, GFX950 };
 
@@ -152,11 +153,15 @@ struct gfx9_row {
     int32_t size, form;
 };
 
+/* The fields that every execution of an instruction reads come first, so that they share few cache
+ * lines. */
 struct gfx9_inst {
     const gfx9_row *row;
-    char *text;
-    uint64_t address; /* `address` is the instruction's address in the code object's image. */
-    uint32_t word[4];
+    sim_record *record; /* `record` counts executions of the opcode, or is NULL. */
+    /* `hazards` has a bit for each row of hazards.c that concerns this instruction. */
+    uint32_t hazards;
+    uint8_t effects;  /* `effects` tells what the instruction does to registers. */
+    uint8_t accesses; /* `accesses` has the bits ACCESS_... of a memory instruction. */
     /* `bytes` is the instruction's size in bytes, `operand_count` is its number of operands, and
      * `first` is the index in `op` of its first source. */
     uint8_t bytes, operand_count, first;
@@ -167,12 +172,15 @@ struct gfx9_inst {
     uint8_t bitop3, cbsz, abid, blgp, fmt[2];
     bool offen, idxen, lds, glc, offset_reg;
     int32_t offset, offset1, target;
-    /* `hazards` has a bit for each row of hazards.c that concerns this instruction. */
-    uint32_t hazards;
-    uint8_t effects; /* `effects` tells what the instruction does to registers. */
     gfx9_operand op[8];
-    sim_record *record; /* `record` counts executions of the opcode, or is NULL. */
+    uint32_t word[4];
+    uint64_t address; /* `address` is the instruction's address in the code object's image. */
+    char *text;
 };
+/* Tells how a memory instruction accesses registers. With ACCESS_LOADS, operand 0 is only a result.
+ * With ACCESS_STORES, operand 0 is a source. With ACCESS_ADDRESS_ONLY, the check of registers that
+ * were never written concerns operand 0 alone. */
+enum { ACCESS_LOADS = 1, ACCESS_STORES = 2, ACCESS_ADDRESS_ONLY = 4 };
 
 extern uint64_t gfx9_shared_base, gfx9_private_base;
 
@@ -210,9 +218,13 @@ struct gfx9_wave {
     uint8_t *scratch;
     uint32_t scratch_size, id;
     uint64_t steps;
-    /* `pending` lists the memory operations that have not finished, the oldest first. */
+    /* `pending` holds the memory operations that have not finished. They form a list, the oldest
+     * first. */
     gfx9_pending *pending;
     uint32_t pending_count, pending_room;
+    /* pending_order[k] is the index in `pending` of the operation with number k in the list. The
+     * numbers from pending_count on are the free elements of `pending`. */
+    uint8_t pending_order[MAX_PENDING];
     uint8_t late_v[VGPRS], late_s[SGPRS];
     uint64_t random;
     uint64_t written[VGPRS]; /* `written` holds for each VGPR a mask of the lanes that have written
@@ -223,6 +235,10 @@ struct gfx9_wave {
      * wait state in which an instruction may read VGPR v, and free[v] is the first one in which an
      * instruction may write it. */
     uint64_t ready[VGPRS], free[VGPRS];
+    /* From the wait state `matrix_until` on, no element of `ready`, `free`, ready_as_c and
+     * ready_as_own_c forbids an access. It is the sum of all delays of an instruction, so it may be
+     * later than necessary. */
+    uint64_t matrix_until;
     /* These arrays are for matrix instructions that read the result of an earlier matrix
      * instruction as C. result_of[v] is the first register of the result to which VGPR v belongs.
      * The other two arrays hold, for each VGPR of a result, the first wait state in which the later

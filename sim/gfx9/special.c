@@ -141,22 +141,22 @@ static void execute_mad64(gfx9_wave *w, const gfx9_inst *i) {
     const uint32_t *a = gfx9_fetch(w, i, &i->op[2], U32, &room[0]),
                    *b = gfx9_fetch(w, i, &i->op[3], U32, &room[1]);
     const uint64_t *c = gfx9_fetch(w, i, &i->op[4], i->row->what ? I64 : U64, &room[2]);
-    uint64_t out = 0;
-    for (int l = 0; l < LANES; l++) {
+    uint8_t carry[LANES];
+    const int with_sign = i->row->what ? LANES : 0, without = LANES - with_sign;
+    for (int l = 0; l < with_sign; l++) {
         const int64_t product = (int64_t)(int32_t)a[l] * (int32_t)b[l];
         int64_t sum;
-        if (i->row->what) {
-            /* The carry is bit 64 of the exact sum of the signed operands, i.e. the sign of this
-             * sum. */
-            const bool over = __builtin_add_overflow(product, (int64_t)c[l], &sum);
-            out |= (uint64_t)((sum < 0) != over) << l;
-            result.u64[l] = (uint64_t)sum;
-        } else {
-            result.u64[l] = (uint64_t)a[l] * b[l] + c[l];
-            out |= (uint64_t)(result.u64[l] < c[l]) << l;
-        }
+        /* The carry is bit 64 of the exact sum of the signed operands, i.e. the sign of this
+         * sum. */
+        const bool over = __builtin_add_overflow(product, (int64_t)c[l], &sum);
+        carry[l] = (sum < 0) != over;
+        result.u64[l] = (uint64_t)sum;
     }
-    write_mask(w, &i->op[1], out);
+    for (int l = 0; l < without; l++) {
+        result.u64[l] = (uint64_t)a[l] * b[l] + c[l];
+        carry[l] = result.u64[l] < c[l];
+    }
+    write_mask(w, &i->op[1], gather_flags(carry));
     gfx9_store(w, i, &i->op[0], U64, &result);
 }
 

@@ -147,6 +147,22 @@ static uint32_t read_word(const places *p, int l, uint32_t from, uint32_t bytes)
     return word;
 }
 
+/* Reads the data of lane l, which has `words` words. */
+static void read_lane(const places *p, const gfx9_row *row, int l, uint32_t words,
+                      gfx9_loaded *to) {
+    const uint32_t bytes = (uint32_t)row->size;
+    const bool active = p->active >> l & 1;
+    if (active && row->form == FORM_PLAIN && bytes >= 4 && p->at[l] && bytes <= p->limit[l]) {
+        for (uint32_t k = 0; k < words; k++)
+            memcpy(&to->data[k][l], p->at[l] + (size_t)4 * k, 4);
+        return;
+    }
+    for (uint32_t k = 0; k < words; k++) {
+        const uint32_t n = bytes < 4 ? bytes : 4;
+        to->data[k][l] = active ? gfx9_widened(read_word(p, l, 4 * k, n), (int)n, row->form) : 0;
+    }
+}
+
 static void load_to_lds(gfx9_wave *w, const gfx9_inst *i, const places *p, uint32_t bytes) {
     gfx9_group *g = w->group;
     const uint32_t start = (w->s[M0] & 0x3ffff) + (uint32_t)i->offset, step = bytes < 4 ? 4 : bytes;
@@ -186,12 +202,7 @@ static void execute_load(gfx9_wave *w, const gfx9_inst *i) {
         return;
     }
     for (int l = 0; l < LANES; l++)
-        for (uint32_t k = 0; k < words; k++) {
-            const uint32_t n = bytes < 4 ? bytes : 4;
-            loaded.data[k][l] =
-                at.active >> l & 1 ? gfx9_widened(read_word(&at, l, 4 * k, n), (int)n, i->row->form)
-                                   : 0;
-        }
+        read_lane(&at, i->row, l, words, &loaded);
     gfx9_result(w, p.data->reg, words, at.active, i->row->form, &loaded, true, i->row->a == FLAT);
 }
 
