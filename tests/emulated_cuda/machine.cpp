@@ -46,14 +46,11 @@ struct mbarrier {
     uint32_t phase;
 };
 
-} // namespace
-
-struct emulated_warp {
+struct warp_state {
     uint64_t values[2][3 * WARP];
     uint32_t arrived[2], left[2], ended;
+    uint32_t nonzero[2]; /* The lanes whose first word of an exchange is not 0. */
 };
-
-namespace {
 
 struct meeting {
     uint32_t arrived, number;
@@ -61,12 +58,15 @@ struct meeting {
 
 } // namespace
 
+struct emulated_warp : warp_state {
+    std::vector<double> memory; /* Holds emulated_warp_memory. */
+};
+
 struct emulated_block {
     uint32_t rank, threads_left;
     uint8_t *shared;
     size_t shared_bytes;
     std::vector<emulated_warp> warps;
-    std::vector<std::vector<double>> memory; /* Holds emulated_warp_memory of each warp. */
     meeting barriers[16];
     bool any;
 };
@@ -86,6 +86,7 @@ struct cluster {
 
 cluster *running;
 place scheduler;
+fiber *round_end; /* The end of the fibers that run in turn until each of them waits. */
 emulated_kernel running_kernel;
 void **running_arguments;
 char anchor; /* The addresses of static variables are relative to this variable. */
@@ -126,22 +127,28 @@ void run_some_later() {
 
 emulated_thread *emulated_now;
 
-/* Jumps to another fiber. This is a separate function, because gcc removes the setjmp of a function
- * that itself jumps away. */
-static __attribute__((noinline)) void go_on_at(place *there) {
-    __builtin_longjmp(there->words, 1);
+/* Continues the first fiber from `f` on whose thread has not ended, or the scheduler if there is
+ * none before `round_end`. This is a separate function, because gcc removes the setjmp of a
+ * function that itself jumps away. */
+static __attribute__((noinline)) void go_on_from(fiber *f) {
+    while (f != round_end && f->ended)
+        f++;
+    if (f == round_end) __builtin_longjmp(scheduler.words, 1);
+    emulated_now = f;
+    if (f->started) __builtin_longjmp(f->at.words, 1);
+    f->started = true;
+    setcontext(&f->context);
 }
 
 __attribute__((noinline)) void emulated_give_way(void) {
-    if (!__builtin_setjmp(now()->at.words)) go_on_at(&scheduler);
+    if (!__builtin_setjmp(now()->at.words)) go_on_from(now() + 1);
 }
 
-static __attribute__((noinline)) void run_fiber(fiber *f) {
-    emulated_now = f;
-    if (__builtin_setjmp(scheduler.words)) return;
-    if (f->started) go_on_at(&f->at);
-    f->started = true;
-    setcontext(&f->context);
+/* Runs the fibers from `first` up to `end`, one after another, until each of them waits. Each fiber
+ * jumps directly to the next one, which takes half as many jumps as a return to the scheduler. */
+static __attribute__((noinline)) void run_round(fiber *first, fiber *end) {
+    round_end = end;
+    if (!__builtin_setjmp(scheduler.words)) go_on_from(first);
 }
 
 template <typename F> static void wait_until(F ready) {
@@ -160,9 +167,13 @@ const uint64_t *emulated_exchange_words(const uint64_t *words, uint32_t count,
     fiber *me = now();
     emulated_warp *w = me->warp;
     uint32_t place = me->exchanges++ % 2;
-    if (w->arrived[place] == 0) memset(w->values[place], 0, count * WARP * sizeof(uint64_t));
+    if (w->arrived[place] == 0) {
+        memset(w->values[place], 0, count * WARP * sizeof(uint64_t));
+        w->nonzero[place] = 0;
+    }
     for (uint32_t i = 0; i < count; i++)
         w->values[place][i * WARP + me->lane] = words[i];
+    w->nonzero[place] |= uint32_t(count && words[0]) << me->lane;
     w->arrived[place] |= 1u << me->lane;
     w->left[place] = 0;
     wait_until([=] { return (w->arrived[place] | w->ended) == UINT32_MAX; });
@@ -177,21 +188,16 @@ const uint64_t *emulated_exchange(uint64_t value) {
 }
 
 void *emulated_warp_memory(size_t bytes) {
-    const fiber *me = now();
-    emulated_block *b = me->in;
-    const size_t number = size_t(me->warp - b->warps.data());
-    if (b->memory.size() <= number) b->memory.resize(number + 1);
-    std::vector<double> &mine = b->memory[number];
+    std::vector<double> &mine = now()->warp->memory;
     if (mine.size() * sizeof(double) < bytes) mine.resize((bytes + 7) / sizeof(double));
     return mine.data();
 }
 
 uint32_t emulated_ballot(bool value) {
-    const uint64_t *all = emulated_exchange(value);
-    uint32_t bits = 0;
-    for (uint32_t i = 0; i < WARP; i++)
-        if (all[i]) bits |= 1u << i;
-    return bits;
+    const fiber *me = now();
+    const uint32_t place = me->exchanges % 2;
+    emulated_exchange(value);
+    return me->warp->nonzero[place];
 }
 
 void emulated_barrier(uint32_t id, uint32_t threads) {
@@ -398,8 +404,7 @@ static bool run_warp(cluster *c, fiber *first, uint32_t lanes) {
     bool any = false;
     for (uint32_t rounds = 1 + random_below(MOST_ROUNDS_OF_WARP); rounds > 0; rounds--) {
         c->progress = false;
-        for (uint32_t i = 0; i < lanes; i++)
-            if (!first[i].ended) run_fiber(&first[i]);
+        run_round(first, first + lanes);
         any = any || c->progress;
         if (!c->progress || first->warp->ended == UINT32_MAX) break;
     }
@@ -438,7 +443,9 @@ static void make_block(emulated_block *b, uint32_t rank, uint32_t threads, uint3
             static_cast<uint8_t *>(aligned_alloc(1024, (b->shared_bytes + 1023) / 1024 * 1024));
     }
     memset(b->shared, 0xA5, b->shared_bytes);
-    b->warps.assign((threads + WARP - 1) / WARP, emulated_warp());
+    b->warps.resize((threads + WARP - 1) / WARP);
+    for (emulated_warp &w : b->warps)
+        static_cast<warp_state &>(w) = {};
     uint32_t last = threads % WARP;
     if (last) b->warps.back().ended = ~((1u << last) - 1);
     memset(b->barriers, 0, sizeof b->barriers);
