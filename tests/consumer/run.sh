@@ -43,5 +43,11 @@ done
 by_pkg_config shared $(pkg-config --libs bsmm)
 by_pkg_config static $(pkg-config --static --libs bsmm | sed 's/-lbsmm/-l:libbsmm.a/')
 unset PKG_CONFIG_LIBDIR # A build from the sources needs jansson's package file.
-# The build from the sources leaves out the CUDA kernels. Another test compiles them.
-by_cmake source -DBSMM_SOURCE="$here/../.." -DBSMM_CUDA=OFF
+# Prints a variable of CMake with which the build folder was made.
+variable() { # usage: variable BUILD_FOLDER NAME
+    sed -n "s/^$2:[A-Z]*=//p" "$1/CMakeCache.txt"
+}
+# The build from the sources leaves out the CUDA kernels. Another test compiles them. It has the
+# options of the build folder, because ccache then finds most objects.
+by_cmake source -DBSMM_SOURCE="$here/../.." -DBSMM_CUDA=OFF \
+    -DCMAKE_BUILD_TYPE="$(variable "$1" CMAKE_BUILD_TYPE)" -DBSMM_WERROR="$(variable "$1" BSMM_WERROR)"
