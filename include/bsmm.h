@@ -492,10 +492,10 @@ typedef enum bsmm_packed_form {
     BSMM_PACKED_NONE = 0,
     /* Decoded values of B are stored in panels, followed by B itself. A panel is a block of rows of
      * B in the order in which a kernel reads them. There are several panel layouts, each with a
-     * name, which the header contains. The fastest layout depends on A's format and on the
-     * processor. A plan packs B in the layout that its kernel reads. bsmm_plan_packed_info gives
-     * the name of this layout, and the field b_panels of a description chooses a kernel by the
-     * name. */
+     * name, which the header contains. The layout of a plan depends only on the formats of A and B,
+     * N, K, `compute` and the processor; `b_panels` or `kernel` may choose another. If no kernel
+     * for the product reads it, for example because of C, runs read B behind the panels.
+     * bsmm_plan_packed_info gives the name. */
     BSMM_PACKED_WIDE = 1,
     /* The codes and scales of B are stored in one order that is fixed for the kind of device. If
      * the packed weights have at least 64 KiB and 64 rows, they take at most 3% more bytes than B.
@@ -535,7 +535,7 @@ typedef struct bsmm_matmul_desc {
     const char *kernel;
     /* Form of packed weights, a bsmm_packed_form. With NONE, runs read B. Other forms are for plans
      * only: each run then gets packed_b (from bsmm_pack_b) instead of B. With WIDE, the workspace
-     * has no room for packing B. Kernels that do not read the form refuse the product. */
+     * has no room for packing B if runs read the panels. */
     uint32_t b_packed;
     uint32_t flags;                /* Properties, a sum of bsmm_matmul_flags */
     const bsmm_epilogue *epilogue; /* The epilogue; NULL = none */
@@ -543,8 +543,8 @@ typedef struct bsmm_matmul_desc {
     /* Thread pool for work on the cpu. Runs of the plan use it if they give no pool of their own.
      * NULL = OpenMP's threads. */
     const bsmm_pool *pool;
-    /* With b_packed = WIDE: name of the panels that runs get, such as "bf16_k32_n48". Kernels that
-     * read other panels refuse the product. NULL = the panels of the chosen kernel. */
+    /* With b_packed = WIDE: name of the panels that runs get, such as "bf16_k32_n48". If no kernel
+     * reads such panels, the plan is refused. NULL = the fastest panels for the formats. */
     const char *b_panels;
 } bsmm_matmul_desc;
 
@@ -633,9 +633,9 @@ typedef struct bsmm_buffers {
  * the form desc->b_packed, or WIDE if desc->b_packed is NONE. The caller may write the packed
  * weights to a file and map the file later.
  *
- * If the plan cannot pack B, the function returns 0. This is so for groups of kind K, and for the
- * form WIDE if the kernel does not read packed panels of B. On a GPU, if desc->b_packed is NONE, it
- * is also so unless B is row-major without gaps between rows and its scales are row-major. */
+ * If the plan cannot pack B, the function returns 0. This is so for groups of kind K, and if
+ * desc->b_packed is NONE and the plan's kernel never reads panels. On a GPU with NONE, it is also
+ * so unless B is row-major without gaps between rows and its scales are row-major. */
 BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
 /* Packs buffers->b, b_scales and b_global into `packed`, which must be aligned to 64 bytes. With
  * groups it packs all matrices of the stack B. It reads no other field of `buffers` except the
@@ -646,7 +646,7 @@ BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
  *
  * On a GPU the packing is queued in buffers->stream. A run on a GPU does not check that packed_b
  * belongs to the plan, because it would have to wait for the stream to read the header. The caller
- * must ensure it. */
+ * must ensure it, e.g. by bsmm_packed_describe of a copy of the first 128 bytes in host memory. */
 BSMM_API bsmm_status bsmm_pack_b(const bsmm_plan *plan, const bsmm_buffers *buffers, void *packed,
                                  uint64_t packed_bytes);
 
@@ -694,9 +694,9 @@ BSMM_API bsmm_status bsmm_plan_packed_info(const bsmm_plan *plan, bsmm_packed_in
 
 /* Gives the size in bytes of packed weights without a plan. `b` gives the format, rows and cols of
  * B; its memory is not read. `groups` is the number of matrices in the stack B, or 0 if B is one
- * matrix. `a` is the format of A; only the form WIDE needs it, because its panels depend on it, and
- * it may be NULL for other forms. A `device` of NULL means "cpu". Returns UNSUPPORTED if no kernel
- * of the device reads the form. */
+ * matrix. `a` is the format of A, for WIDE only (else it may be NULL); the size is then that of
+ * plans with compute EXACT that name neither panels nor kernel. A `device` of NULL means "cpu".
+ * Returns UNSUPPORTED if no kernel of the device reads the form. */
 BSMM_API bsmm_status bsmm_packed_bytes(const char *device, uint32_t form, const bsmm_matrix *b,
                                        int64_t groups, const bsmm_format *a, uint64_t *bytes);
 

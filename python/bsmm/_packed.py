@@ -75,7 +75,7 @@ def _kind_name(info: dict[str, Any]) -> str:
 @names_stream
 def pack(b: Any, form: str = "compact", *, a: Any = None, stream: int | None = None, threads: int = 0) -> Packed:
     """Packs weights of shape (N, K) or a stack (G, N, K): an array or a BlockScaled. The panels of
-    the form "wide" also depend on the activations; `a` is an example of the activations; None means
+    the form "wide" also depend on the activations' format; `a` is an example of them; None means
     f32 of shape (1, K).
 
     >>> import numpy as np

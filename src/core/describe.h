@@ -5,6 +5,12 @@
 
 #include "core/kernel.h"
 
+enum {
+    /* BSMM_PANELS_NAME_BYTES is the size of the name of a layout of panels, with the NUL after it.
+     */
+    BSMM_PANELS_NAME_BYTES = 16,
+};
+
 /* This struct holds a validated description: the product, and the device and kernel that the caller
  * named. */
 typedef struct bsmm_request {
@@ -19,8 +25,12 @@ typedef struct bsmm_request {
      * accepts the product. */
     const char *kernel;
     /* `panels` is the name of the layout of B's panels in packed weights of form wide
-     * (docs/PACKING.md). NULL means the layout that the kernel reads. */
+     * (docs/PACKING.md), if the caller has named one. NULL means the layout that is fastest for the
+     * formats of A and B. */
     const char *panels;
+    /* `settled_panels` is the name of the layout that the packed weights have. It is empty before
+     * bsmm_panels_settle (panels.h) has found it, and for other forms. */
+    char settled_panels[BSMM_PANELS_NAME_BYTES];
 } bsmm_request;
 
 /* The functions from here on are in backend.c. They find devices. */
@@ -82,9 +92,14 @@ const char *bsmm_features_refuse(const bsmm_kernel *kernel, const bsmm_product *
 /* Returns kernel number `index` of kernels.def, or NULL if `index` is past the last kernel. */
 const bsmm_kernel *bsmm_kernel_at(uint32_t index);
 
+/* Returns true if the kernel runs on the devices of the backend. A backend may run the kernels of
+ * another one: "sim:gfx950" runs the kernels of "hip". */
+bool bsmm_kernel_runs_on(const bsmm_kernel *kernel, const bsmm_backend *backend);
+
 /* Opens the request's device and chooses the kernel. This is the kernel that the caller named, or
  * else the first kernel of kernels.def that accepts the product. The chosen kernel stores what it
- * computes once per plan in `state`, which has BSMM_STATE_BYTES bytes. */
+ * computes once per plan in `state`, which has BSMM_STATE_BYTES bytes. For packed weights of form
+ * wide, the function first decides from which part of them runs read B (bsmm_panels_settle). */
 bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_kernel **kernel);
 
 /* Checks whether a kernel accepts a request. If it accepts, the function returns NULL, and the

@@ -2,6 +2,7 @@
  * their headers. It also finds the arrays of one matrix (panels, codes, scales) in packed
  * weights. */
 #include "core/packed.h"
+#include "core/panels.h"
 #include "core/parts.h"
 
 #include <stddef.h>
@@ -124,31 +125,46 @@ static bsmm_packed_header header_of(const bsmm_packed *packed, const bsmm_produc
     return h;
 }
 
-bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_product *p,
+/* Finds the size and the name of the panels of one matrix B. If runs read the panels, the plan's
+ * kernel and its state describe them. Otherwise they are those of the plain product. Returns false
+ * if there are none. */
+static bool find_panels(const bsmm_kernel *kernel, const bsmm_request *request, const void *state,
+                        bsmm_packed *packed, char *name) {
+    const bsmm_product *p = &request->product;
+    bsmm_panels plain;
+    bsmm_product part;
+    if (p->b_packed) {
+        bsmm_part_widest(p, &part);
+        packed->panel_bytes = align(kernel->packed_b_bytes(&part, state));
+        kernel->name_panels(&part, state, name, BSMM_PANELS_NAME_BYTES);
+        return true;
+    }
+    const char *const wanted = request->settled_panels[0] ? request->settled_panels : NULL;
+    const bsmm_operand *const b = p->backend->host_memory ? &packed->stored : &packed->view;
+    if (!bsmm_panels_find(p, b, request->kernel, wanted, &plain)) return false;
+    packed->panel_bytes = align(plain.kernel->packed_b_bytes(&plain.product, plain.state));
+    memcpy(name, plain.name, sizeof plain.name);
+    return true;
+}
+
+bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_request *request,
                              const bsmm_operand *stored, const void *state, bsmm_packed *packed) {
+    const bsmm_product *p = &request->product;
     bool wide = bsmm_packed_form_of(p) == BSMM_PACKED_WIDE;
     char panels[sizeof packed->header.panels] = "";
     packed->header.bytes = packed->panel_bytes = 0;
-    if (wide && !kernel->pack_b) return BSMM_OK;
+    if (!p->packed_form && !kernel->pack_b) return BSMM_OK;
     /* With groups of kind K, each group owns a range of B's columns, so no group's B is a whole
      * matrix. Such a B cannot be packed, and header.bytes stays 0. */
     if (p->groups && p->groups->kind == BSMM_GROUP_K) return BSMM_OK;
     packed->stored = *stored;
     bsmm_status status = bsmm_packed_view(p->backend->host_memory, stored, &packed->view);
     if (status != BSMM_OK) return p->packed_form ? status : BSMM_OK;
-    /* To pack B, the kernel gets the plan's state, i.e. what it has computed for the plan. If the
-     * plan's runs read B as the caller stores it, the state describes this stored B. On a GPU, the
-     * kernel packs panels from a row-major copy of B, which is a part of the packed weights. The
-     * state fits this copy only if the stored B has the same arrays as the copy. Otherwise B cannot
-     * be packed. */
+    /* A plan without packed weights can pack B on a GPU only if B is stored in the order that its
+     * copy has inside packed weights (bsmm_plan_packed_b_bytes). */
     if (!p->packed_form && !p->backend->host_memory && !same_arrays(stored, &packed->view))
         return BSMM_OK;
-    if (wide) {
-        bsmm_product part;
-        bsmm_part_widest(p, &part);
-        packed->panel_bytes = align(kernel->packed_b_bytes(&part, state));
-        kernel->name_panels(&part, state, panels, sizeof panels);
-    }
+    if (wide && !find_panels(kernel, request, state, packed, panels)) return BSMM_OK;
     packed->matrix_bytes = bsmm_packed_matrix_bytes(&packed->view, packed->panel_bytes);
     packed->header = header_of(packed, p, panels);
     if (packed->header.bytes <= INT64_MAX) return BSMM_OK;

@@ -18,7 +18,7 @@ typedef struct bsmm_packed_header {
     /* `panels` is the name of the layout of B's panels, such as "int8_k32_n32". Panels are the
      * values of B in the order in which a kernel reads them. The name is empty unless the form is
      * wide. */
-    char panels[16];
+    char panels[BSMM_PANELS_NAME_BYTES];
     bsmm_format format;
     int64_t rows, cols;
     /* `groups` is the number of matrices if B is a stack (one matrix per group), else 0. */
@@ -75,13 +75,13 @@ bool bsmm_packed_same_codes(const bsmm_operand *a, const bsmm_operand *b);
  * operand whether they accept the product. */
 bsmm_status bsmm_packed_take(bsmm_request *request, bsmm_operand *stored);
 
-/* Describes the packed weights of a product for its chosen kernel. header.bytes becomes 0 if B
+/* Describes the packed weights of a request for its chosen kernel. header.bytes becomes 0 if B
  * cannot be packed for that kernel. */
-bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_product *product,
+bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_request *request,
                              const bsmm_operand *stored, const void *state, bsmm_packed *packed);
 
-/* Writes packed weights to `to`: the header, then B. product->b is B as the caller stores it, with
- * pointers to its memory. */
+/* Writes packed weights of a plan to `to`: the header, then B. product->b is B as the caller stores
+ * it, with pointers to its memory. `kernel` and `state` are those of the plan. */
 bsmm_status bsmm_packed_fill(const bsmm_packed *packed, const bsmm_kernel *kernel,
                              const bsmm_product *product, const void *state, void *to);
 

@@ -1,6 +1,7 @@
 /* Writes packed weights (the copy of B that bsmm_pack_b makes), and implements the public functions
  * that read packed weights without a plan. */
 #include "core/packed.h"
+#include "core/panels.h"
 #include "core/parts.h"
 
 #include <string.h>
@@ -94,8 +95,9 @@ static bsmm_status fill_matrix(const bsmm_packed *packed, const bsmm_kernel *ker
     return packed->panel_bytes ? kernel->pack_b(&from, state, at->panels) : BSMM_OK;
 }
 
-bsmm_status bsmm_packed_fill(const bsmm_packed *packed, const bsmm_kernel *kernel,
-                             const bsmm_product *product, const void *state, void *to) {
+/* Writes the header and all matrices of packed weights. `kernel` packs the panels by its state. */
+static bsmm_status fill_matrices(const bsmm_packed *packed, const bsmm_kernel *kernel,
+                                 const bsmm_product *product, const void *state, void *to) {
     BSMM_TRY(product->backend->store(product->device, product->stream, to, &packed->header,
                                      sizeof packed->header));
     int64_t count = product->groups ? packed->header.groups : 1;
@@ -108,6 +110,28 @@ bsmm_status bsmm_packed_fill(const bsmm_packed *packed, const bsmm_kernel *kerne
         BSMM_TRY(fill_matrix(packed, kernel, &p, state, &at));
     }
     return BSMM_OK;
+}
+
+/* Packs B by the kernel that packs the panels of the plain product (panels.h). */
+static bsmm_status fill_plain(const bsmm_packed *packed, const bsmm_product *product, void *to) {
+    bsmm_panels plain;
+    const bsmm_operand *const b = product->backend->host_memory ? &packed->stored : &packed->view;
+    if (!bsmm_panels_find(product, b, NULL, packed->header.panels, &plain))
+        return bsmm_fail(BSMM_E_UNSUPPORTED, "packed_b.panels: no kernel packs \"%s\"",
+                         packed->header.panels);
+    if (plain.kernel->make) BSMM_TRY(plain.kernel->make(&plain.product, plain.state));
+    plain.product.b = product->b;
+    plain.product.groups = product->groups;
+    return fill_matrices(packed, plain.kernel, &plain.product, plain.state, to);
+}
+
+/* The state of a plan's kernel describes how runs of the plan read B. It can pack the panels only
+ * if runs read them. */
+bsmm_status bsmm_packed_fill(const bsmm_packed *packed, const bsmm_kernel *kernel,
+                             const bsmm_product *product, const void *state, void *to) {
+    const bool has_panels = bsmm_packed_form_of(product) == BSMM_PACKED_WIDE;
+    return has_panels && !product->b_packed ? fill_plain(packed, product, to)
+                                            : fill_matrices(packed, kernel, product, state, to);
 }
 
 static bsmm_status take_header(const void *packed, uint64_t bytes, bsmm_packed_header *h) {
@@ -242,7 +266,7 @@ static bsmm_status measure(const bsmm_matmul_desc *desc, bsmm_packed *packed) {
     BSMM_TRY(bsmm_describe(desc, &request));
     BSMM_TRY(bsmm_packed_take(&request, &stored));
     BSMM_TRY(bsmm_kernel_choose(&request, state, &kernel));
-    return bsmm_packed_make(kernel, &request.product, &stored, state, packed);
+    return bsmm_packed_make(kernel, &request, &stored, state, packed);
 }
 
 bsmm_status bsmm_packed_bytes(const char *device, uint32_t form, const bsmm_matrix *b,

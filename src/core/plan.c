@@ -143,7 +143,7 @@ bsmm_status bsmm_plan_create(const bsmm_matmul_desc *desc, bsmm_plan **plan) {
     BSMM_TRY(bsmm_describe(desc, &request));
     BSMM_TRY(bsmm_packed_take(&request, &stored_b));
     BSMM_TRY(make(&request, &made));
-    BSMM_TRY(bsmm_packed_make(made.kernel, &made.product, &stored_b, states.first, &packed));
+    BSMM_TRY(bsmm_packed_make(made.kernel, &request, &stored_b, states.first, &packed));
     return keep(&made, &packed, plan);
 }
 

@@ -1,5 +1,6 @@
 /* This file has the table of kernels (kernels.def), and chooses a kernel for a product. */
 #include "core/packed.h"
+#include "core/panels.h"
 #include "core/parts.h"
 #include "core/portions.h"
 
@@ -22,10 +23,7 @@ const bsmm_kernel *bsmm_kernel_at(uint32_t index) {
     return index < BSMM_COUNT(kernels) ? kernels[index] : NULL;
 }
 
-/* Tells whether a kernel runs on the device with that name. "cuda:0" is a device of the backend
- * "cuda". A backend may run the kernels of another one: "sim:gfx950" runs the kernels of "hip". */
-static bool runs_on(const bsmm_kernel *kernel, const char *device) {
-    const bsmm_backend *backend = bsmm_backend_of(device);
+bool bsmm_kernel_runs_on(const bsmm_kernel *kernel, const bsmm_backend *backend) {
     if (!backend) return false;
     return strcmp(kernel->device, backend->kernels ? backend->kernels : backend->name) == 0;
 }
@@ -38,26 +36,29 @@ static bsmm_status open_device(bsmm_request *request) {
     return BSMM_OK;
 }
 
-/* Refuses a kernel whose layout of B's panels (packed rows of B) is not the one that the caller has
- * named in `wanted`. The kernel has already accepted the product; `state` is what it computed for
- * the plan. */
-static const char *refuse_panels(const bsmm_kernel *kernel, const char *wanted,
+/* Refuses a kernel whose layout of B's panels (packed rows of B) is neither the one that the caller
+ * has named nor, if the caller has named none, the one that the packed weights have. The kernel has
+ * already accepted the product; `state` is what it computed for the plan. */
+static const char *refuse_panels(const bsmm_kernel *kernel, const bsmm_request *request,
                                  const bsmm_product *product, const void *state, char *why,
                                  size_t size) {
-    char name[sizeof((bsmm_packed_header *)NULL)->panels];
-    if (!wanted) return NULL;
+    char name[BSMM_PANELS_NAME_BYTES];
+    const char *settled = request->settled_panels;
+    const char *wanted = request->panels ? request->panels : settled[0] ? settled : NULL;
+    if (!wanted || !product->b_packed) return NULL;
     kernel->name_panels(product, state, name, sizeof name);
     if (strcmp(name, wanted) == 0) return NULL;
-    return bsmm_reason(why, size, "b_panels is \"%.32s\"; the kernel reads %s", wanted, name);
+    return bsmm_reason(why, size, "%s \"%.32s\"; the kernel reads %s",
+                       request->panels ? "b_panels is" : "B's panels are", wanted, name);
 }
 
 const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request, void *state,
                                 char *why, size_t size) {
-    if (!runs_on(kernel, request->device))
+    if (!bsmm_kernel_runs_on(kernel, bsmm_backend_of(request->device)))
         return bsmm_reason(why, size, "device is \"%.32s\"; the kernel runs on %s", request->device,
                            kernel->device);
     if (open_device(request) != BSMM_OK) return bsmm_reason(why, size, "%s", bsmm_error_message());
-    if (request->product.packed_form == BSMM_PACKED_WIDE && !kernel->pack_b)
+    if (request->product.b_packed && !kernel->pack_b)
         return "b_packed is WIDE; the kernel reads B only as it is stored";
     const char *lacks = bsmm_features_refuse(kernel, &request->product);
     if (lacks) return lacks;
@@ -70,7 +71,7 @@ const char *bsmm_kernel_refusal(const bsmm_kernel *kernel, bsmm_request *request
     const char *reason = bsmm_has_portions(product)
                              ? bsmm_portions_refuse(kernel, product, state, why, size)
                              : kernel->refuse(product, state, why, size);
-    return reason ? reason : refuse_panels(kernel, request->panels, product, state, why, size);
+    return reason ? reason : refuse_panels(kernel, request, product, state, why, size);
 }
 
 static bsmm_status choose_forced(bsmm_request *request, void *state, const bsmm_kernel **kernel) {
@@ -89,6 +90,7 @@ static bsmm_status choose_forced(bsmm_request *request, void *state, const bsmm_
 bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_kernel **kernel) {
     *kernel = NULL;
     BSMM_TRY(open_device(request));
+    bsmm_panels_settle(request);
     if (request->kernel) return choose_forced(request, state, kernel);
     char why[REASON_BYTES];
     for (uint32_t i = 0; (*kernel = bsmm_kernel_at(i)); i++)
@@ -97,6 +99,23 @@ bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_ke
                      "device: value is \"%.64s\"; no kernel of this device takes the product "
                      "(explain gives the reason of each kernel)",
                      request->device);
+}
+
+/* Changes a request to the one of the plan that bsmm_explain describes. If a plan of the given
+ * request chooses `kernel`, this is the plan. Otherwise it is a plan of the same request in which
+ * the caller names `kernel`. Only packed weights of form wide can make a difference. */
+static void explain_as(const bsmm_kernel *kernel, bsmm_request *request, void *state) {
+    const bsmm_kernel *chosen;
+    bsmm_request any = *request;
+    const bool may_pack = request->product.packed_form == BSMM_PACKED_NONE && kernel->pack_b;
+    if (!request->product.b_packed && !may_pack) return;
+    if (!request->kernel && bsmm_kernel_choose(&any, state, &chosen) == BSMM_OK &&
+        chosen == kernel) {
+        *request = any;
+        return;
+    }
+    request->kernel = kernel->name;
+    if (open_device(request) == BSMM_OK) bsmm_panels_settle(request);
 }
 
 bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
@@ -114,6 +133,7 @@ bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
     bsmm_message before;
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
     bsmm_message_keep(&before);
+    explain_as(kernel, &request, state);
     const char *reason = bsmm_kernel_refusal(kernel, &request, state, why, sizeof why);
     bsmm_message_restore(&before);
     result.accepts = reason == NULL;
@@ -123,7 +143,7 @@ bsmm_status bsmm_explain(const bsmm_matmul_desc *desc, uint32_t index,
         result.bound = kernel->bound(&part, state);
         result.k_parts = kernel->k_parts ? kernel->k_parts(&part, state) : 1;
         bsmm_packed packed;
-        BSMM_TRY(bsmm_packed_make(kernel, &request.product, &stored_b, state, &packed));
+        BSMM_TRY(bsmm_packed_make(kernel, &request, &stored_b, state, &packed));
         result.packed_b_bytes = packed.header.bytes;
     }
     if (reason) snprintf(result.reason, sizeof result.reason, "%s", reason);

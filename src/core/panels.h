@@ -1,0 +1,35 @@
+/* Finds the layout of B's panels in packed weights of form wide. Panels are B's decoded values in
+ * the order in which a kernel reads them. Their layout must not depend on the rest of a product, so
+ * it is that of the plain product: the product of one row-major row of A with B whose D is fp32,
+ * without C, bias, epilogue, groups or flags. */
+#ifndef BSMM_CORE_PANELS_H
+#define BSMM_CORE_PANELS_H
+
+#include "core/describe.h"
+
+/* Describes the panels of a B, and holds the kernel that packs them. */
+typedef struct bsmm_panels {
+    const bsmm_kernel *kernel;
+    bsmm_product product; /* `product` is the plain product. */
+    char name[BSMM_PANELS_NAME_BYTES];
+    /* `state` is the kernel's state for the plain product. The function `make` of the kernel has
+     * not completed it. */
+    _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
+} bsmm_panels;
+
+/* Finds the first kernel that accepts the plain product of `product` and reads panels, and
+ * describes its panels. Only a kernel named `kernel`, and only panels named `name`, are considered
+ * if these are not NULL. Returns false if there is no such kernel. `b` describes the B from which
+ * panels are packed: in host memory as the caller stores it, in device memory the row-major copy
+ * inside the packed weights. The product's device must be open. */
+bool bsmm_panels_find(const bsmm_product *product, const bsmm_operand *b, const char *kernel,
+                      const char *name, bsmm_panels *panels);
+
+/* Decides from which part of packed weights of form wide the runs of a plan read B, before a kernel
+ * is chosen. If a kernel that accepts the product reads the panels of the plain product, only such
+ * kernels may be chosen. Otherwise no run reads the panels: product.b_packed becomes false, and
+ * kernels read the copy of B that follows the panels, as they read weights of form compact. For
+ * other forms the function does nothing. The request's device must be open. */
+void bsmm_panels_settle(bsmm_request *request);
+
+#endif
