@@ -1,18 +1,24 @@
 #include "device_cuda.h"
 
-/* Lists the typical error (root mean square of the relative errors) of each kernel family on an
- * H200. `level` is this error divided by that of a model that adds in the order and with the
- * precision of the family. The other fields describe the model (family_level.h). Kernels for
- * Blackwell GPUs have levels on their simulator alone (device_sim_cuda.c). */
+/* Lists the typical error (root mean square of the relative errors) of each kernel family on a
+ * Hopper GPU. `level` is this error divided by that of a model that adds in the order and with the
+ * precision of the family. The other fields describe the model (family_level.h). Each level is the
+ * largest that was found on the emulated GPU, whose tensor cores give the bits of an H200, for K
+ * from 32 to 8192. A level of 1.01 means that the model rounds exactly as the kernel does. Kernels
+ * for Blackwell GPUs have levels on their simulator alone (device_sim_cuda.c). */
 const bench_family_level bench_cuda_levels[] = {
-    {"cuda_sm90_small_m", .unit = 16, .k_parts = true, .spread = true, .fraction = 25,
-     .exact_in_bf16 = true, .level = 1.1},
-    {"cuda_sm90a_mixed", .unit = 16, .k_parts = true, .spread = true, .fraction = 25,
-     .exact_in_bf16 = true, .level = 1.1},
-    {"cuda_sm90a_fp8", .unit = 32, .segment = 128, .fraction = 13, .level = 0.97},
-    {"cuda_sm90a_fold", .unit = 32, .segment = 128, .fraction = 13, .level = 1.01},
-    {"cuda_sm90a_bf16", .unit = 16, .k_parts = true, .fraction = 25, .exact_in_bf16 = true,
-     .level = 1.43},
-    {"cuda_sm80_bf16", .unit = 16, .fraction = 25, .exact_in_bf16 = true, .level = 1.06},
+    {"cuda_sm90_small_m", .way = BENCH_IN_COLUMNS, .unit = 16, .scaled_segment = 128,
+     .k_parts = true, .spread = true, .fraction = 25, .level = 1.24},
+    {"cuda_sm90a_mixed", .unit = 16, .scaled_segment = 128, .divides = true, .k_parts = true,
+     .spread = true, .fraction = 25, .level = 1.1},
+    {"cuda_sm90a_fp8", .unit = 32, .segment = 128, .fraction = 13, .level = 1.01},
+    {"cuda_sm90a_fold", .unit = 32, .segment = 128, .fraction = 13, .fallback = "cuda_sm90a_bf16",
+     .scaled_fallback = "cuda_sm80_bf16", .level = 1.01},
+    {"cuda_sm90a_bf16", .way = BENCH_IN_K_BLOCKS, .unit = 16, .k_parts = true, .fraction = 25,
+     .level = 1.01},
+    {"cuda_sm90a_f16", .way = BENCH_IN_K_BLOCKS, .unit = 16, .k_parts = true, .takes_f16 = true,
+     .shifts_e8m0 = true, .fraction = 25, .fallback = "cuda_sm90a_bf16", .level = 1.01},
+    {"cuda_sm80_bf16", .way = BENCH_IN_STEPS, .unit = 16, .spread = true, .run = 8, .joins = true,
+     .fraction = 25, .level = 1.01},
     {0},
 };

@@ -50,28 +50,35 @@ uint64_t bench_sim_cuda_cache_bytes(const void *state) {
 }
 
 /* Lists the typical errors of kernel families. The fields before `level` describe how a family adds
- * (family_level.h). Each level is the largest that tests/unit/test_cli_level.c found on the
- * simulator, for K from 256 to 1024. For GPUs whose way of adding is not known, the simulator
- * rounds the sum of an instruction's products once (docs/SIMULATOR.md). Real Blackwell GPUs may
- * round differently, and none has been measured. */
+ * (family_level.h). Each level is the largest that was found on the simulator, for K from 32 to
+ * 1024. For GPUs whose way of adding is not known, the simulator rounds the sum of an instruction's
+ * products once (docs/SIMULATOR.md). Real Blackwell GPUs may round differently, and none has been
+ * measured. */
 const bench_family_level bench_sim_cuda_levels[] = {
     {"cuda_sm100f_scaled_small_m", .unit = 32, .k_parts = true, .level = 1.03},
     {"cuda_sm100f_scaled", .unit = 32, .k_parts = true, .level = 1.01},
     {"cuda_sm100f_fp8", .unit = 32, .segment = 128, .level = 1.01},
-    {"cuda_sm100f_wide_groups", .unit = 16, .segment = 128, .level = 1.01},
+    {"cuda_sm100f_wide_groups", .way = BENCH_IN_K_BLOCKS, .unit = 16, .group = 128,
+     .takes_f16 = true, .level = 1.01},
     {"cuda_sm120f_scaled", .unit = 32, .level = 1.01},
-    {"cuda_sm100f_wide", .unit = 16, .exact_in_bf16 = true, .level = 1.01},
-    {"cuda_sm90_small_m", .device = "sim:sm_90a", .unit = 16, .k_parts = true, .spread = true,
-     .fraction = 25, .exact_in_bf16 = true, .level = 1.1},
-    {"cuda_sm90a_mixed", .unit = 16, .k_parts = true, .spread = true, .fraction = 25,
-     .exact_in_bf16 = true, .level = 1.1},
-    {"cuda_sm90a_fp8", .unit = 32, .segment = 128, .fraction = 13, .level = 0.97},
-    {"cuda_sm90a_fold", .unit = 32, .segment = 128, .fraction = 13, .level = 1.01},
-    {"cuda_sm90a_bf16", .unit = 16, .k_parts = true, .fraction = 25, .exact_in_bf16 = true,
-     .level = 1.43},
-    {"cuda_sm80_bf16", .device = "sim:sm_90a", .unit = 16, .fraction = 25, .exact_in_bf16 = true,
-     .level = 1.06},
-    {"cuda_sm80_bf16", .unit = 16, .exact_in_bf16 = true, .level = 1.2},
+    {"cuda_sm100f_wide", .way = BENCH_IN_K_BLOCKS, .unit = 16, .takes_f16 = true, .level = 1.02},
+    {"cuda_sm90_small_m", .device = "sim:sm_90a", .way = BENCH_IN_COLUMNS, .unit = 16,
+     .scaled_segment = 128, .k_parts = true, .spread = true, .fraction = 25, .level = 1.24},
+    {"cuda_sm90_small_m", .way = BENCH_IN_COLUMNS, .unit = 16, .scaled_segment = 128,
+     .k_parts = true, .spread = true, .level = 1.24},
+    {"cuda_sm90a_mixed", .unit = 16, .scaled_segment = 128, .divides = true, .k_parts = true,
+     .spread = true, .fraction = 25, .level = 1.1},
+    {"cuda_sm90a_fp8", .unit = 32, .segment = 128, .fraction = 13, .level = 1.01},
+    {"cuda_sm90a_fold", .unit = 32, .segment = 128, .fraction = 13, .fallback = "cuda_sm90a_bf16",
+     .scaled_fallback = "cuda_sm80_bf16", .level = 1.01},
+    {"cuda_sm90a_bf16", .way = BENCH_IN_K_BLOCKS, .unit = 16, .k_parts = true, .fraction = 25,
+     .level = 1.01},
+    {"cuda_sm90a_f16", .way = BENCH_IN_K_BLOCKS, .unit = 16, .k_parts = true, .takes_f16 = true,
+     .shifts_e8m0 = true, .fraction = 25, .fallback = "cuda_sm90a_bf16", .level = 1.01},
+    {"cuda_sm80_bf16", .device = "sim:sm_90a", .way = BENCH_IN_STEPS, .unit = 16, .spread = true,
+     .run = 8, .joins = true, .fraction = 25, .level = 1.01},
+    {"cuda_sm80_bf16", .way = BENCH_IN_STEPS, .unit = 16, .spread = true, .run = 8, .joins = true,
+     .level = 1.01},
     {0},
 };
 

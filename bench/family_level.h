@@ -6,6 +6,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Names the main loops by which kernels add products (cli/level_sum.h). */
+typedef enum bench_way {
+    /* BENCH_IN_SEGMENTS: ranges of K are summed one after another. */
+    BENCH_IN_SEGMENTS,
+    /* BENCH_IN_K_BLOCKS: the kernel multiplies k blocks of 64 elements of 16 bits. If elements are
+     * sums of bf16 numbers, each pair of a number of A and a number of B has k blocks of its own,
+     * and all of them have one accumulator. Hopper's GEMM and cuda_sm100f_wide do so. */
+    BENCH_IN_K_BLOCKS,
+    /* BENCH_IN_STEPS: the generic GEMM (gpu/bf16_product.h). */
+    BENCH_IN_STEPS,
+    /* BENCH_IN_COLUMNS: as BENCH_IN_SEGMENTS, but an f16 or f32 element of A is the sum of two or
+     * three bf16 numbers. Each of these numbers has an accumulator of its own, and the accumulators
+     * are added at the end. */
+    BENCH_IN_COLUMNS
+} bench_way;
+
 /* Describes the order in which a family of kernels adds products (docs/NUMERICS.md, "Order of
  * sums"). */
 typedef struct bench_family_level {
@@ -13,6 +29,7 @@ typedef struct bench_family_level {
     /* This entry of the table holds for devices whose names begin with the text `device`. NULL
      * means all devices of the kind that has the table. */
     const char *device;
+    bench_way way;
     /* `unit` is the number of products that an instruction of the kernel adds. 0 means 32 if both
      * scales are e8m0, else 16. The instruction adds them exactly and rounds their sum once, or, if
      * `rounds_each` is true, rounds after each product. */
@@ -25,6 +42,25 @@ typedef struct bench_family_level {
      * where an fp32 scale changes. */
     int64_t segment;
     bool ends_at_scales;
+    /* If `scaled_segment` is not 0, a segment (a range of K) has at most this number of elements if
+     * B has fp32 scales or an fp32 scale of A changes along K. */
+    int64_t scaled_segment;
+    /* If `divides` is true, the accumulators hold the sum divided by the fp32 scale of the current
+     * segment. They are multiplied by the quotient of two scales where the scale changes. */
+    bool divides;
+    /* The field `group` is used only by BENCH_IN_K_BLOCKS. If operands have fp32 scales, the sum of
+     * `group` elements of K is multiplied by the scales and added to the total. 0 means that the
+     * sum of each k block is, or, if all fp32 scales are those of whole rows, the sum over all of
+     * K. */
+    int64_t group;
+    /* `takes_f16` is true if the kernel multiplies f16 elements as they are, if f16 holds all
+     * values that the format of the other operand can represent. Otherwise f16 elements are split
+     * into two bf16 numbers. `shifts_e8m0` is true if B may also have e8m0 scales. The fallback
+     * then multiplies a B whose values f16 does not hold (cli_level_fits_f16). */
+    bool takes_f16, shifts_e8m0;
+    /* `joins` is true if the generic GEMM has only one accumulator if elements of both operands are
+     * sums of three bf16 numbers. */
+    bool joins;
     /* A segment is a range of K that is summed separately. If `a_scale_first` is true, the kernel
      * multiplies the sum of a segment by the fp32 scale of A, rounds, and then multiplies by that
      * of B. Otherwise it rounds the product of both scales. */
@@ -41,12 +77,12 @@ typedef struct bench_family_level {
      * each part separately and adds the sums of the parts at the end. The parts have nearly equal
      * lengths, which are multiples of 128. */
     bool k_parts;
-    /* If `spread` is true, the products of an instruction come from four runs of adjacent elements
-     * of K, a quarter from each run. A run has `run` elements. If `run` is 0, it has 32 elements if
-     * B's elements have less than 8 bits, else 16. If `spread` is false, an instruction adds the
-     * products of `unit` adjacent elements of K. */
+    /* If `spread` is true, the products of an instruction come from `runs` runs of adjacent
+     * elements of K, equally many from each run. 0 runs means 4. A run has `run` elements. If `run`
+     * is 0, it has 32 elements if B's elements have less than 8 bits, else 16. If `spread` is
+     * false, an instruction adds the products of `unit` adjacent elements of K. */
     bool spread;
-    int64_t run;
+    int64_t run, runs;
     /* `total_in_double` is true if the kernel adds the sums of the segments (ranges of K) in
      * double. */
     bool total_in_double;
@@ -63,9 +99,10 @@ typedef struct bench_family_level {
      * most 8 bits and B has e8m0 scales. The next entry for the same kernel then holds for all
      * other formats. */
     bool scaled_bytes;
-    /* If `exact_in_bf16` is true, `level` holds only for operands that have no fp32 scales and
-     * whose elements bf16 represents exactly. */
-    bool exact_in_bf16;
+    /* If the operands do not fit the packed form that this kernel multiplies, the kernel of this
+     * name computes the product. The device finds this out. `scaled_fallback` is its name if an
+     * operand has fp32 scales. NULL means that there is no fallback with other errors. */
+    const char *fallback, *scaled_fallback;
     /* `level` is the largest measured typical error of the family. It is counted in typical errors
      * of fp32 sums that add the products in the family's order. 0 means that the family was not
      * measured. */

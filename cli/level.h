@@ -5,42 +5,45 @@
 #define CLI_LEVEL_H
 
 #include "command.h"
-#include "family_level.h"
+#include "level_sum.h"
 
 /* CLI_LEVEL_MOST is the largest error level (cli_level_run) with which a kernel passes. Today's
  * kernels have levels of 0.5 to 1, so a kernel with errors 4 times as large fails. */
 #define CLI_LEVEL_MOST 2.0
 
-/* Returns the measured error of a kernel's family (the kernels that add in the same order) for
- * operands of these formats on this device, or NULL if it was not measured. The device is NULL for
- * the CPU. */
-const bench_family_level *cli_level_of(const char *device, const char *kernel,
-                                       const bsmm_format formats[2]);
+/* If the error level of a kernel is less than this, the fallback of the kernel has computed the
+ * product, if it has one. The errors of a fallback are more than 100 times smaller. */
+#define CLI_LEVEL_PASSED_ON 0.25
 
-/* Holds a sum of products a_k * b_k. `exact` is the sum in double. `rounded` is the sum in fp32, in
- * the order in which the kernel and its family add. */
-typedef struct cli_sums {
-    double exact, rounded, magnitude; /* `magnitude` is the sum of |a_k b_k|. */
-} cli_sums;
-/* Holds decoded rows of an operand. If the operand has fp32 scales, `scales` holds the scale of
- * each element, and `elements` holds the elements without scales. Otherwise `scales` is NULL, and
- * `elements` are multiplied by their scales. */
-typedef struct cli_level_row {
-    const float *elements, *scales;
-} cli_level_row;
+/* Tells how a kernel adds, by measured errors of its family, i.e. of the kernels that add in the
+ * same order. `family` is NULL if the family was not measured. `parts` is the number of parts into
+ * which the kernel divides K. */
+typedef struct cli_level_adder {
+    const bench_family_level *family;
+    int64_t parts;
+} cli_level_adder;
+
+/* Describes the kernel of a product. `fallback` is the kernel that computes the product if the
+ * operands do not fit the packed form that the first kernel multiplies. Its family is NULL if there
+ * is no such kernel, or if its errors are like those of the first kernel. */
+typedef struct cli_level_model {
+    cli_level_adder own, fallback;
+} cli_level_model;
+
+/* Finds the model of the kernel `kernel` for a product. */
+cli_level_model cli_level_model_of(const bsmm_matmul_desc *desc, const char *kernel);
 
 /* Decodes a matrix in host memory without its second-level scale. On failure, the function prints
  * the error and returns false. */
 bool cli_level_decode(const bsmm_matrix *m, cli_level_row *to);
 void cli_level_free(cli_level_row *row);
 
-/* Sums the K products of a row of A and a row of B. `parts` is the number of parts into which the
- * kernel divides K (cli_level_parts). */
-cli_sums cli_level_sum(const bench_family_level *family, const bsmm_format formats[2],
-                       int64_t parts, const cli_level_row rows[2], int64_t k);
-
-/* Returns the number of parts into which the kernel desc->kernel divides K of this product. */
-int64_t cli_level_parts(const bsmm_matmul_desc *desc);
+/* Returns true if f16 holds all values of a matrix after packing. Packing multiplies values with
+ * e8m0 scales by the power of two that puts the largest element times 2^3 just below f16's upper
+ * end. The function returns true for a matrix that has no e8m0 scales. Like
+ * packing, the function assumes that each block with a nonzero element contains the largest and the
+ * smallest element of the format. */
+bool cli_level_fits_f16(const bsmm_matrix *m, const cli_level_row *values);
 
 /* Multiplies on the device that the description names. The operands are in host memory. On
  * failure, the function prints the error and returns false. */
@@ -62,7 +65,7 @@ bool cli_level_passes(const char *kernel, double level);
 
 /* Returns the level that cli_level_run computes, but from fp32 results d that exist already.
  * `values` holds all rows of a and b, decoded by cli_level_decode. */
-double cli_level_compare(const bench_family_level *family, int64_t parts, const bsmm_matrix *a,
-                         const bsmm_matrix *b, const cli_level_row values[2], const float *d);
+double cli_level_compare(const cli_level_model *model, const bsmm_matrix *a, const bsmm_matrix *b,
+                         const cli_level_row values[2], const float *d);
 
 #endif

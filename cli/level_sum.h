@@ -1,0 +1,67 @@
+/* Models the sums of GEMM kernels on the CPU. A sum has the rounding errors of a kernel that adds
+ * in the order that a family describes (family_level.h). */
+#ifndef CLI_LEVEL_SUM_H
+#define CLI_LEVEL_SUM_H
+
+#include "bsmm.h"
+#include "family_level.h"
+
+/* CLI_LEVEL_K_BLOCK is the number of elements along K in a k block of 16-bit elements, and
+ * CLI_LEVEL_STEP is that of a step of the generic GEMM. */
+enum { CLI_LEVEL_K_BLOCK = 64, CLI_LEVEL_STEP = 32 };
+
+/* CLI_LEVEL_MOST_PLACES is the largest number of elements of the runs from which instructions take
+ * their products. */
+enum { CLI_LEVEL_MOST_PLACES = 128 };
+
+/* Returns the number of bits of an element, or 0 for an unknown format. */
+uint32_t cli_level_bits_of(bsmm_format format);
+
+bool cli_level_has_floats(bsmm_format format); /* Tells whether a format has fp32 scales. */
+
+/* Holds decoded rows of an operand. If the operand has fp32 scales, `scales` holds the scale of
+ * each element, and `elements` holds the elements without scales. Otherwise `scales` is NULL, and
+ * `elements` are multiplied by their scales. */
+typedef struct cli_level_row {
+    const float *elements, *scales;
+} cli_level_row;
+
+/* Describes how a kernel adds the products of one row of A and one row of B. The numbers are counts
+ * of elements along K unless a comment says otherwise. */
+typedef struct cli_level_order {
+    const bench_family_level *family;
+    int64_t k;
+    int64_t parts; /* `parts` is the number of parts into which the kernel divides K. */
+    /* A part of K consists of segments, and a segment consists of blocks. Segments and blocks are
+     * summed separately. */
+    int64_t part, segment, block;
+    /* An instruction adds `unit` products. If `run` is not 0, equally many of them come from each
+     * of `runs` adjacent runs of `run` elements. places[i] is the place along K, counted from the
+     * first of these runs, of the product that is added as number i. */
+    int64_t unit, run, runs;
+    uint8_t places[CLI_LEVEL_MOST_PLACES];
+    /* An element of A is the sum of bf16_parts[0] bf16 numbers, and an element of B is the sum of
+     * bf16_parts[1]. If the number is 1, the element is multiplied as it is. */
+    int bf16_parts[2];
+    bool splits_f16; /* `splits_f16` is true if the family's field says so and A is f16. */
+    /* `by_elements` is true if the kernel multiplies elements by their fp32 scales, and rounds. */
+    bool by_elements;
+    /* `promoted` is used only by BENCH_IN_K_BLOCKS. It is the number of k blocks whose sum is
+     * multiplied by the fp32 scales, or 0 if only the sum over all of K is multiplied. */
+    int64_t promoted;
+} cli_level_order;
+
+/* Chooses the order of a product whose operands fit the packed form that the kernel multiplies. */
+cli_level_order cli_level_order_of(const bench_family_level *family, const bsmm_format formats[2],
+                                   int64_t parts, int64_t k);
+
+/* Holds a sum of products a_k * b_k. `exact` is the sum in double. `rounded` is the sum in fp32, in
+ * the order in which the kernel and its family add. */
+typedef struct cli_sums {
+    double exact, rounded, magnitude; /* `magnitude` is the sum of |a_k b_k|. */
+} cli_sums;
+
+/* Sums the K products of a row of A and a row of B. */
+cli_sums cli_level_sum(const cli_level_order *order, const cli_level_row rows[2]);
+
+#endif
