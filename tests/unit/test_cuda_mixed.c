@@ -25,14 +25,20 @@ static bsmm_format named(const char *format, int64_t k) {
     return (bsmm_format){BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, (uint32_t)k};
 }
 
-/* Returns true if the kernel under test accepts the product on the GPU. */
-static bool accepts(const bsmm_matmul_desc *desc) {
+/* Returns the number of parts into which the kernel under test splits K, or 0 if it refuses the
+ * product on the GPU. */
+static uint32_t parts_of(const bsmm_matmul_desc *desc) {
     bsmm_explanation e = BSMM_INIT(bsmm_explanation);
     bsmm_matmul_desc on_gpu = *desc;
     on_gpu.device = "cuda:0";
     for (uint32_t i = 0; bsmm_explain(&on_gpu, i, &e) == BSMM_OK; i++)
-        if (strcmp(e.kernel, name) == 0) return e.accepts;
-    return false;
+        if (strcmp(e.kernel, name) == 0) return e.accepts ? e.k_parts : 0;
+    return 0;
+}
+
+/* Returns true if the kernel under test accepts the product on the GPU. */
+static bool accepts(const bsmm_matmul_desc *desc) {
+    return parts_of(desc) > 0;
 }
 
 static void make(checked_product *p, const char *a, const char *b, const char *d, int64_t m,
@@ -82,6 +88,38 @@ static void test_long(void **state) {
         make(&p, i % 2 ? "bf16" : "f16", weights[i], "f32", 70, 40, 1440, FILL_ORDINARY, &r);
         run(&p);
     }
+}
+
+/* The emulated GPU has this number of SMs. Clusters of three thread blocks then divide K also if
+ * each thread block has one group of warpgroups. */
+enum { EMULATED_SMS = 11 };
+
+/* Tests clusters of three and five thread blocks. The thread blocks of a cluster store different
+ * numbers of results, because 3 and 5 do not divide the rows of B in a tile. A result is the sum of
+ * 3, 6 or 10 parts. The number of parts depends on the number of SMs only in the cases with 3. */
+static void test_odd_clusters(void **state) {
+    static const struct {
+        const char *a, *b;
+        int64_t m, n, k;
+        uint32_t parts;
+    } cases[] = {
+        {"bf16", "fp8_block128", 65, 650, 1088, 3}, {"f16", "nvfp4", 66, 650, 1088, 3},
+        {"bf16", "fp8_block128", 65, 125, 768, 6},  {"f16", "mxfp8", 70, 41, 704, 6},
+        {"fp8_row", "mxfp4", 65, 40, 2176, 6},      {"bf16", "mxfp8", 67, 78, 1280, 10},
+        {"f16", "nvfp4", 66, 125, 1248, 10},
+    };
+    (void)state;
+    need_hopper();
+    rng r = {91};
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++)
+        for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++) {
+            checked_product p;
+            make(&p, cases[i].a, cases[i].b, how == FILL_ORDINARY ? "bf16" : "f32", cases[i].m,
+                 cases[i].n, cases[i].k, how, &r);
+            if (cases[i].parts > 3 || test_cuda_device()->multiprocessors == EMULATED_SMS)
+                assert_int_equal(parts_of(&p.desc), cases[i].parts);
+            run(&p);
+        }
 }
 
 static void test_extreme(void **state) {
@@ -281,17 +319,14 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_long),
-        cmocka_unit_test(test_extreme),
-        cmocka_unit_test(test_narrow_a),
-        cmocka_unit_test(test_scaled_rows_of_a),
-        cmocka_unit_test(test_epilogues),
-        cmocka_unit_test(test_zeros),
-        cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_columns_of_f16),
+        cmocka_unit_test(test_formats),      cmocka_unit_test(test_long),
+        cmocka_unit_test(test_odd_clusters), cmocka_unit_test(test_extreme),
+        cmocka_unit_test(test_narrow_a),     cmocka_unit_test(test_scaled_rows_of_a),
+        cmocka_unit_test(test_epilogues),    cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_scales),       cmocka_unit_test(test_columns_of_f16),
         cmocka_unit_test(test_refusals),
     };
+    setenv("EMULATED_CUDA_MULTIPROCESSORS", "11", 1);
     setenv("BSMM_TEST_MIXED", "1", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

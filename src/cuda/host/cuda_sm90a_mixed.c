@@ -133,9 +133,14 @@ static double waves_of(const bsmm_product *p, const cut *c) {
     return (double)bsmm_ceil_div(clusters, bsmm_small_m_clusters_at_once(p, c->splits));
 }
 
-/* Returns the time in us in which a thread block adds the accumulators of a full tile. */
+/* Lists the numbers of thread blocks of a cluster that the host considers. Clusters of six or seven
+ * thread blocks were no faster than the others for the products that were measured. */
+static const uint32_t all_splits[] = {1, 2, 3, 4, 5, 8};
+
+/* Returns the time in us in which a thread block adds the accumulators of a full tile. On an H200,
+ * clusters of three and five thread blocks take about as long as those of four and eight. */
 static double adding_of(const cut *c) {
-    return 0.6 * (c->groups - 1) + 1.3 * bsmm_small_m_log2(c->splits);
+    return 0.6 * (c->groups - 1) + 1.3 * bsmm_small_m_log2_up(c->splits);
 }
 
 /* Predicts the time in us of a division of the GEMM among thread blocks. It is the number of waves
@@ -236,7 +241,8 @@ static cut find_cut(const bsmm_product *p, const weights *w) {
     cut best = {.time = INFINITY};
     for (uint32_t i = 0; i < COLUMN_CHOICES; i++)
         for (uint32_t groups = 1; groups <= BSMM_MIXED_MOST_GROUPS; groups *= 2)
-            for (uint32_t splits = 1; splits <= BSMM_SMALL_M_MOST_SPLITS; splits *= 2) {
+            for (size_t s = 0; s < BSMM_COUNT(all_splits); s++) {
+                const uint32_t splits = all_splits[s];
                 if (!functions[i].name || (splits * groups > 1 && splits * groups > steps))
                     continue;
                 cut c = {.choice = i, .groups = groups, .splits = splits};
@@ -343,9 +349,13 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const made *m) {
     const cut *c = &m->c;
     const uint32_t columns = columns_of[c->choice];
     bsmm_small_m_params params = bsmm_small_m_params_of(p);
-    params.ranges_log2 = bsmm_small_m_log2(c->splits * c->groups);
-    params.splits_log2 = bsmm_small_m_log2(c->splits);
+    params.splits = c->splits;
+    params.splits_log2 = bsmm_small_m_log2_up(c->splits);
     params.k_warps_log2 = bsmm_small_m_log2(c->groups);
+    params.range_inverse = (uint32_t)bsmm_ceil_div((int64_t)1 << 31, c->splits * c->groups);
+    params.run_width = (uint32_t)bsmm_ceil_div(rows_of(c) / BSMM_MIXED_RUN, c->splits);
+    params.run_step = BSMM_SMALL_M_THREADS / params.run_width;
+    params.run_inverse = (1u << 16) / params.run_width + 1;
     params.source = bsmm_small_m_find_source(&p->a);
     params.narrow = bits_of(m->w) < 8;
     params.row_scaled = has_row_scales(&p->a, m->w);

@@ -93,13 +93,20 @@ const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS] = {
     [BSMM_SMALL_M_FP8] = {{BSMM_FP8_SMALL_M_GROUPS, BSMM_FP8_SMALL_M_ROWS, 4.2, 0.89}},
 };
 
-/* Clusters of four or eight thread blocks leave some SMs idle, because a cluster must lie in one
- * GPC and the number of SMs of a GPC need not be a multiple of the cluster's size. On an H200 only
- * 30 clusters of four run at once, although its 132 SMs would be enough for 33. */
+/* Lists how many clusters of each number of thread blocks run at once on an H200, which has 132
+ * SMs, if an SM runs one thread block at a time. cuOccupancyMaxActiveClusters returned these counts
+ * on an H200. Clusters of three or more leave some SMs idle, because a cluster must lie in one GPC
+ * and the number of SMs of a GPC need not be a multiple of the cluster's size. The counts are
+ * constants, because other counts may lead to another order of additions along K. If the driver
+ * gave the counts, two H200s could compute different results. */
+static const uint8_t clusters_of_h200[] = {
+    [1] = 132, [2] = 66, [3] = 39, [4] = 30, [5] = 22, [6] = 17, [7] = 15, [8] = 15,
+};
+
 uint32_t bsmm_small_m_clusters_at_once(const bsmm_product *p, uint32_t splits) {
     const bsmm_cuda_device *device = p->device;
-    uint32_t clusters = (uint32_t)device->multiprocessors / splits;
-    if (splits > 2) clusters -= (clusters + 9) / 11;
+    const uint32_t clusters =
+        clusters_of_h200[splits] * (uint32_t)device->multiprocessors / clusters_of_h200[1];
     return clusters ? clusters : 1;
 }
 

@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     const uint32_t row_warps = block.rows / 16, row_warp = warp % row_warps;
     const uint32_t k_group = warp / row_warps;
     const uint32_t range = (block.rank << p.k_warps_log2) + k_group;
-    const uint32_t begin = small_m_begin(&p, range), end = small_m_begin(&p, range + 1);
+    const uint32_t begin = mixed_begin_of(&p, range), end = mixed_begin_of(&p, range + 1);
 
     /* Start the copies of weights and the loads of their scales, before the wait for the kernel
      * mixed_prepare. No kernel before mixed_prepare can still write them, because mixed_prepare has

@@ -12,8 +12,7 @@
 #include "cuda/sm90a/mixed_stage.h"
 #include "cuda/sm90a/small_m_epilogue.h"
 
-/* MIXED_RUN is the number of adjacent results of a row of D that a thread computes at a time. */
-enum { MIXED_RUN = 4 };
+enum { MIXED_RUN = BSMM_MIXED_RUN };
 
 /* Returns true if the magnitudes of all four numbers lie between two positive floats. `low` and
  * `high` are the bits of these floats. Positive floats have the same order as their bits, and the
@@ -139,9 +138,7 @@ typedef struct mixed_runs {
      * thread block of the cluster. In shared memory, the accumulators of the next group begin
      * `group_bytes` bytes later. */
     uint32_t terms, group_bytes;
-    /* `rank` is the number of this thread block in its cluster, and `last_rank` that of the last
-     * thread block. */
-    uint32_t rank, last_rank;
+    uint32_t rank; /* `rank` is the number of this thread block in its cluster. */
 } mixed_runs;
 
 /* MIXED_AT_ONCE is the number of runs (groups of adjacent results in a row of D) whose accumulators
@@ -161,7 +158,8 @@ static __device__ __forceinline__ void mixed_load(const int count, const bsmm_sm
                                                   const mixed_runs *runs, uint32_t term,
                                                   const uint32_t *i, float4 *to) {
     const uint32_t group = term & ((1u << p->k_warps_log2) - 1);
-    const uint32_t rank = (runs->rank + (term >> p->k_warps_log2)) & runs->last_rank;
+    const uint32_t next = runs->rank + (term >> p->k_warps_log2);
+    const uint32_t rank = next < p->splits ? next : next - p->splits;
     const uint32_t from = ptx_grid_mapa(runs->from, rank) + group * runs->group_bytes;
 #pragma unroll
     for (int r = 0; r < count; r++) {
@@ -183,8 +181,7 @@ static __device__ __forceinline__ void mixed_accumulate(const int count, const f
 
 /* Adds up the accumulators of each result of `count` runs, in rows i[0], i[1] and so on of the
  * tile. A run is MIXED_RUN adjacent results of a row of D. Loads from the shared memory of another
- * thread block have a long latency, so two accumulators of each result are loaded at once. If a
- * result has several accumulators, their number is even. */
+ * thread block have a long latency, so two accumulators of each result are loaded at once. */
 static __device__ __forceinline__ void mixed_collect(const int count, const bsmm_small_m_params *p,
                                                      const mixed_runs *runs, const uint32_t *i,
                                                      float (*v)[MIXED_RUN]) {
@@ -195,9 +192,9 @@ static __device__ __forceinline__ void mixed_collect(const int count, const bsmm
 #pragma unroll 1
     for (uint32_t n = 0; n < runs->terms; n += 2) {
         mixed_load(count, p, runs, n, i, first);
-        if (runs->terms > 1) mixed_load(count, p, runs, n + 1, i, second);
+        if (n + 1 < runs->terms) mixed_load(count, p, runs, n + 1, i, second);
         mixed_accumulate(count, first, v);
-        if (runs->terms > 1) mixed_accumulate(count, second, v);
+        if (n + 1 < runs->terms) mixed_accumulate(count, second, v);
     }
 }
 
@@ -391,21 +388,21 @@ static __device__ __forceinline__ void
 mixed_epilogue(const bsmm_small_m_params *p, const mixed_block *block, const uint32_t columns,
                uint32_t pitch, const double unfold, const bool scaled, const bool grouped,
                const bool rows_of_a, const bool inexact) {
-    /* Each thread block of a cluster stores the results of `rows` rows of B. */
-    const uint32_t rows = block->rows >> p->splits_log2;
-    const uint32_t runs_log2 = 31 - __clz((int)(rows / MIXED_RUN));
-    const uint32_t inner = block->rank * rows + (threadIdx.x & ((1u << runs_log2) - 1)) * MIXED_RUN;
+    /* Each thread block of a cluster stores p->run_width runs of each row of D, and the last one
+     * stores those that are left. Threads past the last run or past the last row that is stored at
+     * a time have no results. */
     mixed_runs runs;
+    runs.first = threadIdx.x * p->run_inverse >> 16;
+    runs.step = p->run_step;
+    const uint32_t inner = ((block->rank - runs.first) * p->run_width + threadIdx.x) * MIXED_RUN;
     runs.col = block->row + inner;
-    runs.first = threadIdx.x >> runs_log2;
-    runs.step = BSMM_SMALL_M_THREADS >> runs_log2;
-    runs.count = runs.col < p->n ? block->count : 0;
+    runs.count =
+        inner < block->rows && runs.col < p->n && runs.first < runs.step ? block->count : 0;
     runs.from = small_m_address(small_m_shared) + inner * 4;
     runs.row_bytes = pitch * 4;
     runs.group_bytes = columns * pitch * 4;
-    runs.terms = 1u << (p->splits_log2 + p->k_warps_log2);
+    runs.terms = p->splits << p->k_warps_log2;
     runs.rank = block->rank;
-    runs.last_rank = (1u << p->splits_log2) - 1;
 
     const bsmm_gpu_epilogue *e = &p->epilogue;
     bsmm_gpu_epilogue_factors factors = {1, 1};

@@ -13,6 +13,9 @@ enum {
     /* BSMM_MIXED_MOST_GROUPS is the largest number of groups of warpgroups that split K in a thread
      * block. */
     BSMM_MIXED_MOST_GROUPS = 2,
+    /* BSMM_MIXED_RUN is the number of adjacent results of a row of D that a thread computes at a
+     * time. */
+    BSMM_MIXED_RUN = 4,
     /* The ring buffers of A in a thread block's shared memory have 2^BSMM_MIXED_SLOTS_LOG2 slots in
      * all. A slot holds A's tile for one step of K. */
     BSMM_MIXED_SLOTS_LOG2 = 2,

@@ -22,9 +22,17 @@ typedef struct mixed_block {
     const uint8_t *image;
 } mixed_block;
 
+/* Returns the first step of range number `range` of K, i.e. p->steps * range divided by the number
+ * of ranges, rounded down. The quotient is exact, because p->steps * range is less than 2^23 and
+ * the number of ranges is at most 16. */
+static __device__ __forceinline__ uint32_t mixed_begin_of(const bsmm_small_m_params *p,
+                                                          uint32_t range) {
+    return __umulhi(2 * p->steps * range, p->range_inverse);
+}
+
 static __device__ __forceinline__ mixed_block mixed_find_block(const bsmm_small_m_params *p,
                                                                const uint32_t columns) {
-    const uint32_t tile = blockIdx.x >> p->splits_log2, across = tile % p->column_tiles;
+    const uint32_t tile = blockIdx.x / p->splits, across = tile % p->column_tiles;
     mixed_block block;
     block.rows = BSMM_SMALL_M_WARPS * 16 >> p->k_warps_log2;
     block.row = tile / p->column_tiles * block.rows;

@@ -73,7 +73,8 @@ typedef struct bsmm_small_m_params {
      */
     uint32_t ranges_log2;
     /* A cluster has 2^splits_log2 thread blocks, which split K among them. Each computes whole
-     * ranges of K. */
+     * ranges of K. In the mixed-input kernels a cluster has `splits` thread blocks, and splits_log2
+     * is rounded up. */
     uint32_t splits_log2;
     /* In a thread block, 2^k_warps_log2 warps multiply the same rows of B, each in other steps of
      * K. */
@@ -142,6 +143,14 @@ typedef struct bsmm_small_m_params {
      * product. `column_tiles` is the number of tiles into which the mixed-input kernels divide
      * these columns. */
     uint32_t column_tiles;
+    /* `splits` is the number of thread blocks of a cluster of the mixed-input kernels. They split K
+     * into splits * 2^k_warps_log2 ranges. range_inverse is 2^31 divided by the number of ranges,
+     * rounded up. */
+    uint32_t splits, range_inverse;
+    /* Each thread block of a cluster of the mixed-input kernels stores `run_width` runs of results
+     * in each row of D. A run is BSMM_MIXED_RUN adjacent results. The thread block stores
+     * `run_step` rows at a time. run_inverse is 2^16 divided by run_width, rounded down, plus 1. */
+    uint32_t run_width, run_step, run_inverse;
     /* `scale_count` is the number of scales of a row of B, if B's scales are codes of one byte. */
     uint32_t scale_count;
     uint32_t for_wgmma; /* `for_wgmma` is nonzero if A's image has the layout that wgmma reads. */
