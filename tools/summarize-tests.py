@@ -1,39 +1,13 @@
 #!/usr/bin/env python3
-"""Summarizes CTest's JUnit report by area. The last line is "N passed, N failed[, N skipped]".
+"""Summarizes CTest's JUnit report by area (test_areas.py). Tests of no area form the area "other".
+The last line is "N passed, N failed[, N skipped]".
 
     summarize-tests.py REPORT
 """
-import re
 import sys
 import xml.etree.ElementTree
 
-# These are the areas in the order of the summary. A test belongs to the area whose list has the
-# longest beginning of its name, after "test_". Other tests belong to the area "other".
-AREAS = {
-    "format": ["golden", "tables", "layouts"],
-    "core": ["allocations", "batch", "describe", "exact", "matmul", "numerics", "pack", "ranges", "store",
-             "registry", "plan", "group", "epilogue"],
-    "cpu": ["cpu", "f32", "fma"],
-    "gpu": ["gpu"],
-    "cuda": ["cuda"],
-    "amd": ["amd", "gfx9", "cdna"],
-    "emulated": ["emulated"],
-    "quantize": ["quantize", "dequantize", "convert", "recipes"],
-    "io": ["io", "families", "weight"],
-    "sol": ["sol"],
-    "cli": ["cli", "main_job"],
-    "bench": ["bench"],
-    "fuzz": ["fuzz"],
-    "docs": ["docs", "example", "llm"],
-    "tree": ["check", "consumer", "run", "summarize"],
-}
-
-
-def area_of(name):
-    words = re.sub("^test_", "", name) + "_"
-    fits = [(len(first), area) for area, firsts in AREAS.items() for first in firsts
-            if words.startswith(first + "_")]
-    return max(fits)[1] if fits else "other"
+from test_areas import AREAS, area_of
 
 
 def outcome_of(case):
@@ -45,7 +19,7 @@ def outcome_of(case):
 def main(report):
     results = {area: {"passed": 0, "failed": 0, "skipped": 0, "seconds": 0.0} for area in [*AREAS, "other"]}
     for case in xml.etree.ElementTree.parse(report).iter("testcase"):
-        row = results[area_of(case.get("name"))]
+        row = results[area_of(case.get("name")) or "other"]
         row[outcome_of(case)] += 1
         row["seconds"] += float(case.get("time", 0))
     print(f"\n{'area':<10}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}")
