@@ -1,5 +1,6 @@
 #include "transfer_gguf.h"
 #include "common.h"
+#include "data.h"
 #include "gguf_rows.h"
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +11,14 @@ cli_gguf_naming cli_transfer_name(const cli_job *job, const char *name, char mem
     return job->gguf ? cli_gguf_model_name(job->gguf, name, memory) : CLI_GGUF_NAMED;
 }
 
-static bool is_float(const bsmm_tensor *tensor) {
-    return tensor->elem == BSMM_ELEM_F32 || tensor->elem == BSMM_ELEM_F16 ||
-           tensor->elem == BSMM_ELEM_BF16;
-}
-
 const char *cli_transfer_type(const cli_job *job, const bsmm_tensor *tensor) {
-    return job->gguf && tensor->ndim == 1 && is_float(tensor) ? "F32" : tensor->dtype;
+    return job->gguf && tensor->ndim == 1 && bench_elem_is_wide(tensor->elem) ? "F32"
+                                                                              : tensor->dtype;
 }
 
-/* Lists llama.cpp's numbers for the types of files (llama.h, enum llama_ftype). */
+/* Lists llama.cpp's numbers for the types of files (llama.h, enum llama_ftype). The numbers belong
+ * to the GGUF files and not to the formats, so they stand here and not in the library's tables. A
+ * format without a row has no number in llama.h. */
 static const struct {
     const char *type;
     uint32_t number;

@@ -1,5 +1,6 @@
 #include "words.h"
 #include "common.h"
+#include "data.h"
 #include "device.h"
 #include "nearest.h"
 #include "whole.h"
@@ -155,8 +156,10 @@ static const char *operand_at(uint32_t index) {
 }
 
 static const char *dtype_at(uint32_t index) {
-    static const char *const names[] = {"f32", "f16", "bf16", NULL};
-    return index < 3 ? names[index] : NULL;
+    bsmm_elem_info info = BSMM_INIT(bsmm_elem_info);
+    for (uint32_t i = 0; !bsmm_elem_at(i, &info); i++)
+        if (bench_elem_is_wide(info.elem) && index-- == 0) return info.name;
+    return NULL;
 }
 
 static bool contain(cli_words *words, const char *word) {

@@ -77,6 +77,8 @@ typedef enum fill {
 extern const char *const fill_names[FILLS];
 
 uint32_t below(uint64_t *state, uint32_t bound);
+/* Returns the number of scale layouts of the library. */
+uint32_t layout_count(void);
 /* Fills the elements and scales of a matrix in host memory, including the padding of the scales. */
 void fill_matrix(bsmm_matrix *m, fill how, uint64_t *state);
 

@@ -13,6 +13,14 @@ uint32_t below(uint64_t *state, uint32_t bound) {
     return (uint32_t)((bench_next_bits(state) >> 32) * bound >> 32);
 }
 
+uint32_t layout_count(void) {
+    bsmm_layout_info info = BSMM_INIT(bsmm_layout_info);
+    uint32_t count = 0;
+    while (!bsmm_layout_at(count, &info))
+        count++;
+    return count;
+}
+
 static bool is_finite(uint32_t elem, uint32_t code) {
     double value = 0;
     return !bsmm_decode_elem(elem, code, &value) && isfinite(value);
@@ -41,7 +49,7 @@ static uint32_t code_near(uint32_t elem, int spread, uint64_t *state) {
 }
 
 static uint32_t element_code(uint32_t elem, fill how, uint64_t *state) {
-    if (how == FILL_EXTREME || (bench_elem_bits(elem) <= 8 && how != FILL_WIDE))
+    if (how == FILL_EXTREME || (!bench_elem_is_wide(elem) && how != FILL_WIDE))
         return code_of_kind(elem, true, state);
     return code_near(elem, how == FILL_WIDE ? 10 : 0, state);
 }

@@ -75,8 +75,9 @@ static void draw_operand(operand_shape *o, uint64_t *state) {
     o->order = one_in(state, 4, BSMM_ORDER_COL);
     o->extra_ld = one_in(state, 4, 4 + 4 * below(state, 8));
     if (!o->format.scale) return;
-    if (below(state, 2)) o->layout = below(state, BSMM_LAYOUT_CUBLAS_BLK128 + 1);
-    if (o->layout <= BSMM_LAYOUT_COL_MAJOR) o->extra_scale_ld = one_in(state, 4, 3);
+    if (below(state, 2)) o->layout = below(state, layout_count());
+    if (o->layout == BSMM_LAYOUT_ROW_MAJOR || o->layout == BSMM_LAYOUT_COL_MAJOR)
+        o->extra_scale_ld = one_in(state, 4, 3);
     if (o->format.scale != BSMM_SCALE_E4M3 || below(state, 2)) return;
     o->global = globals[below(state, 4)];
     o->global_kind = below(state, 2);

@@ -148,7 +148,7 @@ static void each_size(session *s, call *work, recode r) {
 
 static void quantize_into(session *s, const bsmm_recipe_info *recipe, bsmm_format format) {
     for (uint32_t i = 0; i < WIDE; i++)
-        for (uint32_t layout = 0; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++)
+        for (uint32_t layout = 0; layout < layout_count(); layout++)
             for (uint32_t flags = 0; flags <= recipe->flags; flags++) {
                 recode r = {.what = "quantize", .recipe = recipe->name, .flags = flags};
                 r.from.format.elem = wide[i];
@@ -173,7 +173,7 @@ static void dequantize_all(session *s) {
     bsmm_preset_info preset = BSMM_INIT(bsmm_preset_info);
     for (uint32_t i = 0; !bsmm_preset_at(i, &preset); i++)
         for (uint32_t j = 0; j < WIDE; j++)
-            for (uint32_t layout = 0; layout <= BSMM_LAYOUT_CUBLAS_BLK128; layout++) {
+            for (uint32_t layout = 0; layout < layout_count(); layout++) {
                 recode r = {.what = "dequantize"};
                 r.from.format = preset.format, r.from.layout = layout;
                 r.from.global = preset.format.scale == BSMM_SCALE_E4M3 ? 0.75f : 0;
@@ -185,8 +185,8 @@ static void dequantize_all(session *s) {
 static void relayout_all(session *s) {
     bsmm_preset_info preset = BSMM_INIT(bsmm_preset_info);
     for (uint32_t i = 0; !bsmm_preset_at(i, &preset); i++)
-        for (uint32_t from = 0; from <= BSMM_LAYOUT_CUBLAS_BLK128; from++)
-            for (uint32_t to = 0; to <= BSMM_LAYOUT_CUBLAS_BLK128; to++)
+        for (uint32_t from = 0; from < layout_count(); from++)
+            for (uint32_t to = 0; to < layout_count(); to++)
                 for (uint32_t j = 0; j < SIZES; j++) {
                     recode r = {.what = "relayout", .how = FILL_SPECIAL, .threads = 1};
                     r.from = (operand_shape){.format = preset.format, .layout = from};

@@ -2,6 +2,7 @@
  * factors and options. */
 #include "core/describe.h"
 
+#include "base/choices.h"
 #include "base/threads.h"
 #include "core/epilogue.h"
 #include "core/groups.h"
@@ -112,8 +113,9 @@ static bsmm_status take_bias(const bsmm_matmul_desc *desc, bsmm_product *p) {
 }
 
 static bsmm_status take_options(const bsmm_matmul_desc *desc, bsmm_product *p) {
-    if (desc->compute > BSMM_COMPUTE_FAST)
-        return bsmm_fail(BSMM_E_INVALID, "compute: value is %u; must be 0 or 1", desc->compute);
+    if (desc->compute >= BSMM_COMPUTE_COUNT)
+        return bsmm_fail(BSMM_E_INVALID, "compute: value is %u; must be at most %d", desc->compute,
+                         BSMM_COMPUTE_COUNT - 1);
     if (desc->b_packed && !bsmm_packed_form_row(desc->b_packed))
         return bsmm_fail(BSMM_E_INVALID, "b_packed: value is %u; must be a bsmm_packed_form",
                          desc->b_packed);
@@ -121,7 +123,7 @@ static bsmm_status take_options(const bsmm_matmul_desc *desc, bsmm_product *p) {
         return bsmm_fail(BSMM_E_INVALID,
                          "b_panels: value is \"%.32s\"; must be NULL unless b_packed is WIDE",
                          desc->b_panels);
-    if (desc->flags > (BSMM_MATMUL_ANY_ROWS | BSMM_MATMUL_BATCH_INVARIANT))
+    if (desc->flags & ~(uint32_t)BSMM_ALL_MATMUL_FLAGS)
         return bsmm_fail(BSMM_E_INVALID, "flags: value is %u; must be a sum of bsmm_matmul_flags",
                          desc->flags);
     p->any_rows = desc->flags & BSMM_MATMUL_ANY_ROWS;

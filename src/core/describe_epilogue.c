@@ -1,5 +1,7 @@
 /* Validates a bsmm_epilogue. */
 #include "core/describe.h"
+
+#include "base/choices.h"
 #include "core/epilogue.h"
 
 #include <math.h>
@@ -35,11 +37,12 @@ static bsmm_status check_fields(const bsmm_epilogue *e, const bsmm_activation_ro
         return bsmm_fail(BSMM_E_INVALID,
                          "epilogue.activation: value is %u; bsmm_activation_at lists the values",
                          e->activation);
-    if (e->halves > BSMM_HALVES_INTERLEAVED)
-        return bsmm_fail(BSMM_E_INVALID, "epilogue.halves: value is %u; must be 0 or 1", e->halves);
-    if (e->scale_by > (BSMM_SCALE_BY_ROW | BSMM_SCALE_BY_COL))
-        return bsmm_fail(BSMM_E_INVALID, "epilogue.scale_by: value is %u; must be 0 to 3",
-                         e->scale_by);
+    if (e->halves >= BSMM_HALVES_COUNT)
+        return bsmm_fail(BSMM_E_INVALID, "epilogue.halves: value is %u; must be at most %d",
+                         e->halves, BSMM_HALVES_COUNT - 1);
+    if (e->scale_by & ~(uint32_t)BSMM_ALL_SCALES_BY)
+        return bsmm_fail(BSMM_E_INVALID, "epilogue.scale_by: value is %u; must be 0 to %d",
+                         e->scale_by, BSMM_ALL_SCALES_BY);
     if (e->reserved)
         return bsmm_fail(BSMM_E_INVALID, "epilogue.reserved: value is %u; must be 0", e->reserved);
     return check_numbers(e, row);

@@ -1,10 +1,9 @@
 /* Validates a bsmm_group: first its own fields, then how it fits the matrices. A group is one of
  * several products that run as one plan (docs/GROUPS.md). In a stack, each group has a matrix of
  * its own. In a divided matrix, each group owns a range of the rows or columns of one matrix. */
+#include "base/choices.h"
 #include "core/epilogue.h"
 #include "core/groups.h"
-
-static const uint32_t all_flags = 2 * BSMM_GROUP_SCALES_APART - 1;
 
 static const char *const kinds[] = {"none", "batch", "rows", "masked", "k"};
 
@@ -14,7 +13,7 @@ static bool shares_out(uint32_t kind) {
 
 static bsmm_status check_flags(const bsmm_group *g) {
     bool gathers = g->flags & BSMM_GROUP_GATHER_A, apart = g->flags & BSMM_GROUP_SCALES_APART;
-    if (g->flags > all_flags)
+    if (g->flags & ~(uint32_t)BSMM_ALL_GROUP_FLAGS)
         return bsmm_fail(BSMM_E_INVALID,
                          "group.flags: value is %u; must be a sum of bsmm_group_flags", g->flags);
     if (gathers && g->kind != BSMM_GROUP_ROWS && g->kind != BSMM_GROUP_MASKED)

@@ -6,12 +6,14 @@
  * code is split. The last piece of a row may be shorter. A strip stores piece 0 of all its rows,
  * then piece 1 of all its rows, and so on. Every code therefore still has an index in a packed
  * array: bsmm_operand_index computes the index, and bsmm_elem_load reads the code. */
+#include "base/choices.h"
 #include "base/threads.h"
 #include "format/format.h"
 
 #include <string.h>
 
 enum { ROWS = BSMM_COMPACT_ROWS };
+_Static_assert((int)BSMM_ORDER_COMPACT == (int)BSMM_ORDER_COUNT, "a caller's order is compact");
 
 int64_t bsmm_compact_piece(uint32_t elem) {
     uint32_t bits = bsmm_elem_row(elem)->bits;

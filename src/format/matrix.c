@@ -1,4 +1,5 @@
 /* Validates a caller's matrix: it checks every field and computes the sizes of the buffers. */
+#include "base/choices.h"
 #include "format/format.h"
 
 #include <math.h>
@@ -57,8 +58,8 @@ static bsmm_status check_elem(const char *what, uint32_t elem) {
 static bsmm_status check_format(const bsmm_matrix *m, const char *what) {
     BSMM_TRY(check_elem(what, m->format.elem));
     BSMM_TRY(check_enum(what, "format.scale", m->format.scale, BSMM_SCALE_COUNT));
-    BSMM_TRY(check_enum(what, "order", m->order, BSMM_ORDER_COL + 1));
-    BSMM_TRY(check_enum(what, "global_kind", m->global_kind, BSMM_GLOBAL_DIVISOR + 1));
+    BSMM_TRY(check_enum(what, "order", m->order, BSMM_ORDER_COUNT));
+    BSMM_TRY(check_enum(what, "global_kind", m->global_kind, BSMM_GLOBAL_COUNT));
     BSMM_TRY(check_enum(what, "scale_layout", m->scale_layout, BSMM_LAYOUT_COUNT));
     return m->format.scale == BSMM_SCALE_NONE ? check_unscaled(m, what) : check_block(m, what);
 }

@@ -76,7 +76,7 @@ static void set_format(const bsmm_recode *job, bsmm_quantize_job *q) {
     const bsmm_format *f = &job->dst.m.format;
     uint32_t source = job->src.m.format.elem;
     bool pow2 = job->flags & BSMM_QUANTIZE_POW2,
-         saturate = bsmm_recode_bits(f->elem) <= 8 || f->scale;
+         saturate = bsmm_elem_is_narrow(f->elem) || f->scale;
     q->block_rows = f->scale ? f->block_rows : 1;
     q->block_cols = f->scale ? f->block_cols : ITEM;
     q->scale = f->scale;

@@ -135,6 +135,12 @@ expect bsmm_backend_fake relink test_registry src/core/backend.c
 missing=
 
 cp -r "$tree/include" "$tree/src" "$work/half"
+for value in ORDER_COL GLOBAL_DIVISOR COMPUTE_FAST HALVES_INTERLEAVED SCALE_BY_COL MATMUL_BATCH_INVARIANT \
+    GROUP_SCALES_APART; do
+    sed -i "s/V(BSMM_$value)/ /" "$work/half/src/base/choices.h"
+    expect "BSMM_$value" object src/format/matrix.c
+    cp "$tree/src/base/choices.h" "$work/half/src/base"
+done
 sed -i 's/{C, 2, 16}/{C, 1, 16}/' "$work/half/src/format/layout.def"
 broken_test "fake_16x2: its digits cover 16 x 1 of a tile of 16 x 2" test_tables src/format/layout.c
 sed -i 's/{C, 1, 16}/{C, 2, 8}/' "$work/half/src/format/layout.def"

@@ -10,16 +10,29 @@
 
 #include <cmocka.h>
 
+/* Returns the number of forms. Form number i of the table has the value i + 1. */
+static uint32_t form_count(void) {
+    bsmm_packed_form_info info = {.struct_size = sizeof info};
+    uint32_t count = 0;
+    while (bsmm_packed_form_at(count, &info) == BSMM_OK)
+        count++;
+    assert_true(count >= BSMM_PACKED_COMPACT);
+    return count;
+}
+
 static void test_table(void **state) {
     (void)state;
     bsmm_packed_form_info info = {.struct_size = sizeof info};
-    for (uint32_t i = 0; i < BSMM_PACKED_COMPACT; i++) {
+    uint32_t count = form_count();
+    for (uint32_t i = 0; i < count; i++) {
         assert_int_equal(bsmm_packed_form_at(i, &info), BSMM_OK);
         assert_int_equal(info.form, i + 1);
-        assert_string_equal(info.name, i ? "compact" : "wide");
-        assert_int_equal(info.version, 1);
+        assert_true(info.version >= 1);
     }
-    assert_int_equal(bsmm_packed_form_at(BSMM_PACKED_COMPACT, &info), BSMM_E_NOT_FOUND);
+    assert_int_equal(bsmm_packed_form_at(BSMM_PACKED_WIDE - 1, &info), BSMM_OK);
+    assert_string_equal(info.name, "wide");
+    assert_int_equal(bsmm_packed_form_at(BSMM_PACKED_COMPACT - 1, &info), BSMM_OK);
+    assert_string_equal(info.name, "compact");
 }
 
 /* Returns the number of bytes of B without gaps and without padding. */
@@ -146,7 +159,7 @@ static void test_one_compact_b_for_all(void **state) {
 static void test_global_scale_is_packed(void **state) {
     (void)state;
     rng r = {45};
-    for (uint32_t form = BSMM_PACKED_WIDE; form <= BSMM_PACKED_COMPACT; form++)
+    for (uint32_t form = 1; form <= form_count(); form++)
         for (uint32_t kind = 0; kind < 2; kind++) {
             packed_b f;
             packed_b_make(&f, format_named("nvfp4"), describe(format_named("nvfp4"), 40, 128), 6,
@@ -263,7 +276,8 @@ static void test_refusals(void **state) {
     (void)state;
     const bsmm_matrix b = describe(format_named("mxfp4"), 16, 64);
     uint64_t bytes;
-    assert_int_equal(bsmm_packed_bytes(NULL, 3, &b, 0, NULL, &bytes), BSMM_E_INVALID);
+    assert_int_equal(bsmm_packed_bytes(NULL, form_count() + 1, &b, 0, NULL, &bytes),
+                     BSMM_E_INVALID);
     assert_int_equal(bsmm_packed_bytes(NULL, BSMM_PACKED_WIDE, &b, 0, NULL, &bytes),
                      BSMM_E_INVALID);
     assert_non_null(strstr(bsmm_error_message(), "a: value is NULL"));
@@ -277,9 +291,9 @@ static void test_refusals(void **state) {
     packed_b_make(&f, format_named("bf16"), b, 3, FILL_ORDINARY, &r);
     f.desc.b_packed = BSMM_PACKED_COMPACT;
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_E_INVALID);
-    f.desc.b_packed = BSMM_PACKED_COMPACT + 1;
+    f.desc.b_packed = form_count() + 1;
     assert_int_equal(bsmm_plan_create(&f.desc, &f.plan), BSMM_E_INVALID);
-    assert_non_null(strstr(bsmm_error_message(), "b_packed: value is 3"));
+    assert_non_null(strstr(bsmm_error_message(), "b_packed: value is "));
     packed_b_free(&f);
 }
 

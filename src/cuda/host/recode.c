@@ -82,7 +82,7 @@ static bool takes_fast(const bsmm_recode *job) {
     const bsmm_format *f = &job->dst.m.format;
     bool rows = job->src.m.order == BSMM_ORDER_ROW && job->dst.m.order == BSMM_ORDER_ROW;
     bool fits = job->src.m.cols <= (int64_t)MOST_DOWN * 128;
-    return rows && fits && bsmm_recode_bits(f->elem) <= 8 && (is_tiled(f) || is_by_rows(f));
+    return rows && fits && bsmm_elem_is_narrow(f->elem) && (is_tiled(f) || is_by_rows(f));
 }
 
 /* Returns true if the encoder `k` keeps the signs of zeros. */
