@@ -30,31 +30,31 @@ static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel 
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     bool by_segment = bsmm_f32fma_by_segment(p);
     int64_t unit = by_segment ? BSMM_F32FMA_SEGMENT_UNIT : BSMM_F32FMA_FOLDED_UNIT;
-    int64_t width = bsmm_small_m_f32_width(p);
+    int64_t width = bsmm_small_m_f32fma_width(p);
     return (bsmm_small_m_engine){
         .width = width,
         .group = BSMM_SMALL_M_GROUP,
         .read_group = BSMM_SMALL_M_GROUP,
-        .panels = bsmm_small_m_f32_panels(width),
+        .panels = bsmm_small_m_f32fma_panels(width),
         .unit = unit,
         .a_unit_bytes = (uint64_t)BSMM_F32FMA_UNIT_BYTES(width, unit),
         .b_unit_bytes = (uint64_t)BSMM_F32FMA_UNIT_BYTES(BSMM_SMALL_M_LANES, unit),
         .scale_unit = bsmm_small_m_scale_unit(p->b.m.format.scale, BSMM_F32FMA_SEGMENT_UNIT),
         .longest_chunk = by_segment ? 0 : bsmm_f32fma_longest_chunk(p),
         .wide_limit = BSMM_F32FMA_SPAN_LIMIT,
-        .make_context = bsmm_small_m_f32_make,
+        .make_context = bsmm_small_m_f32fma_make,
         .pack_a = pack_a,
         .pack_b = pack_b,
-        .prepare = bsmm_small_m_f32_prepare,
-        .multiply = bsmm_small_m_f32_multiply,
-        .multiply_packed = bsmm_small_m_f32_packed[by_segment],
+        .prepare = bsmm_small_m_f32fma_prepare,
+        .multiply = bsmm_small_m_f32fma_multiply,
+        .multiply_packed = bsmm_small_m_f32fma_packed[by_segment],
     };
 }
 
 #endif
 
 static bool takes_element(uint32_t elem) {
-    return bsmm_small_m_f32_halves_of(elem) != NULL;
+    return bsmm_small_m_f32fma_halves_of(elem) != NULL;
 }
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {

@@ -12,7 +12,7 @@
 
 /* Tells how an element format is decoded to halves, i.e. to f16 values that are the element times a
  * power of two. */
-typedef struct bsmm_small_m_f32_halves {
+typedef struct bsmm_small_m_f32fma_halves {
     int raw; /* A half is its element times 2^-raw. */
     int top; /* `top` is the exponent of the largest decoded element (half). */
     /* `extent` is the difference between the exponents of the largest and the smallest nonzero
@@ -22,77 +22,78 @@ typedef struct bsmm_small_m_f32_halves {
      * from the top of a 16-bit lane to its place in f16. */
     int shift;
     int mask; /* For formats of 6 and 8 bits, `mask` has the bits that are kept after the shift. */
-} bsmm_small_m_f32_halves;
+} bsmm_small_m_f32fma_halves;
 
 /* Returns how elements of a format are decoded, or NULL if the kernel does not support the
  * format. */
-const bsmm_small_m_f32_halves *bsmm_small_m_f32_halves_of(uint32_t elem);
+const bsmm_small_m_f32fma_halves *bsmm_small_m_f32fma_halves_of(uint32_t elem);
 
 /* Tells how the multiply loops apply the scales of B. */
-typedef enum bsmm_small_m_f32_scaling {
+typedef enum bsmm_small_m_f32fma_scaling {
     /* B has e8m0 scales. The accumulators are multiplied by a power of two where the scale changes
      * along K. */
-    BSMM_SMALL_M_F32_SUMS,
-    BSMM_SMALL_M_F32_ELEMENTS, /* Scales of B multiply the elements of B. */
-    BSMM_SMALL_M_F32_NONE, /* B has no scales, or fp32 scales that multiply the sums of 128 elements
-                              of K. */
-    BSMM_SMALL_M_F32_SCALINGS
-} bsmm_small_m_f32_scaling;
+    BSMM_SMALL_M_F32FMA_SUMS,
+    BSMM_SMALL_M_F32FMA_ELEMENTS, /* Scales of B multiply the elements of B. */
+    BSMM_SMALL_M_F32FMA_NONE,     /* B has no scales, or fp32 scales that multiply the sums of 128
+                                  elements     of K. */
+    BSMM_SMALL_M_F32FMA_SCALINGS
+} bsmm_small_m_f32fma_scaling;
 
-bsmm_small_m_f32_scaling bsmm_small_m_f32_scaling_of(const bsmm_product *p);
+bsmm_small_m_f32fma_scaling bsmm_small_m_f32fma_scaling_of(const bsmm_product *p);
 
 /* Implements the member `prepare` of bsmm_small_m_engine, which checks and converts the gathered
  * scales of a panel (16 rows of B). */
-bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s);
+bool bsmm_small_m_f32fma_prepare(const bsmm_small_m_scales *s);
 
 #if defined(__x86_64__)
 
-/* BSMM_SMALL_M_F32_GROUP is the number of rows of B in a vector. */
-enum { BSMM_SMALL_M_F32_GROUP = 8 };
+/* BSMM_SMALL_M_F32FMA_GROUP is the number of rows of B in a vector. */
+enum { BSMM_SMALL_M_F32FMA_GROUP = 8 };
 
 /* B is decoded in batches. A batch is a range of K that consists of four runs of `run` elements.
- * BSMM_SMALL_M_F32_BATCH is the number of elements of K in a batch. BSMM_SMALL_M_F32_GROUP_BYTES is
- * the size in bytes of the f16 values of a batch of 8 rows of B. */
-#    define BSMM_SMALL_M_F32_BATCH(run) (4 * (run))
-#    define BSMM_SMALL_M_F32_GROUP_BYTES(run)                                                      \
-        (BSMM_SMALL_M_F32_BATCH(run) * BSMM_SMALL_M_F32_GROUP * 2)
+ * BSMM_SMALL_M_F32FMA_BATCH is the number of elements of K in a batch.
+ * BSMM_SMALL_M_F32FMA_GROUP_BYTES is the size in bytes of the f16 values of a batch of 8 rows of B.
+ */
+#    define BSMM_SMALL_M_F32FMA_BATCH(run) (4 * (run))
+#    define BSMM_SMALL_M_F32FMA_GROUP_BYTES(run)                                                   \
+        (BSMM_SMALL_M_F32FMA_BATCH(run) * BSMM_SMALL_M_F32FMA_GROUP * 2)
 
-/* `bsmm_small_m_f32_seen` holds the largest 8-bit codes that were decoded at each byte position,
+/* `bsmm_small_m_f32fma_seen` holds the largest 8-bit codes that were decoded at each byte position,
  * compared as unsigned and as signed bytes. */
-typedef struct bsmm_small_m_f32_seen {
+typedef struct bsmm_small_m_f32fma_seen {
     _Alignas(32) uint8_t most[32];
     uint8_t most_signed[32];
-} bsmm_small_m_f32_seen;
+} bsmm_small_m_f32fma_seen;
 
 /* Returns true if one of the decoded codes was 0x7f or 0xff. These codes are NaN in e4m3 and e5m2,
  * but e4m3's NaN would be decoded to a finite value. */
-bool bsmm_small_m_f32_has_nan(const bsmm_small_m_f32_seen *codes);
+bool bsmm_small_m_f32fma_has_nan(const bsmm_small_m_f32fma_seen *codes);
 
 /* Decodes a batch (four runs of consecutive elements of K) of 8 rows of B to f16 values. For each
  * k, the values of the 8 rows are adjacent, i.e. 16 bytes. A run has 32 elements of K for 4-bit
  * codes and 16 for other codes. In each 32 bytes, the lower 16 bytes belong to one run and the
  * upper 16 bytes to the next run. The other two runs of the batch follow in the same order. */
-typedef void bsmm_small_m_f32_spread(const uint8_t *b, int64_t pitch,
-                                     const bsmm_small_m_f32_halves *h, uint8_t *to,
-                                     bsmm_small_m_later *next, bsmm_small_m_f32_seen *codes);
+typedef void bsmm_small_m_f32fma_spread(const uint8_t *b, int64_t pitch,
+                                        const bsmm_small_m_f32fma_halves *h, uint8_t *to,
+                                        bsmm_small_m_later *next, bsmm_small_m_f32fma_seen *codes);
 
-bsmm_small_m_f32_spread *bsmm_small_m_f32_spread_of(uint32_t bits);
+bsmm_small_m_f32fma_spread *bsmm_small_m_f32fma_spread_of(uint32_t bits);
 
 /* These functions implement the members `make_context` and `multiply` of bsmm_small_m_engine. */
-void bsmm_small_m_f32_make(const bsmm_product *p, void *context);
-uint32_t bsmm_small_m_f32_multiply(const bsmm_small_m_span *s);
+void bsmm_small_m_f32fma_make(const bsmm_product *p, void *context);
+uint32_t bsmm_small_m_f32fma_multiply(const bsmm_small_m_span *s);
 
 /* These functions return the number of rows in the product's tiles of A, and the number of panels
  * of B that are multiplied side by side with a tile of `width` rows. */
-int64_t bsmm_small_m_f32_width(const bsmm_product *p);
-int64_t bsmm_small_m_f32_panels(int64_t width);
+int64_t bsmm_small_m_f32fma_width(const bsmm_product *p);
+int64_t bsmm_small_m_f32fma_panels(int64_t width);
 
 /* These functions implement the member `multiply_packed` of bsmm_small_m_engine. They multiply
  * panels (16 rows each) of B that had to be packed, because elements are NaN, or because scales are
  * NaN, negative or too far apart. Entry 1 of the array is for sums that are scaled after each 128
  * elements of K, and entry 0 is for all others. */
-extern void (*const bsmm_small_m_f32_packed[2])(const uint8_t *a, const uint8_t *b, int64_t width,
-                                                int64_t units, float *acc);
+extern void (*const bsmm_small_m_f32fma_packed[2])(const uint8_t *a, const uint8_t *b,
+                                                   int64_t width, int64_t units, float *acc);
 
 #endif
 

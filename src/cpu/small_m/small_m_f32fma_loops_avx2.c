@@ -20,7 +20,7 @@
 
 enum {
     LANES = BSMM_SMALL_M_LANES,
-    GROUP = BSMM_SMALL_M_F32_GROUP,
+    GROUP = BSMM_SMALL_M_F32FMA_GROUP,
     /* PART is the number of elements of K that are multiplied with one scale per row. */
     PART = 16,
     MOST_PARTS = 8, /* MOST_PARTS is the largest number of parts (PART elements of K) in a batch. */
@@ -40,7 +40,7 @@ _Static_assert(MOST_GROUPS % AT_ONCE == 0, "add_columns would add columns past t
  * calls them halves. */
 typedef struct batch {
     /* `halves` holds decoded elements in the order [group of 8 rows of B][K of the batch][row of
-     * the group]. bsmm_small_m_f32_spread describes the order along K. */
+     * the group]. bsmm_small_m_f32fma_spread describes the order along K. */
     const uint8_t *halves;
     const float *a; /* `a` holds elements of A in the order [K of the batch][row of A]. */
     /* If e8m0 scales multiply the accumulators (scaling SUMS), `codes` has the codes of the powers
@@ -117,11 +117,12 @@ INLINE void store_sums(const batch *x, int64_t first, int rows, int groups, cons
  * to the scale of the chunk's sums. This multiplication is exact, so the FMA rounds only the sum.
  */
 INLINE void add_chunk(const batch *x, int64_t first, int rows, int groups,
-                      bsmm_small_m_f32_scaling scaling, const __m256 *sum) {
+                      bsmm_small_m_f32fma_scaling scaling, const __m256 *sum) {
 #    pragma GCC unroll 8
     for (int g = 0; g < groups; g++) {
         __m256 factor = _mm256_set1_ps(1);
-        if (scaling == BSMM_SMALL_M_F32_SUMS) factor = factor_of(x->total_codes, x->scale_pitch, g);
+        if (scaling == BSMM_SMALL_M_F32FMA_SUMS)
+            factor = factor_of(x->total_codes, x->scale_pitch, g);
 #    pragma GCC unroll 4
         for (int r = 0; r < rows; r++) {
             float *at = x->totals + (first + r) * BSMM_SMALL_M_COLUMNS + g * GROUP;
@@ -134,14 +135,14 @@ INLINE void add_chunk(const batch *x, int64_t first, int rows, int groups,
  * A vector has one element of each of 8 rows of B, which make 8 columns of D. `first` is the index
  * of the first vector. */
 INLINE void add_columns(const uint8_t *b, const float *a, const float *scales, int rows, int groups,
-                        int first, int count, int run, bsmm_small_m_f32_scaling scaling,
+                        int first, int count, int run, bsmm_small_m_f32fma_scaling scaling,
                         __m256 *sum) {
     __m256 column[AT_ONCE];
 #    pragma GCC unroll 4
     for (int g = 0; g < count; g++) {
-        const uint8_t *at = b + (first + g) * BSMM_SMALL_M_F32_GROUP_BYTES(run);
+        const uint8_t *at = b + (first + g) * BSMM_SMALL_M_F32FMA_GROUP_BYTES(run);
         column[g] = _mm256_cvtph_ps(_mm_load_si128((const __m128i *)(const void *)at));
-        if (scaling == BSMM_SMALL_M_F32_ELEMENTS)
+        if (scaling == BSMM_SMALL_M_F32FMA_ELEMENTS)
             column[g] = _mm256_mul_ps(column[g], _mm256_load_ps(scales + (first + g) * GROUP));
     }
 #    pragma GCC unroll 4
@@ -156,7 +157,7 @@ INLINE void add_columns(const uint8_t *b, const float *a, const float *scales, i
 }
 
 INLINE void add_part(const batch *x, const float *a, int rows, int groups, int run,
-                     bsmm_small_m_f32_scaling scaling, int64_t part, __m256 *sum) {
+                     bsmm_small_m_f32fma_scaling scaling, int64_t part, __m256 *sum) {
     const uint8_t *b = x->halves + place_of(part, run);
     const float *scales = x->scales + part * groups * GROUP;
     const int count = groups < AT_ONCE ? groups : AT_ONCE;
@@ -170,12 +171,13 @@ INLINE void add_part(const batch *x, const float *a, int rows, int groups, int r
 /* Multiplies a batch (64 or 128 elements of K of each row of B), which is decoded, by the tile of
  * A. It multiplies `rows` rows of A at a time, so that the 8 accumulators stay in registers. */
 INLINE void add_batch(const batch *x, int rows, int groups, int run,
-                      bsmm_small_m_f32_scaling scaling) {
+                      bsmm_small_m_f32fma_scaling scaling) {
     for (int64_t first = 0; first < x->width; first += rows) {
         __m256 sum[8];
         load_sums(x, first, rows, groups, sum);
-        for (int64_t q = 0; q < BSMM_SMALL_M_F32_BATCH(run) / PART; q++) {
-            if (scaling == BSMM_SMALL_M_F32_SUMS && q % 2 == 0) move_sums(x, rows, groups, q, sum);
+        for (int64_t q = 0; q < BSMM_SMALL_M_F32FMA_BATCH(run) / PART; q++) {
+            if (scaling == BSMM_SMALL_M_F32FMA_SUMS && q % 2 == 0)
+                move_sums(x, rows, groups, q, sum);
             add_part(x, x->a + first + q * PART * x->width, rows, groups, run, scaling, q, sum);
         }
         if (x->totals)
@@ -189,7 +191,7 @@ INLINE void add_batch(const batch *x, int rows, int groups, int run,
  * adjacent elements of K in a run (32 for 4-bit codes, else 16), and the way to apply scales. */
 #    define VARIANT(rows, groups, run, scaling)                                                    \
         TARGET static void add_##rows##_##run##_##scaling(const batch *x) {                        \
-            add_batch(x, rows, groups, run, BSMM_SMALL_M_F32_##scaling);                           \
+            add_batch(x, rows, groups, run, BSMM_SMALL_M_F32FMA_##scaling);                        \
         }
 #    define VARIANTS(run, scaling)                                                                 \
         VARIANT(1, 8, run, scaling) VARIANT(2, 4, run, scaling) VARIANT(4, 2, run, scaling)
@@ -197,9 +199,9 @@ INLINE void add_batch(const batch *x, int rows, int groups, int run,
         { add_1_##run##_##scaling, add_2_##run##_##scaling, add_4_##run##_##scaling }
 #    define SCALINGS(run)                                                                          \
         {                                                                                          \
-            [BSMM_SMALL_M_F32_SUMS] = ROW(run, SUMS),                                              \
-            [BSMM_SMALL_M_F32_ELEMENTS] = ROW(run, ELEMENTS),                                      \
-            [BSMM_SMALL_M_F32_NONE] = ROW(run, NONE)                                               \
+            [BSMM_SMALL_M_F32FMA_SUMS] = ROW(run, SUMS),                                           \
+            [BSMM_SMALL_M_F32FMA_ELEMENTS] = ROW(run, ELEMENTS),                                   \
+            [BSMM_SMALL_M_F32FMA_NONE] = ROW(run, NONE)                                            \
         }
 
 VARIANTS(16, SUMS)
@@ -209,14 +211,14 @@ VARIANTS(32, SUMS)
 VARIANTS(32, ELEMENTS)
 VARIANTS(32, NONE)
 
-static void (*const adds[2][BSMM_SMALL_M_F32_SCALINGS][TILES])(const batch *) = {SCALINGS(16),
-                                                                                 SCALINGS(32)};
+static void (*const adds[2][BSMM_SMALL_M_F32FMA_SCALINGS][TILES])(const batch *) = {SCALINGS(16),
+                                                                                    SCALINGS(32)};
 
 /* `loops` holds the functions and sizes that were chosen for a product. The plan stores this
  * struct, and the multiply function reads it. */
 typedef struct loops {
-    bsmm_small_m_f32_halves halves;
-    bsmm_small_m_f32_spread *spread;
+    bsmm_small_m_f32fma_halves halves;
+    bsmm_small_m_f32fma_spread *spread;
     void (*add)(const batch *x);
     int64_t width, groups;
     /* `batch` is the number of elements of K in a batch, and `row_bytes` is the number of bytes
@@ -232,29 +234,29 @@ static int tile_of(int64_t width) {
     return width == 1 ? 0 : width == 2 ? 1 : 2;
 }
 
-int64_t bsmm_small_m_f32_width(const bsmm_product *p) {
+int64_t bsmm_small_m_f32fma_width(const bsmm_product *p) {
     static const int64_t widths[] = {1, 2, 4, 8, 12, 16};
     return widths[bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths), 3)];
 }
 
-int64_t bsmm_small_m_f32_panels(int64_t width) {
+int64_t bsmm_small_m_f32fma_panels(int64_t width) {
     return 4 >> tile_of(width);
 }
 
-void bsmm_small_m_f32_make(const bsmm_product *p, void *context) {
+void bsmm_small_m_f32fma_make(const bsmm_product *p, void *context) {
     const bsmm_format *f = &p->b.m.format;
     uint32_t bits = bsmm_elem_row(f->elem)->bits;
-    bsmm_small_m_f32_scaling scaling = bsmm_small_m_f32_scaling_of(p);
-    int64_t width = bsmm_small_m_f32_width(p);
-    loops l = {.halves = *bsmm_small_m_f32_halves_of(f->elem), .scale = f->scale};
-    l.spread = bsmm_small_m_f32_spread_of(bits);
+    bsmm_small_m_f32fma_scaling scaling = bsmm_small_m_f32fma_scaling_of(p);
+    int64_t width = bsmm_small_m_f32fma_width(p);
+    loops l = {.halves = *bsmm_small_m_f32fma_halves_of(f->elem), .scale = f->scale};
+    l.spread = bsmm_small_m_f32fma_spread_of(bits);
     l.add = adds[bits == 4][scaling][tile_of(width)];
     l.width = width;
-    l.groups = bsmm_small_m_f32_panels(width) * LANES / GROUP;
-    l.batch = bits == 4 ? BSMM_SMALL_M_F32_BATCH(32) : BSMM_SMALL_M_F32_BATCH(16);
+    l.groups = bsmm_small_m_f32fma_panels(width) * LANES / GROUP;
+    l.batch = bits == 4 ? BSMM_SMALL_M_F32FMA_BATCH(32) : BSMM_SMALL_M_F32FMA_BATCH(16);
     l.row_bytes = l.batch * bits / 8;
     l.by_segment = bsmm_f32fma_by_segment(p);
-    l.by_elements = scaling == BSMM_SMALL_M_F32_ELEMENTS;
+    l.by_elements = scaling == BSMM_SMALL_M_F32FMA_ELEMENTS;
     memcpy(context, &l, sizeof l);
 }
 
@@ -295,12 +297,12 @@ INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segm
 /* `space` holds buffers for the multiplication of one span, i.e. of one or a few panels of B over a
  * range of K. */
 typedef struct space {
-    _Alignas(64) uint8_t halves[MOST_GROUPS * BSMM_SMALL_M_F32_GROUP_BYTES(32)];
+    _Alignas(64) uint8_t halves[MOST_GROUPS * BSMM_SMALL_M_F32FMA_GROUP_BYTES(32)];
     _Alignas(32) float scales[MOST_PARTS * MOST_GROUPS * GROUP];
     /* `sums` holds the accumulators of a segment (128 elements of K). The size suffices for every
      * tile of A, because a tile with more rows is multiplied by fewer panels at a time. */
     float sums[BSMM_SMALL_M_WIDTH * 2 * GROUP];
-    bsmm_small_m_f32_seen codes[BSMM_SMALL_M_PANELS];
+    bsmm_small_m_f32fma_seen codes[BSMM_SMALL_M_PANELS];
     bsmm_small_m_later next;
 } space;
 
@@ -368,7 +370,7 @@ INLINE void multiply_segments(const bsmm_small_m_span *s, const loops *l, space 
     }
 }
 
-TARGET uint32_t bsmm_small_m_f32_multiply(const bsmm_small_m_span *s) {
+TARGET uint32_t bsmm_small_m_f32fma_multiply(const bsmm_small_m_span *s) {
     const loops *l = s->context;
     space w;
     memset(w.codes, 0, sizeof w.codes);
@@ -378,12 +380,12 @@ TARGET uint32_t bsmm_small_m_f32_multiply(const bsmm_small_m_span *s) {
         multiply_folded(s, l, &w);
     uint32_t found = 0;
     for (int p = 0; p < l->groups / 2 && l->row_bytes == l->batch; p++)
-        if (bsmm_small_m_f32_has_nan(&w.codes[p])) found |= 1u << p;
+        if (bsmm_small_m_f32fma_has_nan(&w.codes[p])) found |= 1u << p;
     return found;
 }
 
 #else
 
-typedef int bsmm_small_m_f32_loops_needs_x86_64;
+typedef int bsmm_small_m_f32fma_loops_needs_x86_64;
 
 #endif

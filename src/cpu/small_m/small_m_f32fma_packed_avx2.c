@@ -58,12 +58,12 @@ TARGET static void multiply_segmented(const uint8_t *a, const uint8_t *b, int64_
     multiply(a, b, width, units, true, acc);
 }
 
-void (*const bsmm_small_m_f32_packed[2])(const uint8_t *a, const uint8_t *b, int64_t width,
-                                         int64_t units,
-                                         float *acc) = {multiply_folded, multiply_segmented};
+void (*const bsmm_small_m_f32fma_packed[2])(const uint8_t *a, const uint8_t *b, int64_t width,
+                                            int64_t units,
+                                            float *acc) = {multiply_folded, multiply_segmented};
 
 #else
 
-typedef int bsmm_small_m_f32_packed_needs_x86_64;
+typedef int bsmm_small_m_f32fma_packed_needs_x86_64;
 
 #endif

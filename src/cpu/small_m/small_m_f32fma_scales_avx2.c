@@ -40,8 +40,8 @@ enum {
     E8M0_NAN = 0xff,
 };
 
-static const bsmm_small_m_f32_halves *halves_of(const bsmm_small_m_scales *s) {
-    return bsmm_small_m_f32_halves_of(s->p->b.m.format.elem);
+static const bsmm_small_m_f32fma_halves *halves_of(const bsmm_small_m_scales *s) {
+    return bsmm_small_m_f32fma_halves_of(s->p->b.m.format.elem);
 }
 
 /* Computes `wide` of each of the 16 rows, i.e. the difference between the exponents of the row's
@@ -49,7 +49,7 @@ static const bsmm_small_m_f32_halves *halves_of(const bsmm_small_m_scales *s) {
  * largest and the smallest scale of row i. Returns false if sums could leave fp32's range, so that
  * the panel must be packed. The lowest `lower` exponents of fp32's range must stay unused. */
 static bool set_spans(const bsmm_small_m_scales *s, const int scales[LANES], int lower) {
-    const bsmm_small_m_f32_halves *h = halves_of(s);
+    const bsmm_small_m_f32fma_halves *h = halves_of(s);
     for (int lane = 0; lane < LANES; lane++) {
         int span = h->extent + scales[lane];
         if (s->a_wide + span > SPAN_LIMIT + h->top - lower) return false;
@@ -115,7 +115,7 @@ TARGET static bool prepare_e8m0(const bsmm_small_m_scales *s) {
         if (top.lane[lane] == E8M0_NAN || depths[lane] > DEEPEST - halves_of(s)->top) return false;
     }
     if (!set_spans(s, depths, 0)) return false;
-    if (bsmm_small_m_f32_scaling_of(s->p) == BSMM_SMALL_M_F32_SUMS)
+    if (bsmm_small_m_f32fma_scaling_of(s->p) == BSMM_SMALL_M_F32FMA_SUMS)
         leave_steps(s, exponents);
     else
         leave_exponents(s, &top, exponents);
@@ -161,7 +161,7 @@ TARGET static bool prepare_floats(const bsmm_small_m_scales *s) {
     return true;
 }
 
-bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s) {
+bool bsmm_small_m_f32fma_prepare(const bsmm_small_m_scales *s) {
     static bool (*const prepares[])(const bsmm_small_m_scales *) = {
         [BSMM_SCALE_NONE] = prepare_none,
         [BSMM_SCALE_E8M0] = prepare_e8m0,
@@ -171,8 +171,8 @@ bool bsmm_small_m_f32_prepare(const bsmm_small_m_scales *s) {
     return prepares[s->p->b.m.format.scale](s);
 }
 
-const bsmm_small_m_f32_halves *bsmm_small_m_f32_halves_of(uint32_t elem) {
-    static const bsmm_small_m_f32_halves halves[BSMM_ELEM_COUNT] = {
+const bsmm_small_m_f32fma_halves *bsmm_small_m_f32fma_halves_of(uint32_t elem) {
+    static const bsmm_small_m_f32fma_halves halves[BSMM_ELEM_COUNT] = {
         [BSMM_ELEM_F16] = {.raw = 0, .top = 15, .extent = 39},
         [BSMM_ELEM_E4M3] = {.raw = 8, .top = 0, .extent = 17, .shift = 1, .mask = 0xbf80},
         [BSMM_ELEM_E5M2] = {.raw = 0, .top = 15, .extent = 31, .shift = 0, .mask = 0xff00},
@@ -183,9 +183,9 @@ const bsmm_small_m_f32_halves *bsmm_small_m_f32_halves_of(uint32_t elem) {
     return halves[elem].extent ? &halves[elem] : NULL;
 }
 
-bsmm_small_m_f32_scaling bsmm_small_m_f32_scaling_of(const bsmm_product *p) {
+bsmm_small_m_f32fma_scaling bsmm_small_m_f32fma_scaling_of(const bsmm_product *p) {
     uint32_t scale = p->b.m.format.scale;
-    if (scale == BSMM_SCALE_E4M3) return BSMM_SMALL_M_F32_ELEMENTS;
-    if (!bsmm_f32fma_by_segment(p)) return BSMM_SMALL_M_F32_SUMS;
-    return scale == BSMM_SCALE_E8M0 ? BSMM_SMALL_M_F32_ELEMENTS : BSMM_SMALL_M_F32_NONE;
+    if (scale == BSMM_SCALE_E4M3) return BSMM_SMALL_M_F32FMA_ELEMENTS;
+    if (!bsmm_f32fma_by_segment(p)) return BSMM_SMALL_M_F32FMA_SUMS;
+    return scale == BSMM_SCALE_E8M0 ? BSMM_SMALL_M_F32FMA_ELEMENTS : BSMM_SMALL_M_F32FMA_NONE;
 }

@@ -9,7 +9,7 @@
 #    define TARGET __attribute__((target("avx2")))
 #    define INLINE static inline __attribute__((always_inline)) TARGET
 
-enum { GROUP = BSMM_SMALL_M_F32_GROUP };
+enum { GROUP = BSMM_SMALL_M_F32FMA_GROUP };
 
 /* Transposes 8 rows of 16-bit words in each 128-bit part of the registers: word[w] gets word w of
  * rows 0 to 7. */
@@ -72,19 +72,19 @@ INLINE void spread_four(const __m256i row[GROUP], uint8_t *to, bsmm_small_m_late
     }
 }
 
-TARGET static void spread_fours(const uint8_t *b, int64_t pitch, const bsmm_small_m_f32_halves *h,
-                                uint8_t *to, bsmm_small_m_later *next,
-                                bsmm_small_m_f32_seen *codes) {
+TARGET static void spread_fours(const uint8_t *b, int64_t pitch,
+                                const bsmm_small_m_f32fma_halves *h, uint8_t *to,
+                                bsmm_small_m_later *next, bsmm_small_m_f32fma_seen *codes) {
     __m256i row[2][GROUP];
     (void)h, (void)codes;
     load_lines(b, pitch, row);
     spread_four(row[0], to, next);
-    spread_four(row[1], to + BSMM_SMALL_M_F32_GROUP_BYTES(32) / 2, next);
+    spread_four(row[1], to + BSMM_SMALL_M_F32FMA_GROUP_BYTES(32) / 2, next);
 }
 
 /* Decodes 6-bit or 8-bit codes to f16 values. Each code was shifted to the top of its 16-bit
  * lane. */
-INLINE __m256i halves_of(__m256i word, const bsmm_small_m_f32_halves *h) {
+INLINE __m256i halves_of(__m256i word, const bsmm_small_m_f32fma_halves *h) {
     return _mm256_and_si256(_mm256_sra_epi16(word, _mm_cvtsi32_si128(h->shift)),
                             _mm256_set1_epi16((short)h->mask));
 }
@@ -105,11 +105,11 @@ INLINE __m256i load_sixes(const uint8_t *at) {
     return _mm256_shuffle_epi8(both, order);
 }
 
-TARGET static void spread_sixes(const uint8_t *b, int64_t pitch, const bsmm_small_m_f32_halves *h,
-                                uint8_t *to, bsmm_small_m_later *next,
-                                bsmm_small_m_f32_seen *codes) {
+TARGET static void spread_sixes(const uint8_t *b, int64_t pitch,
+                                const bsmm_small_m_f32fma_halves *h, uint8_t *to,
+                                bsmm_small_m_later *next, bsmm_small_m_f32fma_seen *codes) {
     (void)codes;
-    for (int64_t t = 0; t < 2; t++, to += BSMM_SMALL_M_F32_GROUP_BYTES(16) / 2) {
+    for (int64_t t = 0; t < 2; t++, to += BSMM_SMALL_M_F32FMA_GROUP_BYTES(16) / 2) {
         __m256i row[GROUP], word[GROUP];
 #    pragma GCC unroll 8
         for (int i = 0; i < GROUP; i++)
@@ -126,14 +126,14 @@ TARGET static void spread_sixes(const uint8_t *b, int64_t pitch, const bsmm_smal
     }
 }
 
-TARGET static void spread_eights(const uint8_t *b, int64_t pitch, const bsmm_small_m_f32_halves *h,
-                                 uint8_t *to, bsmm_small_m_later *next,
-                                 bsmm_small_m_f32_seen *codes) {
+TARGET static void spread_eights(const uint8_t *b, int64_t pitch,
+                                 const bsmm_small_m_f32fma_halves *h, uint8_t *to,
+                                 bsmm_small_m_later *next, bsmm_small_m_f32fma_seen *codes) {
     __m256i most = load(codes->most), most_signed = load(codes->most_signed);
     __m256i row[2][GROUP], word[GROUP];
     load_lines(b, pitch, row);
 #    pragma GCC unroll 2
-    for (int t = 0; t < 2; t++, to += BSMM_SMALL_M_F32_GROUP_BYTES(16) / 2) {
+    for (int t = 0; t < 2; t++, to += BSMM_SMALL_M_F32FMA_GROUP_BYTES(16) / 2) {
         transpose(row[t], word);
 #    pragma GCC unroll 8
         for (int w = 0; w < GROUP; w++) {
@@ -152,10 +152,10 @@ TARGET static void spread_eights(const uint8_t *b, int64_t pitch, const bsmm_sma
  * reads 64 bytes of a row at once. The first half is one run of 16 elements of K, and the second
  * half is the next run. */
 TARGET static void spread_sixteens(const uint8_t *b, int64_t pitch,
-                                   const bsmm_small_m_f32_halves *h, uint8_t *to,
-                                   bsmm_small_m_later *next, bsmm_small_m_f32_seen *codes) {
+                                   const bsmm_small_m_f32fma_halves *h, uint8_t *to,
+                                   bsmm_small_m_later *next, bsmm_small_m_f32fma_seen *codes) {
     (void)h, (void)codes;
-    for (int64_t t = 0; t < 2; t++, to += BSMM_SMALL_M_F32_GROUP_BYTES(16) / 2) {
+    for (int64_t t = 0; t < 2; t++, to += BSMM_SMALL_M_F32FMA_GROUP_BYTES(16) / 2) {
         __m256i row[2][GROUP], part[GROUP], word[GROUP];
         load_lines(b + 64 * t, pitch, row);
 #    pragma GCC unroll 2
@@ -174,20 +174,20 @@ TARGET static void spread_sixteens(const uint8_t *b, int64_t pitch,
     }
 }
 
-TARGET bool bsmm_small_m_f32_has_nan(const bsmm_small_m_f32_seen *codes) {
+TARGET bool bsmm_small_m_f32fma_has_nan(const bsmm_small_m_f32fma_seen *codes) {
     __m256i nan =
         _mm256_or_si256(_mm256_cmpeq_epi8(load(codes->most), _mm256_set1_epi8(-1)),
                         _mm256_cmpeq_epi8(load(codes->most_signed), _mm256_set1_epi8(0x7f)));
     return _mm256_movemask_epi8(nan) != 0;
 }
 
-bsmm_small_m_f32_spread *bsmm_small_m_f32_spread_of(uint32_t bits) {
+bsmm_small_m_f32fma_spread *bsmm_small_m_f32fma_spread_of(uint32_t bits) {
     if (bits == 16) return spread_sixteens;
     return bits == 4 ? spread_fours : bits == 6 ? spread_sixes : spread_eights;
 }
 
 #else
 
-typedef int bsmm_small_m_f32_spread_needs_x86_64;
+typedef int bsmm_small_m_f32fma_spread_needs_x86_64;
 
 #endif
