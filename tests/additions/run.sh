@@ -44,10 +44,10 @@ python3 "$here/golden.py" "$tree"
 # $work as relative paths, because the name of $work differs in each run.
 export CCACHE_BASEDIR=$work
 cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1" -DBSMM_CUDA=OFF -DBSMM_AMDGPU=OFF \
-    -DBSMM_CLI=OFF -DBSMM_INSTALL=OFF >"$work/output" || { cat "$work/output"; exit 1; }
+    -DBSMM_INSTALL=OFF >"$work/output" || { cat "$work/output"; exit 1; }
 tests=(test_tables test_registry test_matmul test_recipes_golden test_golden_elements test_golden_layouts
     test_sol test_quantize_coder test_quantize_fast_decode test_convert)
-ninja -C "$build" "${tests[@]}" >"$work/output" || { tail -n 40 "$work/output"; fail "the build"; }
+ninja -C "$build" "${tests[@]}" bsmm_cli >"$work/output" || { tail -n 40 "$work/output"; fail "the build"; }
 run python3 "$tree/tools/check-rooms.py" "$tree" --build "$build"
 
 # The tests below run on the CPU, so they need no compiled kernels for AMD GPUs. The sources of these
@@ -76,6 +76,22 @@ for filter in all_pairs_of_formats every_element_and_scale scale_layouts_of_few_
     grep -q fake_any "$work/output" || fail "fake_any multiplies nothing"
 done
 unset BSMM_TEST_FORMATS BSMM_TEST_VERBOSE
+
+# usage: shows TEXT WORD...   (the command with these words must print TEXT)
+shows() {
+    local text=$1
+    shift
+    run "$build/bsmm" "$@"
+    grep -qE -- "$text" "$work/output" || { cat "$work/output"; fail "bsmm $* does not print: $text"; }
+}
+# The command's lists and words derive from the library's tables.
+shows '^e1m2  *element  *4 ' formats
+shows '^fake_mx4  *e1m2  *e8m0  *1x32 ' formats
+shows '^fake_16x2  *16x2 ' layouts
+shows '^e1m2  *1\.6  *0x6  *1\.5 ' encode e1m2 1.6
+shows '^fake .*fake_mx4' recipes
+shows 'cpu_fake' explain -M 8 -N 8 -K 32 --format f32:fake_mx4 --out f32
+expect 'f32, f16, bf16' "$build/bsmm" dequantize --dtype e1m2 in.safetensors -o out.safetensors
 
 # From here on, the script removes single parts of an addition. A check must find each missing part.
 
