@@ -1,10 +1,10 @@
 /* These are the multiply functions of the f32fma engines, i.e. of the loops by which CPU kernels
  * multiply with fp32 FMA. A kernel's file includes this body after it has defined a vector type and
- * its operations. `vec` is a vector of LANES floats, and a register tile is VECTORS such vectors
- * wide. COLUMNS is the number of columns of K per iteration of the inner loop. INLINE and TARGET
- * are function attributes. The operations are vec_load and vec_store (unaligned), vec_set1,
- * vec_add, vec_mul, vec_fma, vec_accumulate (*acc += a * b, rounded once) and vec_settle.
- * vec_settle hides a value from the optimizer; it may do nothing.
+ * two operations. `vec` is a vector of LANES floats, and a register tile is VECTORS such vectors
+ * wide. MM(name) is the intrinsic of this name for this vector, such as _mm256_add_ps for add_ps.
+ * COLUMNS is the number of columns of K per iteration of the inner loop. INLINE and TARGET are
+ * function attributes. The two operations are vec_accumulate (*acc += a * b, rounded once) and
+ * vec_settle, which hides a value from the optimizer; it may do nothing.
  *
  * A register tile has MR rows of A and VECTORS * LANES rows of B. Elements of A are broadcast from
  * memory. There are three multiply functions:
@@ -21,6 +21,25 @@
 #define BSMM_CPU_ENGINE_F32FMA_BODY_H
 
 enum { MR = 6, NR = VECTORS * LANES };
+
+INLINE vec vec_load(const float *from) {
+    return MM(loadu_ps)(from);
+}
+INLINE void vec_store(float *to, vec value) {
+    MM(storeu_ps)(to, value);
+}
+INLINE vec vec_set1(float value) {
+    return MM(set1_ps)(value);
+}
+INLINE vec vec_add(vec a, vec b) {
+    return MM(add_ps)(a, b);
+}
+INLINE vec vec_mul(vec a, vec b) {
+    return MM(mul_ps)(a, b);
+}
+INLINE vec vec_fma(vec a, vec b, vec c) {
+    return MM(fmadd_ps)(a, b, c);
+}
 
 INLINE void add_column(const float *a, const float *b, vec acc[MR][VECTORS]) {
     vec column[VECTORS];

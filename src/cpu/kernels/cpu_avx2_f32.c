@@ -18,25 +18,7 @@
 enum { LANES = 8, VECTORS = 2, COLUMNS = 8 };
 
 typedef __m256 vec;
-
-INLINE vec vec_load(const float *from) {
-    return _mm256_loadu_ps(from);
-}
-INLINE void vec_store(float *to, vec value) {
-    _mm256_storeu_ps(to, value);
-}
-INLINE vec vec_set1(float value) {
-    return _mm256_set1_ps(value);
-}
-INLINE vec vec_add(vec a, vec b) {
-    return _mm256_add_ps(a, b);
-}
-INLINE vec vec_mul(vec a, vec b) {
-    return _mm256_mul_ps(a, b);
-}
-INLINE vec vec_fma(vec a, vec b, vec c) {
-    return _mm256_fmadd_ps(a, b, c);
-}
+#    define MM(name) _mm256_##name
 
 /* Computes *acc += a * b. The assembly forces the form of the instruction that overwrites the
  * accumulator. Compilers choose another form in the unrolled loop, which then needs register

@@ -17,28 +17,10 @@
 enum { LANES = 16, VECTORS = 4, COLUMNS = 1 };
 
 typedef __m512 vec;
-
-INLINE vec vec_load(const float *from) {
-    return _mm512_loadu_ps(from);
-}
-INLINE void vec_store(float *to, vec value) {
-    _mm512_storeu_ps(to, value);
-}
-INLINE vec vec_set1(float value) {
-    return _mm512_set1_ps(value);
-}
-INLINE vec vec_add(vec a, vec b) {
-    return _mm512_add_ps(a, b);
-}
-INLINE vec vec_mul(vec a, vec b) {
-    return _mm512_mul_ps(a, b);
-}
-INLINE vec vec_fma(vec a, vec b, vec c) {
-    return _mm512_fmadd_ps(a, b, c);
-}
+#    define MM(name) _mm512_##name
 
 INLINE void vec_accumulate(vec *acc, vec a, vec b) {
-    *acc = vec_fma(a, b, *acc);
+    *acc = _mm512_fmadd_ps(a, b, *acc);
 }
 
 INLINE void vec_settle(vec *value) {
