@@ -18,15 +18,15 @@ struct bsmm_wgmma_tile {
 };
 
 #define COLUMNS(...)
-#define TILE(name, kind_, a, b, n, subtiles, consumers_, partials, cm, cn, stages, chunks, early,  \
-             short_, turns, block, tile)                                                           \
+#define TILE(name, kind_, a, b, n, consumers_, partials, cm, cn, stages, chunks, early, short_,    \
+             turns, block, tile)                                                                   \
     {.function = {"sm90a/" #name, #name,                                                           \
-                  GEMM_SHARED_BYTES(GEMM_SCALES_OF_##kind_, GEMM_TILE_M(subtiles, consumers_), n,  \
-                                    stages, (consumers_) * (chunks))},                             \
+                  GEMM_SHARED_BYTES(GEMM_SCALES_OF_##kind_, GEMM_TILE_M(consumers_), n, stages,    \
+                                    (consumers_) * (chunks))},                                     \
      .kind = BSMM_WGMMA_##kind_,                                                                   \
      .a_elem = BSMM_ELEM_##a,                                                                      \
      .b_elem = BSMM_ELEM_##b,                                                                      \
-     .tile_m = GEMM_TILE_M(subtiles, consumers_),                                                  \
+     .tile_m = GEMM_TILE_M(consumers_),                                                            \
      .tile_n = n,                                                                                  \
      .cluster_m = cm,                                                                              \
      .cluster_n = cn,                                                                              \

@@ -294,9 +294,9 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.warpgroup = __shfl_sync(0xffffffff, (int32_t)threadIdx.x / 128, 0) - 1;
     c.warp = (int32_t)threadIdx.x % 128 / 32;
     c.lane = (int32_t)threadIdx.x % 32;
-    c.a = ptx_wgmma_descriptor(r.tiles + c.warpgroup * (SUBTILES * 64 * K_BYTES));
+    c.a = ptx_wgmma_descriptor(r.tiles + c.warpgroup * (64 * K_BYTES));
     c.b = ptx_wgmma_descriptor(r.tiles + A_BYTES);
-    c.row_scales = 4 * (c.warpgroup * (SUBTILES * 64) + c.warp * 16 + c.lane / 4);
+    c.row_scales = 4 * (c.warpgroup * 64 + c.warp * 16 + c.lane / 4);
     c.empty = empty_to_tell(&r, c.lane);
     c.staging = staging_of(staging, (uint32_t)c.warpgroup);
     /* Bit i of `chunks` is the parity for which the warpgroup waits before it writes staging buffer

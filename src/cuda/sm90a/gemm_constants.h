@@ -45,11 +45,11 @@ enum {
      * use such a product. */
     AGAIN = GEMM_SCALES == GEMM_ROW_BLOCK || CAREFUL,
 
-    TILE_M = GEMM_TILE_M(SUBTILES, CONSUMERS),
+    TILE_M = GEMM_TILE_M(CONSUMERS),
     CLUSTER = CLUSTER_M * CLUSTER_N,
     CONSUMER_WARPS = 4 * CONSUMERS,
-    /* ACCUMULATORS is the number of accumulators of a thread for one subtile (64 rows of the
-     * tile). */
+    /* ACCUMULATORS is the number of accumulators of a thread. A consumer warpgroup has 64 rows of
+     * the tile. */
     ACCUMULATORS = TILE_N / 2,
     /* BLOCK_THREADS is the number of threads of a thread block. Kernels of the kind POW2 have idle
      * warps besides the warps that load, multiply and store. The idle warps help in the fallback,
@@ -108,12 +108,6 @@ enum {
      * compute-sanitizer's racecheck would report a false hazard. The additional arrivals cost no
      * time. */
     EMPTY_ARRIVALS = CLUSTER == 1 && GEMM_SCALES == GEMM_ROW_BLOCK ? 32 : 1,
-    /* FACTORS_FIRST is 1 if a consumer warpgroup reads the scales of a stage before it starts the
-     * stage's wgmma instructions, instead of afterwards. If it read the scales afterwards, the
-     * wgmma instructions of the second consumer warpgroup might be queued first. Both warpgroups
-     * would then promote at the same time, and a k block of a 256 x 128 tile would take 1134
-     * instead of 1120 cycles. */
-    FACTORS_FIRST = GEMM_SCALES == GEMM_ROW_BLOCK && SUBTILES == 2,
 
     /* These are the registers per thread after setmaxnreg redistributes them. A thread starts with
      * 168 registers in a block of 384 threads, else with 128. The producer's warpgroup (FEED) and
@@ -136,8 +130,8 @@ static_assert(COL_BLOCKS == 1 || (TILE_N % COL_GROUP == 0 && TILE_N <= 128 + COL
               "a tile's columns lie in two blocks of B");
 static_assert(!GEMM_SHORT || (GEMM_SCALES == GEMM_ROW_BLOCK && PARTIALS == 1),
               "other loops know a stage's addresses");
-static_assert(TILE_N / CHUNK_COLS % CHUNKS == 0, "each subtile begins with the oldest chunk");
-static_assert(!GEMM_TURNS || (CONSUMERS == 2 && SUBTILES * TILE_N == PLACE_CHUNKS * CHUNK_COLS),
+static_assert(TILE_N / CHUNK_COLS % CHUNKS == 0, "each tile begins with the oldest chunk");
+static_assert(!GEMM_TURNS || (CONSUMERS == 2 && TILE_N == PLACE_CHUNKS * CHUNK_COLS),
               "a turn is a warpgroup's part of a tile");
 static_assert(!GEMM_TURNS || !AGAIN, "rows that are made again wait for places out of turn");
 static_assert(A_SCALED || GEMM_SCALES != GEMM_ROW_ROW, "B's scales lie behind those of A");

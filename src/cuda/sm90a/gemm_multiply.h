@@ -1,11 +1,10 @@
 /* In the sm_90a GEMM, a consumer warpgroup multiplies one stage at a time, i.e. one k block of its
  * tile, and reads the scales of that k block. gemm_body.h includes this file. */
 
-/* Holds the scales that one thread needs for a subtile (64 rows of the tile) and a k block. `row`
- * has the scales of the thread's two rows of A. If B has one scale per 128 x 128 block
- * (GEMM_ROW_BLOCK), `col` has the scales of the one or two blocks that contain the tile's columns.
- * If each row of B has a scale per k block (GEMM_ROW_ROW), `cols` is the shared memory address of
- * the scales of the tile's columns. */
+/* Holds the scales that one thread needs for a k block. `row` has the scales of the thread's two
+ * rows of A. If B has one scale per 128 x 128 block (GEMM_ROW_BLOCK), `col` has the scales of the
+ * one or two blocks that contain the tile's columns. If each row of B has a scale per k block
+ * (GEMM_ROW_ROW), `cols` is the shared memory address of the scales of the tile's columns. */
 typedef struct factors {
     float row[2], col[2];
     uint32_t cols;
@@ -38,10 +37,9 @@ typedef struct consumer {
      * 128 x 128 blocks of B. It is used only if COL_BLOCKS is 2, i.e. if the columns of the tile
      * lie in two such blocks. */
     int32_t split;
-    /* Bit 2 s + i of `unsafe` is set if the thread's row i (0 or 1) of subtile s needs a product of
-     * a scale of A and a scale of B that lies outside the range from 2^-104 to 2^64 (is_safe). A
-     * subtile is 64 rows of the tile. Only kernels that test products of scales (CAREFUL) use this
-     * mask. */
+    /* Bit i of `unsafe` is set if the thread's row i (0 or 1) needs a product of a scale of A and a
+     * scale of B that lies outside the range from 2^-104 to 2^64 (is_safe). Only kernels that test
+     * products of scales (CAREFUL) use this mask. */
     uint32_t unsafe;
     /* `least` and `most` are the smallest and the largest product so far of a scale of A and a
      * scale of B, as fp32 bits. They are used only if B has one scale per 128 x 128 block
@@ -95,11 +93,10 @@ static __device__ __forceinline__ int block_of(const consumer *c, int accumulato
     return COL_BLOCKS == 2 && accumulator / (COL_GROUP / 2) >= c->split;
 }
 
-static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t stage,
-                                                     uint32_t subtile) {
+static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t stage) {
     factors f = {{1, 1}, {1, 1}, 0, true};
     if (GEMM_SCALES == GEMM_UNSCALED) return f;
-    const uint32_t row = c->r.scales + stage * SCALE_BYTES + c->row_scales + 4 * 64 * subtile;
+    const uint32_t row = c->r.scales + stage * SCALE_BYTES + c->row_scales;
     if (A_SCALED) {
         f.row[0] = ptx_load_shared_f32(row);
         f.row[1] = ptx_load_shared_f32(row + 32);
@@ -116,15 +113,13 @@ static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t
     return f;
 }
 
-/* Starts the wgmma instructions that multiply one subtile (64 rows of the tile) by one stage (one k
- * block), and returns the scales of A and B for this k block. If `keep` is 1, wgmma adds the
+/* Starts the wgmma instructions that multiply the warpgroup's 64 rows of the tile by one stage (one
+ * k block), and returns the scales of A and B for this k block. If `keep` is 1, wgmma adds the
  * products to `sum`. If `keep` is 0, wgmma overwrites `sum`. */
 static __device__ __forceinline__ factors start(const consumer *c, float *sum, uint32_t stage,
-                                                uint32_t subtile, uint32_t keep) {
-    uint64_t a_at = c->a + ((stage * STAGE_BYTES + subtile * (64 * K_BYTES)) >> 4);
+                                                uint32_t keep) {
+    uint64_t a_at = c->a + ((stage * STAGE_BYTES) >> 4);
     uint64_t b_at = c->b + ((stage * STAGE_BYTES) >> 4);
-    factors f = {};
-    if (FACTORS_FIRST) f = factors_of(c, stage, subtile);
     if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
     ptx_wgmma_fence();
 #pragma unroll
@@ -132,5 +127,5 @@ static __device__ __forceinline__ factors start(const consumer *c, float *sum, u
         wgmma_step(sum, a_at + 2 * i, b_at + 2 * i, i > 0 ? 1 : keep);
     ptx_wgmma_commit();
     if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
-    return FACTORS_FIRST ? f : factors_of(c, stage, subtile);
+    return factors_of(c, stage);
 }

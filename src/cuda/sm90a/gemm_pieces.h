@@ -26,71 +26,54 @@ typedef struct progress {
  * function queues the stage's wgmma instructions first. Then it waits for the wgmma instructions of
  * the previous stage, and lets the producer refill the previous stage. The tensor cores are thus
  * never idle. */
-static __device__ __forceinline__ int unscaled_stage(consumer *c, float (*total)[ACCUMULATORS],
-                                                     progress *now, uint32_t stage) {
+static __device__ __forceinline__ int unscaled_stage(consumer *c, float *total, progress *now,
+                                                     uint32_t stage) {
     if (now->left-- == 0) return 0;
     wait_full(&c->r, stage, 0);
-#pragma unroll
-    for (uint32_t s = 0; s < SUBTILES; s++)
-        start(c, total[s], stage, s, 1);
-    PTX_WGMMA_WAIT(SUBTILES);
+    start(c, total, stage, 1);
+    PTX_WGMMA_WAIT(1);
     release(stage_before(stage), c);
     now->last = stage;
     return 1;
 }
 
-static __device__ __forceinline__ void multiply_unscaled(consumer *c, float (*total)[ACCUMULATORS],
+static __device__ __forceinline__ void multiply_unscaled(consumer *c, float *total,
                                                          const work *piece) {
     progress now;
     now.left = piece->k_end - piece->k_begin - 1;
     now.last = 0;
-#pragma unroll
-    for (int s = 0; s < SUBTILES; s++)
-        hold(total[s]);
+    hold(total);
     wait_full(&c->r, 0, 0);
-#pragma unroll
-    for (uint32_t s = 0; s < SUBTILES; s++)
-        start(c, total[s], 0, s, piece->k_begin > 0);
+    start(c, total, 0, piece->k_begin > 0);
 #define STEP(i) unscaled_stage(c, total, &now, (i + 1) % STAGES)
     FOR_STAGES(STEP)
 #undef STEP
     PTX_WGMMA_WAIT(0);
     release(now.last, c);
-#pragma unroll
-    for (int s = 0; s < SUBTILES; s++)
-        hold(total[s]);
+    hold(total);
 }
 
-/* Finishes a stage. The wgmma instructions of the stage's first subtile (64 rows of the tile)
- * already run, so the function waits for them and promotes their sums, i.e. multiplies them by
- * their scales and adds them to totals. If there is a second subtile, the function multiplies and
- * promotes it too. When all of the stage's scales have been read, the function releases the stage
- * to the producer. There is one exception: if `even` is set, i.e. each row has one scale for all of
- * K, the last stage is not released here, because end_even still reads the scales in it. Returns
- * nonzero if there is another stage. */
-static __device__ __forceinline__ int end_stage(consumer *c, float (*total)[ACCUMULATORS],
-                                                float *sum, factors f, progress *now,
-                                                uint32_t stage, bool even) {
+/* Finishes a stage. The wgmma instructions of the stage already run, so the function waits for them
+ * and promotes their sums, i.e. multiplies them by their scales and adds them to totals. When all
+ * of the stage's scales have been read, the function releases the stage to the producer. There is
+ * one exception: if `even` is set, i.e. each row has one scale for all of K, the last stage is not
+ * released here, because end_even still reads the scales in it. Returns nonzero if there is another
+ * stage. */
+static __device__ __forceinline__ int end_stage(consumer *c, float *total, float *sum, factors f,
+                                                progress *now, uint32_t stage, bool even) {
     const bool more = --now->left > 0, read = GEMM_SCALES != GEMM_ROW_ROW || even;
     now->last = stage;
-#pragma unroll
-    for (int s = 0; s < SUBTILES; s++) {
-        const bool all = s + 1 == SUBTILES;
-        PTX_WGMMA_WAIT(0);
-        if (all && read && (more || !even)) release(stage, c);
-        if (all) now->tested = more ? is_full(&c->r, stage_after(stage)) : 0;
-        add_sum(c, (uint32_t)s, total[s], sum, f, even);
-        if (!all) f = start(c, sum, stage, (uint32_t)s + 1, 0);
-    }
+    PTX_WGMMA_WAIT(0);
+    if (read && (more || !even)) release(stage, c);
+    now->tested = more ? is_full(&c->r, stage_after(stage)) : 0;
+    add_sum(c, total, sum, f, even);
     if (!read) release(stage, c);
     return more;
 }
 
-static __device__ __forceinline__ void end_even(consumer *c, float (*total)[ACCUMULATORS],
-                                                const progress *now, const work *piece) {
-#pragma unroll
-    for (int s = 0; s < SUBTILES && (piece->k_end == c->p->k_blocks || c->p->splits > 1); s++)
-        scale_even(c, (uint32_t)s, now->last, total[s]);
+static __device__ __forceinline__ void end_even(consumer *c, float *total, const progress *now,
+                                                const work *piece) {
+    if (piece->k_end == c->p->k_blocks || c->p->splits > 1) scale_even(c, now->last, total);
     release(now->last, c);
 }
 
@@ -98,16 +81,16 @@ static __device__ __forceinline__ void end_even(consumer *c, float (*total)[ACCU
  * over all k blocks. With GEMM_EARLY, a stage's wgmma instructions start one iteration in advance:
  * this stage's instructions already run, and the function starts the next stage's instructions at
  * its end. Without GEMM_EARLY the function both starts and finishes this stage's instructions. */
-static __device__ __forceinline__ int go_on(consumer *c, float (*total)[ACCUMULATORS], float *sum,
-                                            factors *f, progress *now, uint32_t stage, bool even) {
+static __device__ __forceinline__ int go_on(consumer *c, float *total, float *sum, factors *f,
+                                            progress *now, uint32_t stage, bool even) {
     if (!GEMM_EARLY) {
         wait_full(&c->r, stage, now->tested);
-        *f = start(c, sum, stage, 0, 0);
+        *f = start(c, sum, stage, 0);
         return end_stage(c, total, sum, *f, now, stage, even);
     }
     if (!end_stage(c, total, sum, *f, now, stage, even)) return 0;
     wait_full(&c->r, stage_after(stage), now->tested);
-    *f = start(c, sum, stage_after(stage), 0, 0);
+    *f = start(c, sum, stage_after(stage), 0);
     return 1;
 }
 
@@ -124,8 +107,8 @@ static __device__ __forceinline__ uint32_t next_stage(ring *r) {
 /* Multiplies a work unit, i.e. a range of k blocks of one tile. With GEMM_EARLY the wgmma
  * instructions of the first stage have already been started, while the results of the previous work
  * unit were stored. These instructions write to `sum`, and `f` holds the stage's scales. */
-static __device__ __forceinline__ void multiply_from(consumer *c, float (*total)[ACCUMULATORS],
-                                                     float *sum, factors f, const work *piece) {
+static __device__ __forceinline__ void multiply_from(consumer *c, float *total, float *sum,
+                                                     factors f, const work *piece) {
     progress now;
     now.left = piece->k_end - piece->k_begin;
     now.tested = 1;
@@ -144,13 +127,12 @@ static __device__ __forceinline__ void multiply_from(consumer *c, float (*total)
 #undef EVEN
 }
 
-static_assert(PARTIALS < 2 || (SUBTILES == 1 && STAGES % 2 == 0),
-              "a stage always meets the same sum");
+static_assert(PARTIALS < 2 || STAGES % 2 == 0, "a stage always meets the same sum");
 
 static __device__ __forceinline__ void promote_stage(consumer *c, float *total, float *sum,
                                                      uint32_t stage, factors f) {
     if (GEMM_SCALES != GEMM_ROW_ROW) release(stage, c);
-    promote(c, 0, total, sum, f);
+    promote(c, total, sum, f);
     if (GEMM_SCALES == GEMM_ROW_ROW) release(stage, c);
 }
 
@@ -161,7 +143,7 @@ static __device__ __forceinline__ factors paired_stage(consumer *c, float *total
                                                        float *sum_before, factors before,
                                                        progress *now, uint32_t stage) {
     wait_full(&c->r, stage, now->tested);
-    factors f = start(c, sum, stage, 0, 0);
+    factors f = start(c, sum, stage, 0);
     PTX_WGMMA_WAIT(1);
     now->left--;
     now->tested = now->left > 0 ? is_full(&c->r, stage_after(stage)) : 0;
@@ -190,7 +172,7 @@ static __device__ __forceinline__ void multiply_pairs(consumer *c, float *total,
     now.left = piece->k_end - piece->k_begin - 1;
     now.last = now.tested = 0;
     wait_full(&c->r, 0, 0);
-    factors f = start(c, even, 0, 0, 0);
+    factors f = start(c, even, 0, 0);
 #define STEP(i) (2 * (i) >= STAGES || multiply_pair(c, total, even, odd, &f, &now, 2 * (i) + 1))
     FOR_STAGES(STEP)
 #undef STEP
@@ -204,12 +186,11 @@ static __device__ __forceinline__ void multiply_pairs(consumer *c, float *total,
     }
 }
 
-static __device__ __forceinline__ void multiply(consumer *c, float (*total)[ACCUMULATORS],
-                                                const work *piece) {
+static __device__ __forceinline__ void multiply(consumer *c, float *total, const work *piece) {
     if (GEMM_SCALES == GEMM_UNSCALED) {
         multiply_unscaled(c, total, piece);
     } else if (PARTIALS == 2) {
-        multiply_pairs(c, total[0], piece);
+        multiply_pairs(c, total, piece);
     } else {
         float sum[ACCUMULATORS];
         const factors none = {{1, 1}, {1, 1}, 0, true};
@@ -243,19 +224,18 @@ static __device__ __forceinline__ work told_work(consumer *c, const shared *told
  * tile. They begin with zero, with one exception: if `splits` is 1 and the range begins inside a
  * tile, they begin with the accumulators that the previous cluster has computed for the first part
  * of the tile. */
-static __device__ __forceinline__ void begin_totals(consumer *c, float (*total)[ACCUMULATORS],
-                                                    const work *piece) {
+static __device__ __forceinline__ void begin_totals(consumer *c, float *total, const work *piece) {
     c->unsafe = c->most = 0;
     c->least = HIGHEST_SAFE - 1;
     c->split = COL_BLOCKS == 2 ? (128 - piece->at.col % 128) / COL_GROUP : 0;
 #pragma unroll
-    for (int i = 0; i < SUBTILES * ACCUMULATORS; i++)
-        total[i / ACCUMULATORS][i % ACCUMULATORS] = 0;
+    for (int i = 0; i < ACCUMULATORS; i++)
+        total[i] = 0;
     if (piece->k_begin > 0 && c->p->splits == 1) take_over(c, total, 1);
 }
 
-static __device__ __forceinline__ void end_piece(consumer *c, shared *told,
-                                                 float (*total)[ACCUMULATORS], const work *piece) {
+static __device__ __forceinline__ void end_piece(consumer *c, shared *told, float *total,
+                                                 const work *piece) {
     if (piece->k_end < c->p->k_blocks) {
         hand_over(c, told, total);
         return;
@@ -268,7 +248,7 @@ static __device__ __forceinline__ void end_piece(consumer *c, shared *told,
 
 static __device__ __forceinline__ void consume_each(consumer *c, shared *told) {
     for (uint32_t number = 0;; number++) {
-        float total[SUBTILES][ACCUMULATORS];
+        float total[ACCUMULATORS];
         const work piece = told_work(c, told, number);
         if (piece.k_begin == piece.k_end) return;
         begin_totals(c, total, &piece);
@@ -286,7 +266,7 @@ static_assert(!GEMM_EARLY || (GEMM_SCALES != GEMM_UNSCALED && PARTIALS == 1),
 static __device__ __forceinline__ factors begin(consumer *c, float *sum) {
     const uint32_t stage = first_stage(&c->r);
     wait_full(&c->r, stage, 1);
-    return start(c, sum, stage, 0, 0);
+    return start(c, sum, stage, 0);
 }
 
 /* Returns true if the results of a work unit (a range of k blocks of one tile) can be stored
@@ -297,29 +277,25 @@ static __device__ __forceinline__ bool ends_by_copies(const consumer *c, const s
                                                       const work *piece) {
     if (piece->k_end < c->p->k_blocks) return true;
     bool safe = !AGAIN || word_of(c) == 0;
-#pragma unroll
-    for (int32_t s = 0; s < SUBTILES && BY_COLS && c->p->col_factors; s++) {
-        const int32_t row = piece->at.row + (c->warpgroup * SUBTILES + s) * 64 + c->warp * 16;
-        safe = unsafe_by_cols(c->p, row, piece->at.col) == 0 && safe;
+    if (BY_COLS && c->p->col_factors) {
+        const int32_t row = piece->at.row + c->warpgroup * 64 + c->warp * 16;
+        safe = !(unsafe_by_cols(c->p, row, piece->at.col) || !safe);
     }
     return c->p->store >= BSMM_WGMMA_STORE_BF16 && told->plain && __all_sync(0xffffffff, safe);
 }
 
-static __device__ __forceinline__ void
-end_by_copies(consumer *c, shared *told, float (*total)[ACCUMULATORS], const work *piece) {
+static __device__ __forceinline__ void end_by_copies(consumer *c, shared *told, float *total,
+                                                     const work *piece) {
     if (piece->k_end < c->p->k_blocks) {
         hand_over(c, told, total);
         return;
     }
-#pragma unroll
-    for (int s = 0; s < SUBTILES; s++) {
-        const corner mine = {piece->at.row + (c->warpgroup * SUBTILES + s) * 64, piece->at.col};
-        store_by_map(c, told, total[s], mine, false, false);
-    }
+    const corner mine = {piece->at.row + c->warpgroup * 64, piece->at.col};
+    store_by_map(c, told, total, mine, false, false);
 }
 
 static __device__ __forceinline__ void consume_early(consumer *c, shared *told) {
-    float total[SUBTILES][ACCUMULATORS], sum[ACCUMULATORS];
+    float total[ACCUMULATORS], sum[ACCUMULATORS];
     work piece = told_work(c, told, 0);
     if (piece.k_begin == piece.k_end) return;
     factors f = begin(c, sum);

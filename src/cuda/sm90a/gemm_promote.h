@@ -50,13 +50,12 @@ static __device__ __forceinline__ void promote_by_blocks(consumer *c, float *tot
     }
 }
 
-/* Multiplies the sums of one k block for a subtile (64 rows of the tile) by the scales of A and B,
- * and adds them to the fp32 sums over all of K. Each iteration does this for four sums, in two rows
- * and two columns. If `checked` is set, the function also tests whether every product of a scale of
- * A and a scale of B lies between 2^-104 and 2^64. */
-static __device__ __forceinline__ void promote_by_rows(consumer *c, uint32_t subtile, float *total,
-                                                       const float *sum, const factors *f,
-                                                       bool checked) {
+/* Multiplies the sums of one k block by the scales of A and B, and adds them to the fp32 sums over
+ * all of K. Each iteration does this for four sums, in two rows and two columns. If `checked` is
+ * set, the function also tests whether every product of a scale of A and a scale of B lies between
+ * 2^-104 and 2^64. */
+static __device__ __forceinline__ void promote_by_rows(consumer *c, float *total, const float *sum,
+                                                       const factors *f, bool checked) {
 #pragma unroll
     for (int i = 0; i < ACCUMULATORS; i += 4) {
         float col[2];
@@ -64,31 +63,30 @@ static __device__ __forceinline__ void promote_by_rows(consumer *c, uint32_t sub
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             float row = f->row[j / 2];
-            if (checked && !is_safe(row, col[j % 2])) c->unsafe |= 1 << (2 * subtile + j / 2);
+            if (checked && !is_safe(row, col[j % 2])) c->unsafe |= 1 << j / 2;
             total[i + j] = fmaf(row * col[j % 2], sum[i + j], total[i + j]);
         }
     }
 }
 
-static __device__ __forceinline__ void promote(consumer *c, uint32_t subtile, float *total,
-                                               float *sum, factors f) {
+static __device__ __forceinline__ void promote(consumer *c, float *total, float *sum, factors f) {
     hold(sum);
     if (GEMM_SCALES == GEMM_ROW_BLOCK)
         promote_by_blocks(c, total, sum, &f);
     else if (f.moderate)
-        promote_by_rows(c, subtile, total, sum, &f, false);
+        promote_by_rows(c, total, sum, &f, false);
     else
-        promote_by_rows(c, subtile, total, sum, &f, true);
+        promote_by_rows(c, total, sum, &f, true);
 }
 
-/* Adds the sums of one k block to the totals over K of a subtile (64 rows of the tile). If `even`
- * is set, each row has one scale for all of K, and the sums are added unscaled. scale_even then
- * scales the total once, at the end of the tile. Unscaled additions take half of the instructions.
- * The results are bitwise identical to scaled additions, because such scales are powers of two. */
-static __device__ __forceinline__ void add_sum(consumer *c, uint32_t subtile, float *total,
-                                               float *sum, factors f, bool even) {
+/* Adds the sums of one k block to the totals over K. If `even` is set, each row has one scale for
+ * all of K, and the sums are added unscaled. scale_even then scales the total once, at the end of
+ * the tile. Unscaled additions take half of the instructions. The results are bitwise identical to
+ * scaled additions, because such scales are powers of two. */
+static __device__ __forceinline__ void add_sum(consumer *c, float *total, float *sum, factors f,
+                                               bool even) {
     if (!even) {
-        promote(c, subtile, total, sum, f);
+        promote(c, total, sum, f);
         return;
     }
     hold(sum);
@@ -97,11 +95,10 @@ static __device__ __forceinline__ void add_sum(consumer *c, uint32_t subtile, fl
         total[i] += sum[i];
 }
 
-/* At the end of a tile, multiplies the sums of a subtile (64 rows of the tile) over all of K by the
- * scales. The function is used if each row of A and of B has one scale for all of K. */
-static __device__ __forceinline__ void scale_even(const consumer *c, uint32_t subtile,
-                                                  uint32_t stage, float *total) {
-    const factors f = factors_of(c, stage, subtile);
+/* At the end of a tile, multiplies the sums over all of K by the scales. The function is used if
+ * each row of A and of B has one scale for all of K. */
+static __device__ __forceinline__ void scale_even(const consumer *c, uint32_t stage, float *total) {
+    const factors f = factors_of(c, stage);
 #pragma unroll
     for (int i = 0; i < ACCUMULATORS; i += 4) {
         float col[2];

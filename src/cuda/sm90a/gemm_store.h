@@ -160,8 +160,7 @@ static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, 
  * in aligned registers, which would cause register bank conflicts during promotion. */
 static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, int32_t block,
                                                    const consumer *c) {
-    int64_t at =
-        (int64_t)(block * CONSUMERS + c->warpgroup) * ((SUBTILES * ACCUMULATORS + 1) * 128);
+    int64_t at = (int64_t)(block * CONSUMERS + c->warpgroup) * ((ACCUMULATORS + 1) * 128);
     return p->handed + at + threadIdx.x % 128;
 }
 
@@ -182,13 +181,12 @@ static __device__ __forceinline__ void take_word(consumer *c, uint32_t word) {
  * the tile. The writer thread then sets a flag that says that the accumulators are complete. It
  * sets the flag by a release store. A release store is cumulative: the accumulators that other
  * threads of the warpgroup have stored before also become visible before the flag. */
-static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
-                                                 float (*total)[ACCUMULATORS]) {
+static __device__ __forceinline__ void hand_over(consumer *c, shared *told, float *total) {
     float *to = handed_to(c->p, (int32_t)blockIdx.x, c);
 #pragma unroll
-    for (int i = 0; i < SUBTILES * ACCUMULATORS; i++)
-        __stcg(to + 128 * i, total[i / ACCUMULATORS][i % ACCUMULATORS]);
-    if (AGAIN) __stcg(to + 128 * SUBTILES * ACCUMULATORS, __uint_as_float(word_of(c)));
+    for (int i = 0; i < ACCUMULATORS; i++)
+        __stcg(to + 128 * i, total[i]);
+    if (AGAIN) __stcg(to + 128 * ACCUMULATORS, __uint_as_float(word_of(c)));
     give_word(c, told, CHUNK_HANDED);
 }
 
@@ -197,8 +195,7 @@ static __device__ __forceinline__ void hand_over(consumer *c, shared *told,
  * cluster, and its cluster is `distance` clusters before this one. Its flag equals p->ticket when
  * its accumulators are complete. The function clears this flag after the wait, because a CUDA graph
  * repeats the kernel with the same ticket. */
-static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACCUMULATORS],
-                                                 int32_t distance) {
+static __device__ __forceinline__ void take_over(consumer *c, float *total, int32_t distance) {
     const int32_t block = (int32_t)blockIdx.x - distance * CLUSTER;
     uint64_t *flag = c->p->handed_flag + block * CONSUMERS + c->warpgroup;
     if (threadIdx.x % 128 == 0) {
@@ -209,13 +206,13 @@ static __device__ __forceinline__ void take_over(consumer *c, float (*total)[ACC
     ptx_barrier_sync(1 + c->warpgroup, 128);
     const float *from = handed_to(c->p, block, c);
 #pragma unroll
-    for (int i = 0; i < SUBTILES * ACCUMULATORS; i++)
-        total[i / ACCUMULATORS][i % ACCUMULATORS] += __ldcg(from + 128 * i);
-    if (AGAIN) take_word(c, __float_as_uint(__ldcg(from + 128 * SUBTILES * ACCUMULATORS)));
+    for (int i = 0; i < ACCUMULATORS; i++)
+        total[i] += __ldcg(from + 128 * i);
+    if (AGAIN) take_word(c, __float_as_uint(__ldcg(from + 128 * ACCUMULATORS)));
 }
 
-/* Writes the results of a subtile (64 rows of a tile of D) to staging buffers and passes the
- * buffers to the writer thread, which issues the TMA stores. The writer is a thread of its own,
+/* Writes the results of a consumer warpgroup (64 rows of a tile of D) to staging buffers and passes
+ * the buffers to the writer thread, which issues the TMA stores. The writer is a thread of its own,
  * because a TMA store may stall its thread for a thousand cycles while loads are in flight. TMA
  * leaves out rows and columns past the edges of D. `codes` is true if D's elements have 8 bits; the
  * function then fills the buffers by stage_unit. */
@@ -330,12 +327,12 @@ static __device__ __forceinline__ rows_again unsafe_by_blocks(const consumer *c,
     return again;
 }
 
-static __device__ __forceinline__ rows_again rows_again_of(const consumer *c, int subtile,
-                                                           int32_t row, int32_t col) {
+static __device__ __forceinline__ rows_again rows_again_of(const consumer *c, int32_t row,
+                                                           int32_t col) {
     rows_again again = {};
     if (GEMM_SCALES == GEMM_ROW_BLOCK) return unsafe_by_blocks(c, row, col);
     if (!AGAIN || !__any_sync(0xffffffff, c->unsafe)) return again;
-    const uint32_t mine = c->unsafe >> 2 * subtile, rows = (mine & 1) | (mine & 2) << 7;
+    const uint32_t rows = (c->unsafe & 1) | (c->unsafe & 2) << 7;
     again.of[0] = __reduce_or_sync(0xffffffff, rows << c->lane / 4);
     return again;
 }
@@ -428,28 +425,24 @@ static __device__ __forceinline__ void scale_by_rows(const bsmm_wgmma_params *p,
     watch(p->overflowed, total);
 }
 
-static __device__ __forceinline__ void store(consumer *c, shared *told,
-                                             float (*total)[ACCUMULATORS], corner at) {
+static __device__ __forceinline__ void store(consumer *c, shared *told, float *total, corner at) {
     const bsmm_wgmma_params *p = c->p;
-#pragma unroll
-    for (int s = 0; s < SUBTILES; s++) {
-        corner mine = {at.row + (c->warpgroup * SUBTILES + s) * 64, at.col};
-        int32_t row = mine.row + c->warp * 16;
-        int32_t my_row = row + c->lane / 4, my_col = at.col + 2 * (c->lane % 4);
-        const rows_again again = rows_again_of(c, s, row, at.col);
-        if (GEMM_WIDE) watch(p->overflowed, total[s]);
-        scale_by_rows(p, total[s], my_row, my_col);
-        if (p->store == BSMM_WGMMA_STORE_ANY) {
-            store_each(c, told, total[s], &again, my_row, my_col);
-        } else if (p->store == BSMM_WGMMA_STORE_E4M3 || p->store == BSMM_WGMMA_STORE_E5M2) {
-            store_by_map(c, told, total[s], mine, any_again(&again) != 0, true);
-        } else {
-            scale_total(told, total[s]);
-            if (p->store == BSMM_WGMMA_STORE_F32)
-                store_floats(p, total[s], my_row, my_col);
-            else
-                store_by_map(c, told, total[s], mine, any_again(&again) != 0, false);
-        }
-        if (any_again(&again)) store_rows_again(c, told, &again, row, at.col);
+    corner mine = {at.row + c->warpgroup * 64, at.col};
+    int32_t row = mine.row + c->warp * 16;
+    int32_t my_row = row + c->lane / 4, my_col = at.col + 2 * (c->lane % 4);
+    const rows_again again = rows_again_of(c, row, at.col);
+    if (GEMM_WIDE) watch(p->overflowed, total);
+    scale_by_rows(p, total, my_row, my_col);
+    if (p->store == BSMM_WGMMA_STORE_ANY) {
+        store_each(c, told, total, &again, my_row, my_col);
+    } else if (p->store == BSMM_WGMMA_STORE_E4M3 || p->store == BSMM_WGMMA_STORE_E5M2) {
+        store_by_map(c, told, total, mine, any_again(&again) != 0, true);
+    } else {
+        scale_total(told, total);
+        if (p->store == BSMM_WGMMA_STORE_F32)
+            store_floats(p, total, my_row, my_col);
+        else
+            store_by_map(c, told, total, mine, any_again(&again) != 0, false);
     }
+    if (any_again(&again)) store_rows_again(c, told, &again, row, at.col);
 }

@@ -18,7 +18,7 @@
 #define GEMM_SCALES_OF_ROW   GEMM_ROW_ROW
 #define GEMM_SCALES_OF_POW2  GEMM_ROW_ROW
 
-#define GEMM_TILE_M(subtiles, consumers) (64 * (subtiles) * (consumers))
+#define GEMM_TILE_M(consumers) (64 * (consumers))
 
 /* Shared memory has this layout, from a 1024-byte boundary, in bytes. A stage is a slot of the ring
  * buffer of operand tiles, and a staging buffer holds results for TMA to store.
