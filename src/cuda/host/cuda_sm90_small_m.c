@@ -1,5 +1,5 @@
 /* The kernel cuda_sm90_small_m multiplies few rows of A by weights B as checkpoints store them
- * (device code: sm90a/small_m.cu). A may have up to 64 columns. A column is one row of A if its
+ * (device code: sm90a/small_m_body.h). A may have up to 64 columns. A column is one row of A if its
  * elements have 8 bits or are bf16. An f16 row makes two columns and an f32 row makes three,
  * because their values are split into bf16 numbers. If A has more rows and B is large, the kernel
  * runs once for each band of A's rows.
@@ -328,7 +328,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     made *m = state;
     const bsmm_small_m_weights *w = bsmm_small_m_find_weights(&p->b);
     const char *reason = bsmm_cuda_refuse(
-        p, &(w ? w : bsmm_small_m_any_weights())->functions[bsmm_small_m_generation(p)][0][0], why,
+        p, &(w ? w : bsmm_small_m_any_weights())->functions[bsmm_small_m_generation(p)][1][0], why,
         size);
     if (!reason) reason = refuse_a(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b, w, why, size);

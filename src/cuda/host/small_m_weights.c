@@ -3,46 +3,39 @@
 
 #include "cuda/host/small_m_product.h"
 
-/* clang-format off */
-#define FUNCTION(folder, module, name) \
-    {folder module, "small_m_" name, BSMM_SMALL_M_MOST_SHARED}
-#define FUNCTIONS_TO_32(folder, module, name) \
-    FUNCTION(folder, module, name "_1"), FUNCTION(folder, module, name "_2"), \
-    FUNCTION(folder, module, name "_4")
-#define HOPPER_64(module, name) \
-    {FUNCTIONS_TO_32("sm90a/", module, name), FUNCTION("sm90a/", "small_m_64", name "_8")}
-#define HOPPER_32(module, name) {FUNCTIONS_TO_32("sm90a/", module, name)}
-#define BLACKWELL_32(module, name) {FUNCTIONS_TO_32("sm100f/", module, name)}
-#define BLACKWELL_16(module, name) \
-    {FUNCTION("sm100f/", module, name "_1"), FUNCTION("sm100f/", module, name "_2")}
-#define FOUR_BITS(name) \
-    {[BSMM_SMALL_M_HOPPER] = {HOPPER_64("small_m", name), HOPPER_32("small_m", name "_grouped")}, \
-     [BSMM_SMALL_M_BLACKWELL] = {BLACKWELL_32("small_m", name), BLACKWELL_16("small_m", name "_grouped")}}
-#define EIGHT_BITS(name) \
-    {[BSMM_SMALL_M_HOPPER] = {HOPPER_64("small_m", name), HOPPER_64("small_m", name "_grouped")}, \
-     [BSMM_SMALL_M_BLACKWELL] = {BLACKWELL_32("small_m", name), BLACKWELL_32("small_m", name "_grouped")}}
-#define SIX_BITS(name) \
-    {[BSMM_SMALL_M_HOPPER] = {HOPPER_64("small_m_6bit", name), HOPPER_32("small_m_6bit", name "_grouped")}, \
-     [BSMM_SMALL_M_BLACKWELL] = {BLACKWELL_32("small_m_6bit", name), BLACKWELL_32("small_m_6bit", name "_grouped")}}
-#define FLOAT_SCALES(name) \
-    {[BSMM_SMALL_M_HOPPER] = {HOPPER_64("small_m", name), HOPPER_64("small_m", name)}, \
-     [BSMM_SMALL_M_BLACKWELL] = {BLACKWELL_32("small_m", name), BLACKWELL_32("small_m", name)}}
+/* These macros give the place of a kernel in `functions` for its number of tiles, and add the
+ * kernel for Blackwell if there is one. */
+enum { PLACE_1, PLACE_2, PLACE_4, PLACE_8 };
+#define ON_BLACKWELL_0(module, name, format, tiles, grouped)
+#define ON_BLACKWELL_1(module, name, format, tiles, grouped)                                       \
+    [format][BSMM_SMALL_M_BLACKWELL][grouped][PLACE_##tiles] = {"sm100f/" #module, #name,          \
+                                                                BSMM_SMALL_M_MOST_SHARED},
+#define COLUMNS(...)
+#define KERNEL(module, blackwell, name, format, tiles, grouped)                                    \
+    [format][BSMM_SMALL_M_HOPPER][grouped][PLACE_##tiles] = {"sm90a/" #module, #name,              \
+                                                             BSMM_SMALL_M_MOST_SHARED},            \
+    ON_BLACKWELL_##blackwell(module, name, format, tiles, grouped)
 
+static const bsmm_cuda_function functions[SMALL_M_FORMATS][BSMM_SMALL_M_GENERATIONS][2][4] = {
+#include "cuda/sm90a/small_m.def"
+};
+
+/* clang-format off */
 static const bsmm_small_m_weights all_weights[] = {
     {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = FOUR_BITS("mxfp4")},
+     .functions = functions[SMALL_M_MXFP4]},
     {.format = {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, .step_scales = 8,
-     .functions = FOUR_BITS("nvfp4")},
+     .functions = functions[SMALL_M_NVFP4]},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = EIGHT_BITS("mxfp8")},
+     .functions = functions[SMALL_M_MXFP8]},
     {.format = {BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = SIX_BITS("mxfp6_e2m3")},
+     .functions = functions[SMALL_M_MXFP6_E2M3]},
     {.format = {BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, .step_scales = 4,
-     .functions = SIX_BITS("mxfp6_e3m2")},
+     .functions = functions[SMALL_M_MXFP6_E3M2]},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 128, 128}, .step_scales = 4,
-     .functions = FLOAT_SCALES("fp8_grouped")},
+     .functions = functions[SMALL_M_FP8_F32]},
     {.format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 128}, .step_scales = 4, .by_row = true,
-     .functions = FLOAT_SCALES("fp8_rows_grouped")},
+     .functions = functions[SMALL_M_FP8_ROWS]},
 };
 /* clang-format on */
 

@@ -1,4 +1,4 @@
-/* Lists the formats of weights B that the small-M kernels take (sm90a/small_m.cu), and the kernels
+/* Lists the formats of weights B that the small-M kernels take (sm90a/small_m.def), and the kernels
  * for each of them. */
 #ifndef BSMM_CUDA_HOST_SMALL_M_WEIGHTS_H
 #define BSMM_CUDA_HOST_SMALL_M_WEIGHTS_H
@@ -14,8 +14,9 @@ enum { BSMM_SMALL_M_HOPPER, BSMM_SMALL_M_BLACKWELL, BSMM_SMALL_M_GENERATIONS };
 /* Describes a format of B and the kernels for it. functions[g][i][j] is the kernel for generation g
  * of GPUs (BSMM_SMALL_M_HOPPER or _BLACKWELL) for up to 8, 16, 32 or 64 columns (j = 0 to 3), where
  * a column is one row of A or one bf16 part of a row. With i = 0, no fp32 scales change along K.
- * With i = 1, A or B has such scales. If a kernel would need more registers than a thread has, the
- * kernel does not exist and its name is NULL. */
+ * With i = 1, A or B has such scales; fp32 scales of B count as such, whatever their blocks. If a
+ * kernel would need more registers than a thread has, the kernel does not exist and its name is
+ * NULL. */
 typedef struct bsmm_small_m_weights {
     /* `format` is the format of B. If its scales are fp32, a scale block may have any multiple of
      * 128 columns, or all of K. A scale block may have any multiple of 16 rows, or any number of
@@ -25,7 +26,7 @@ typedef struct bsmm_small_m_weights {
                              elements of K. */
     /* If `by_row` is true, shared memory holds one fp32 scale per row of B, else per 16 rows. */
     bool by_row;
-    bsmm_cuda_function functions[BSMM_SMALL_M_GENERATIONS][2][4];
+    const bsmm_cuda_function (*functions)[2][4];
 } bsmm_small_m_weights;
 
 /* Returns the entry for the format of B, or NULL if no kernel takes it. */

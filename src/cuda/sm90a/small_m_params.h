@@ -1,5 +1,5 @@
-/* Defines the parameters of the small-M kernels (sm90a/small_m.cu), which multiply few rows of A,
- * and of the kernel small_m_prepare, which converts A for them. */
+/* Defines the parameters of the small-M kernels (sm90a/small_m_body.h), which multiply few rows of
+ * A, and of the kernel small_m_prepare, which converts A for them. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_PARAMS_H
 #define BSMM_CUDA_SM90A_SMALL_M_PARAMS_H
 
@@ -34,6 +34,19 @@ enum {
     /* BSMM_SMALL_M_SLOT_BYTES is the size in bytes of one slot of the ring buffer of weights. Each
      * thread has 64 bytes in a slot. */
     BSMM_SMALL_M_SLOT_BYTES = BSMM_SMALL_M_THREADS * 64,
+};
+
+/* The small-M kernels support these formats of weights. */
+enum {
+    SMALL_M_MXFP4 = 1,
+    SMALL_M_NVFP4 = 2,
+    SMALL_M_MXFP8 = 3,
+    SMALL_M_FP8_F32 = 4, /* SMALL_M_FP8_F32: weights are fp8, and 16 rows share an fp32 scale. */
+    SMALL_M_FP8_ROWS =
+        5, /* SMALL_M_FP8_ROWS: weights are fp8, and each row may have its own fp32 scale. */
+    SMALL_M_MXFP6_E2M3 = 6,
+    SMALL_M_MXFP6_E3M2 = 7,
+    SMALL_M_FORMATS /* SMALL_M_FORMATS is one more than the largest of these values. */
 };
 
 /* The kernels read the values of A in one of these ways. */

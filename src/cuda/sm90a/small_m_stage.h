@@ -17,18 +17,6 @@
 #include "cuda/sm90a/small_m_params.h"
 #include "gpu/small_m_weights.h"
 
-/* The small-M kernels support these formats of weights. */
-enum {
-    SMALL_M_MXFP4 = 1,
-    SMALL_M_NVFP4 = 2,
-    SMALL_M_MXFP8 = 3,
-    SMALL_M_FP8_F32 = 4, /* SMALL_M_FP8_F32: weights are fp8, and 16 rows share an fp32 scale. */
-    SMALL_M_FP8_ROWS =
-        5, /* SMALL_M_FP8_ROWS: weights are fp8, and each row may have its own fp32 scale. */
-    SMALL_M_MXFP6_E2M3 = 6,
-    SMALL_M_MXFP6_E3M2 = 7
-};
-
 static __device__ __forceinline__ bool small_m_is_4bit(const int format) {
     return format <= SMALL_M_NVFP4;
 }
