@@ -90,24 +90,28 @@ static void test_copies(void **state) {
     bench_copies_destroy(&c);
 }
 
-/* Tests the loop that measures the memory bandwidth. It must read every cache line of the first
- * part of the memory, and write every cache line of the rest. */
+/* Tests the loop that measures the memory bandwidth, with both kinds of stores. It must read every
+ * cache line of the first part of the memory, and write every cache line of the rest. */
 static void test_memory(void **state) {
     (void)state;
     enum { LINES = 1000 };
-    static const double parts[] = {1, 0.5, 0.883, 0.333};
+    static const struct {
+        double part;
+        void (*write)(char *, size_t);
+    } rows[] = {{1, write_lines},     {0.5, write_lines},    {0.883, write_lines},
+                {0.333, write_lines}, {0.883, write_cached}, {0.333, write_cached}};
     char *bytes = aligned_alloc(LINE, (size_t)LINES * LINE);
     assert_non_null(bytes);
-    for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++) {
+    for (size_t p = 0; p < sizeof rows / sizeof rows[0]; p++) {
         uint64_t sum = 0, word;
-        size_t reads = (size_t)(LINES * parts[p]);
+        size_t reads = (size_t)(LINES * rows[p].part);
         for (size_t i = 0; i < (size_t)LINES * LINE; i++)
             bytes[i] = (char)(i / LINE % 100 + 2);
         for (size_t i = 0; i < reads; i++) {
             memcpy(&word, bytes + i * LINE, sizeof word);
             sum += word;
         }
-        assert_true(move(bytes, LINES, parts[p]) == sum);
+        assert_true(move(bytes, LINES, rows[p].part, rows[p].write) == sum);
         for (size_t i = 0; i < (size_t)LINES * LINE; i++)
             assert_int_equal(bytes[i], i / LINE < reads ? (char)(i / LINE % 100 + 2) : 1);
     }
