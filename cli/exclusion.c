@@ -94,6 +94,9 @@ static json_t *read_list(const char *folder, const char *file, const char *objec
     char *path = cli_path_join(folder, file), *text = cli_read_text(path);
     char *value = text ? cli_config_member(text, object) : NULL;
     json_t *json = value ? json_loads(value, 0, NULL) : NULL;
+    if (value && !json)
+        cli_warn("%s: the list of excluded layers is ignored, because \"%s\" cannot be read", path,
+                 object);
     const char *method = json_string_value(json_object_get(json, "quant_method"));
     const bool other = method && strncmp(method, "modelopt", strlen("modelopt")) != 0;
     json_t *found = other ? NULL : json_object_get(json, list);

@@ -131,8 +131,13 @@ static int is_usual(const struct dirent *entry) {
     return is_visible(entry) && matches(entry->d_name, usual, sizeof usual / sizeof usual[0]);
 }
 
+/* `outputs` lists names of files that a command may have written into the folder of a model. The
+ * same command may overwrite them. */
+static const char *const outputs[] = {"*.npy", "*.svg", "*.gp"};
+
 static int is_other(const struct dirent *entry) {
-    return is_visible(entry) && !is_weights(entry->d_name);
+    return is_visible(entry) && !is_weights(entry->d_name) &&
+           !matches(entry->d_name, outputs, sizeof outputs / sizeof outputs[0]);
 }
 
 /* Tells whether the output file `out` differs from a file, or from all files of a subfolder that

@@ -189,7 +189,7 @@ bool cli_level_fits_f16(const bsmm_matrix *m, const cli_level_row *values) {
     float *elements = decode_elements(m);
     int low = 0, high = INT_MIN;
     for (int64_t i = 0; elements && i < m->rows * m->cols; i++) {
-        if (elements[i] == 0 || !isfinite(elements[i])) continue;
+        if (elements[i] == 0 || !isfinite(values->elements[i])) continue;
         const int e = ilogb((double)values->elements[i] / (double)elements[i]);
         low = e < low ? e : low;
         high = e > high ? e : high;

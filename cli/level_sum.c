@@ -205,6 +205,7 @@ static double sum_part_divided(const cli_level_order *o, const cli_level_row row
     double last = 1;
     for (int64_t i = begin; i < end; i += o->segment) {
         const double scale = scale_at(&rows[0], i) * scale_at(&rows[1], i);
+        if (scale == 0) continue; /* A segment with a scale of 0 adds nothing. */
         if (i > begin) sum *= (float)(last / scale);
         sum = add_products(o, rows, which, i, least(i + o->segment, end), sum);
         last = scale;

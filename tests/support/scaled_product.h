@@ -180,15 +180,18 @@ static inline void use_sm100_kernel(const char *name) {
  * so the kernels must find negative scales themselves. */
 static inline void check_negative_scales(const scaled_case *c, size_t count) {
     rng r = {31};
-    for (size_t i = 0; i < 2 * count; i++) {
+    for (size_t i = 0; i < 4 * count; i++) {
         operands o;
         bsmm_scale_map map;
-        make(&o, &c[i / 2], &r);
+        make(&o, &c[i / 4], &r);
         test_matrix *t = i % 2 ? &o.b : &o.a;
         assert_int_equal(bsmm_scale_map_make(&t->m, "t", &map), BSMM_OK);
-        *scale_at(&map, t->m.scales, map.rows - 1, map.cols - 1) ^= 0x80;
+        const bool last = i % 4 < 2;
+        const int64_t row = last ? map.rows - 1 : (int64_t)(rng_next(&r) % (uint64_t)map.rows),
+                      col = last ? map.cols - 1 : (int64_t)(rng_next(&r) % (uint64_t)map.cols);
+        *scale_at(&map, t->m.scales, row, col) ^= 0x80;
         multiply(&o);
-        check_results(&c[i / 2], &o);
+        check_results(&c[i / 4], &o);
         release(&o);
     }
 }

@@ -68,6 +68,6 @@ base=$unrelated
 # nothing.
 git init -q "$folder/other"
 cd "$folder/other"
-commit "$(words 90)"
+commit "Another first commit"
 expect 1 "0 passed, 1 failed"
 grep -q "$base is no ancestor" "$folder/output"

@@ -34,8 +34,8 @@ typedef enum bsmm_small_m_f32fma_scaling {
      * along K. */
     BSMM_SMALL_M_F32FMA_SUMS,
     BSMM_SMALL_M_F32FMA_ELEMENTS, /* Scales of B multiply the elements of B. */
-    BSMM_SMALL_M_F32FMA_NONE,     /* B has no scales, or fp32 scales that multiply the sums of 128
-                                  elements     of K. */
+    /* B has no scales, or fp32 scales that multiply the sums of 128 elements of K. */
+    BSMM_SMALL_M_F32FMA_NONE,
     BSMM_SMALL_M_F32FMA_SCALINGS
 } bsmm_small_m_f32fma_scaling;
 
