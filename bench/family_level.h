@@ -12,7 +12,8 @@ typedef enum bench_way {
     BENCH_IN_SEGMENTS,
     /* BENCH_IN_K_BLOCKS: the kernel multiplies k blocks of 64 elements of 16 bits. If elements are
      * sums of bf16 numbers, each pair of a number of A and a number of B has k blocks of its own,
-     * and all of them have one accumulator. Hopper's GEMM and cuda_sm100f_wide do so. */
+     * and all of them have one accumulator. The GEMM kernels of Hopper and Blackwell for 16-bit
+     * elements do so. */
     BENCH_IN_K_BLOCKS,
     /* BENCH_IN_STEPS: the generic GEMM (gpu/bf16_product.h). */
     BENCH_IN_STEPS,

@@ -104,8 +104,8 @@ static const char *kernel_at(uint32_t index) {
     return explain(index, &explanation) ? explanation.kernel : NULL;
 }
 
-/* Writes model number `index` of a kind of device, such as "sim:gfx950", to form[size], or the
- * kind's name if it has no models. Returns false past the last one. */
+/* Writes the name of a kind of device with a colon and its model number `index` to form[size], or
+ * the kind's name alone if it has no models. Returns false past the last model. */
 static bool write_form(const bench_device_kind *kind, uint32_t index, char *form, size_t size) {
     const char *model = kind->models;
     for (uint32_t i = 0; model && i < index; i++)
@@ -116,8 +116,8 @@ static bool write_form(const bench_device_kind *kind, uint32_t index, char *form
     return true;
 }
 
-/* Returns number `index` of the devices' names without numbers, such as "cuda" and "sim:gfx950". A
- * name occurs twice if two kinds of device share its models. */
+/* Returns number `index` of the devices' names, with models but without numbers. A name occurs
+ * twice if two kinds of device share its models. */
 static const char *device_row_at(uint32_t index) {
     static char forms[32][40];
     const bench_device_kind *kind;
@@ -175,8 +175,8 @@ typedef struct vocabulary {
      * number. `words` then serves only for suggestions. NULL means that only the words of the list
      * are allowed. */
     bool (*allows)(const char *word);
-    /* `forms` returns the texts that an error message lists instead of `words`, such as
-     * "sim:gfx950". It is used only if `allows` is not NULL. */
+    /* `forms` returns the texts that an error message lists instead of `words`. It is used only if
+     * `allows` is not NULL. */
     cli_words *forms;
 } vocabulary;
 
