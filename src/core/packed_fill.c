@@ -95,7 +95,8 @@ static bsmm_status fill_matrix(const bsmm_packed *packed, const bsmm_kernel *ker
     return packed->panel_bytes ? kernel->pack_b(&from, state, at->panels) : BSMM_OK;
 }
 
-/* Writes the header and all matrices of packed weights. `kernel` packs the panels by its state. */
+/* Writes the header and all matrices of packed weights. `kernel` packs the panels, and `state` is
+ * its state. */
 static bsmm_status fill_matrices(const bsmm_packed *packed, const bsmm_kernel *kernel,
                                  const bsmm_product *product, const void *state, void *to) {
     BSMM_TRY(product->backend->store(product->device, product->stream, to, &packed->header,
@@ -112,7 +113,8 @@ static bsmm_status fill_matrices(const bsmm_packed *packed, const bsmm_kernel *k
     return BSMM_OK;
 }
 
-/* Packs B by the kernel that packs the panels of the plain product (panels.h). */
+/* Packs B for a plan whose runs do not read the panels. The panels are those of the plain product
+ * (panels.h), so the kernel of that product packs them. */
 static bsmm_status fill_plain(const bsmm_packed *packed, const bsmm_product *product, void *to) {
     bsmm_panels plain;
     const bsmm_operand *const b = product->backend->host_memory ? &packed->stored : &packed->view;
@@ -125,8 +127,8 @@ static bsmm_status fill_plain(const bsmm_packed *packed, const bsmm_product *pro
     return fill_matrices(packed, plain.kernel, &plain.product, plain.state, to);
 }
 
-/* The state of a plan's kernel describes how runs of the plan read B. It can pack the panels only
- * if runs read them. */
+/* The plan's kernel can pack the panels only if runs of the plan read the panels, because `state`
+ * describes how these runs read B. */
 bsmm_status bsmm_packed_fill(const bsmm_packed *packed, const bsmm_kernel *kernel,
                              const bsmm_product *product, const void *state, void *to) {
     const bool has_panels = bsmm_packed_form_of(product) == BSMM_PACKED_WIDE;

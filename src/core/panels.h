@@ -1,7 +1,7 @@
 /* Finds the layout of B's panels in packed weights of form wide. Panels are B's decoded values in
  * the order in which a kernel reads them. Their layout must not depend on the rest of a product, so
- * it is that of the plain product: the product of one row-major row of A with B whose D is fp32,
- * without C, bias, epilogue, groups or flags. */
+ * it is that of the plain product: the product of a row-major A, which has one row, with B. The D
+ * of this product is fp32, and there is no C, bias, epilogue, group or flag. */
 #ifndef BSMM_CORE_PANELS_H
 #define BSMM_CORE_PANELS_H
 

@@ -101,9 +101,10 @@ bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_ke
                      request->device);
 }
 
-/* Changes a request to the one of the plan that bsmm_explain describes. If a plan of the given
- * request chooses `kernel`, this is the plan. Otherwise it is a plan of the same request in which
- * the caller names `kernel`. Only packed weights of form wide can make a difference. */
+/* Changes a request to that of the plan which bsmm_explain describes for `kernel`. If the plan of
+ * the given request would choose `kernel`, bsmm_explain describes this plan. Otherwise it describes
+ * the plan in which the caller names `kernel`. Both plans need a changed request only if packed
+ * weights of form wide are possible. */
 static void explain_as(const bsmm_kernel *kernel, bsmm_request *request, void *state) {
     const bsmm_kernel *chosen;
     bsmm_request any = *request;

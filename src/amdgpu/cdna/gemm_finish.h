@@ -11,9 +11,9 @@
 
 typedef bsmm_f32x4 gemm_sums[GEMM_MOST_ROW_TILES][GEMM_MOST_COL_TILES];
 
-/* Returns four zeros. One instruction clears two registers. The compiler would clear them one by
- * one. The assembly is volatile, because the compiler would otherwise clear one pair and copy
- * it. */
+/* Returns four zeros. The assembly clears two registers by one instruction, but the compiler would
+ * need an instruction for each register. The assembly is volatile, because the compiler would
+ * otherwise clear one pair of registers and copy it to the second pair. */
 BSMM_DEVICE bsmm_f32x4 gemm_zeros(void) {
     typedef float pair __attribute__((vector_size(8)));
     pair low, high;
@@ -217,9 +217,9 @@ typedef struct gemm_target {
     uint32_t elem;
 } gemm_target;
 
-/* Returns the target of a lane. `row` and `col` are the first row and column of the wave's tile.
- * The empty assembly moves the target to vector registers, because scalar registers are scarce in
- * the code that stores sums. */
+/* Returns where a lane stores its results (gemm_target). `row` and `col` are the first row and
+ * column of the wave's tile. The empty assembly moves the fields of the result to vector registers,
+ * because scalar registers are scarce in the code that stores sums. */
 BSMM_DEVICE gemm_target gemm_target_of(const bsmm_gpu_epilogue *e, gemm_shape s, uint32_t row,
                                        uint32_t col) {
     const uint32_t bytes = e->d_elem == BSMM_ELEM_F32 ? 4 : 2;
@@ -242,7 +242,8 @@ BSMM_DEVICE void gemm_store_rows(gemm_target target, gemm_shape s, const gemm_su
         gemm_store_row(s, sums[i], elem, (BSMM_GLOBAL bsmm_i32x4 *)target.to);
         target.to += target.step;
     }
-    /* The loads of the wave's next tile, except the prefetches, must have finished. */
+    /* Waits until the wave's loads of its next tile have finished. The stores and the prefetches,
+     * which the wave has issued after these loads, may be unfinished. */
     bsmm_isa_wait_loads(s.row_tiles * s.col_tiles * bytes / 4 + gemm_scouted_first(s));
 }
 

@@ -1,18 +1,20 @@
 /* Moves a workgroup to the next of the tiles of D that it computes (gemm_scaled_run). The workgroup
- * computes the next tile's addresses once, before it stores the results of a tile. K is not divided
- * into parts then, because workgroups compute several tiles only if there are many tiles. */
+ * computes the next tile's addresses once, before it stores the results of a tile. The code need
+ * not consider split-K (K divided into parts), because a workgroup computes several tiles only if
+ * there are many tiles, and K is then not divided. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_NEXT_H
 #define BSMM_AMDGPU_CDNA_GEMM_NEXT_H
 
 #include "amdgpu/cdna/gemm_scaled.h"
 
 /* Holds the parameters from which a workgroup finds its next tile. Vector registers and LDS hold
- * everything else. */
+ * everything else that the workgroup needs for this. */
 typedef struct gemm_next {
     const uint8_t *data[2];
     uint32_t rows[2], k, row_tiles, col_tiles, groups;
-    /* `carrier_rows` is the number of rows of the operand whose scales the wave moves. If the map
-     * from rows to offsets of its scales has one digit, `stride` is the digit's stride. */
+    /* `carrier_rows` is the number of rows of the operand whose scales the wave moves. `digits` is
+     * the number of digits of the map from its rows to the offsets of their scales (bsmm_axis_at).
+     * If it is 1, the offset is the row times `stride`. */
     uint32_t carrier_rows, digits;
     uint64_t stride;
 } gemm_next;
@@ -46,7 +48,8 @@ BSMM_DEVICE uint32_t gemm_next_exists(const gemm_next *n, uint32_t group) {
     return (group - n->row_tiles * n->col_tiles) >> 31;
 }
 
-/* Returns the memory of operand `side` from row `row` to the operand's end. */
+/* Returns the buffer descriptor of the memory of operand `side` (0 for A, 1 for B) from row `row`
+ * to the operand's end. */
 BSMM_DEVICE bsmm_i32x4 gemm_next_buffer(const gemm_next *n, gemm_shape s, uint32_t side,
                                         uint32_t pitch, uint32_t row) {
     const uint64_t row_bytes = ((uint64_t)n->k * gemm_bits(s.types[side]) + 7) / 8;
@@ -54,7 +57,8 @@ BSMM_DEVICE bsmm_i32x4 gemm_next_buffer(const gemm_next *n, gemm_shape s, uint32
                            (uint64_t)(n->rows[side] - row - 1) * pitch + row_bytes);
 }
 
-/* Changes the addresses of a tile to those of the tile with number c->group. */
+/* Changes the addresses in *at and *c from those of the workgroup's current tile to those of the
+ * tile with number c->group. */
 BSMM_DEVICE void gemm_next_tile(const gemm_next *n, gemm_place *at, gemm_chores *c, gemm_shape s) {
     const uint32_t side = gemm_carrier_side(s);
     const gemm_tile tile = gemm_tile_of(gemm_number(c->group, n->row_tiles * n->col_tiles),
@@ -80,7 +84,7 @@ BSMM_DEVICE void gemm_next_tile(const gemm_next *n, gemm_place *at, gemm_chores 
  * from the kernel's parameters. */
 enum { GEMM_KEPT = 26 };
 
-/* Lists the addresses of these scalars. */
+/* Writes to `list` the addresses of the scalars that GEMM_KEPT counts. */
 BSMM_DEVICE void gemm_list_kept(gemm_place *at, gemm_chores *c, uint32_t *list[GEMM_KEPT]) {
     uint32_t n = 0;
 #pragma unroll
@@ -115,8 +119,9 @@ BSMM_DEVICE gemm_kept gemm_keep(gemm_place *at, gemm_chores *c) {
     return kept;
 }
 
-/* Reads the scalars back. The empty assembly hides from the compiler that they have not changed.
- * Otherwise it would keep them in scalar registers. */
+/* Reads the scalars of gemm_list_kept back from the vector registers. The empty assembly hides from
+ * the compiler that the scalars have not changed. Otherwise the compiler would keep them in scalar
+ * registers. */
 BSMM_DEVICE void gemm_take_kept(gemm_place *at, gemm_chores *c, gemm_kept kept) {
     uint32_t *list[GEMM_KEPT];
     __asm__ volatile("" : "+v"(kept.lanes[0]), "+v"(kept.lanes[1]));

@@ -33,9 +33,10 @@ enum {
 
 /* BSMM_CDNA_STAGES is the number of stages in LDS of a GEMM with e8m0 scales. It is three if three
  * stages and the scales fit in LDS, and otherwise two. BSMM_CDNA_SCALE_BYTES is the number of bytes
- * of LDS that the scales need. BSMM_CDNA_TRAY is the size in bytes of a thread's tray (gemm_trays).
- * `stage` is the size of a stage in bytes. `rows` is the number of rows of A and B together in a
- * workgroup's tile. The expressions are constant, because tables of the host code contain them. */
+ * of LDS that the scales need. BSMM_CDNA_TRAY is the size in bytes of a thread's tray, i.e. of its
+ * buffer for scales in LDS (gemm_trays). `stage` is the size of a stage in bytes. `rows` is the
+ * number of rows of A and B together in a workgroup's tile. The expressions are constant, because
+ * tables of the host code contain them. */
 #define BSMM_CDNA_TRAY              32
 #define BSMM_CDNA_SCALE_BYTES(rows) ((BSMM_CDNA_SCALE_UNITS * 4 + BSMM_CDNA_TRAY) * (rows))
 #define BSMM_CDNA_STAGES(stage, rows)                                                              \

@@ -177,15 +177,16 @@ typedef struct gemm_chores {
 
 enum { GEMM_NEVER = 1 << 30 };
 
-/* Returns the number of steps whose scales one wide load fetches. */
+/* Returns the number of steps of the main loop whose scales a wave fetches by one wide load, i.e.
+ * by a load of 16 scales of each row. */
 BSMM_DEVICE uint32_t gemm_group_steps(gemm_shape s) {
     return GEMM_GROUP / gemm_units(s);
 }
 
-/* Returns the number of steps by which a wave delays its wide loads of scales. A lane loads 16
- * bytes of a cache line of its own, and L2 could not keep up if all waves loaded in one step. The
- * waves w and w + 4 run on the same SIMD. They load in different steps, so that one of them
- * multiplies while the other works on its scales. */
+/* Returns the number of steps by which a wave delays its wide loads of scales. In a wide load, each
+ * lane loads 16 bytes from a different cache line. L2 could not keep up if all waves issued such
+ * loads in one step. The waves w and w + 4 run on the same SIMD. They load in different steps, so
+ * that one of them multiplies while the other works on its scales. */
 BSMM_DEVICE uint32_t gemm_group_delay(const gemm_place *at, gemm_shape s) {
     return at->sources[0].wave / 4 * (gemm_group_steps(s) / 2);
 }

@@ -95,11 +95,12 @@ BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_place *at, gemm_cho
     chores->stage = free;
 }
 
-/* Prepares the scales for the steps after the plain steps (gemm_chores). The first such step is
- * `step`. From this step on, all waves issue a wide load of scales in the first step of each group
- * of four units (128 elements of K each). If the group's first step was plain and this wave has
- * delayed its load, the function issues the load. It also waits for prefetches, which may still
- * write to buffers that the following steps use for scales. */
+/* Prepares the scales for the steps after the plain steps (gemm_chores). The first step after them
+ * is `step`. From `step` on, all waves issue a wide load of scales in the first step of each group
+ * of four units (128 elements of K each). In plain steps, some waves delay this load. If the first
+ * step of the current group was plain and this wave has not issued the load yet, the function
+ * issues it. The function also waits for loads and for prefetches, which may still write to buffers
+ * that the following steps use for scales. */
 BSMM_DEVICE void gemm_scaled_leave_plain(gemm_chores *chores, gemm_shape s, uint32_t step) {
     gemm_carrier *c = &chores->carrier;
     const uint32_t unit = gemm_group_unit(s, chores->group_step);
@@ -109,11 +110,10 @@ BSMM_DEVICE void gemm_scaled_leave_plain(gemm_chores *chores, gemm_shape s, uint
     if (begun) c->arrived = GEMM_FOUR_UNITS, c->unit = unit;
 }
 
-/* Multiplies all stages of a tile. The tile's first loads have been issued. They have finished if
- * `arrived` is true. The first steps are plain steps, which load elements directly to LDS without
- * bounds checks (gemm_chores). Before the remaining steps, the function writes to `carrier` which
- * scales the last plain step has loaded. It also waits for prefetches, which may still write to
- * buffers that the remaining steps use for scales. */
+/* Multiplies all stages of a tile. The caller has issued the tile's first loads. They have finished
+ * if `arrived` is true. The first steps are plain steps, which load elements directly to LDS
+ * without bounds checks (gemm_chores). After the plain steps, gemm_scaled_leave_plain prepares the
+ * scales for the remaining steps. */
 BSMM_DEVICE void gemm_scaled_multiply(const gemm_place *at, gemm_chores *chores, gemm_shape s,
                                       bool arrived, gemm_sums sums) {
     gemm_turns turns = {gemm_stage(s, 0), gemm_stage(s, 1)};
@@ -153,7 +153,8 @@ BSMM_DEVICE void gemm_scaled_request_next(const gemm_place *at, gemm_chores *c, 
     }
     c->stage = gemm_stage(s, ahead);
     gemm_request_scales(&c->carrier, s, c->ring);
-    /* gemm_store_rows waits for the first loads only if prefetches have been issued after them. */
+    /* gemm_store_rows assumes that prefetches were issued after the first loads. Without prefetches
+     * its wait would be too short, so this function waits here. */
     if (c->plain)
         gemm_scout_first(at, s, ahead, gemm_scouted_first(s), c->unused + 2 * GEMM_WAVE * 4);
     else

@@ -133,9 +133,9 @@ BSMM_DEVICE uint32_t gemm_scout_offset(const gemm_place *at, gemm_shape s, uint3
         (int32_t)((step < last ? step : last) * gemm_row_bytes(s.types[0])));
 }
 
-/* Returns the memory that this wave prefetches: that of A, or of B in the second half of the waves.
- * Because of the empty assembly, the compiler selects the memory anew for each prefetch, and does
- * not keep it in scalar registers. */
+/* Returns the buffer descriptor of the operand that this wave prefetches. The first four waves
+ * prefetch A, and the other waves prefetch B. Because of the empty assembly, the compiler selects
+ * the descriptor anew for each prefetch, and does not keep it in scalar registers. */
 BSMM_DEVICE bsmm_i32x4 gemm_scout_buffer(const gemm_place *at) {
     uint32_t wave = at->sources[0].wave;
     __asm__ volatile("" : "+s"(wave));

@@ -2,9 +2,9 @@
  * multiply with fp32 FMA. A kernel's file includes this body after it has defined a vector type and
  * two operations. `vec` is a vector of LANES floats, and a register tile is VECTORS such vectors
  * wide. MM(name) is the intrinsic of this name for this vector, such as _mm256_add_ps for add_ps.
- * COLUMNS is the number of columns of K per iteration of the inner loop. INLINE and TARGET are
- * function attributes. The two operations are vec_accumulate (*acc += a * b, rounded once) and
- * vec_settle, which hides a value from the optimizer; it may do nothing.
+ * COLUMNS is the number of elements along K that one iteration of the inner loop multiplies. INLINE
+ * and TARGET are function attributes. The two operations are vec_accumulate (*acc += a * b, rounded
+ * once) and vec_settle, which hides a value from the optimizer; it may do nothing.
  *
  * A register tile has MR rows of A and VECTORS * LANES rows of B. Elements of A are broadcast from
  * memory. There are three multiply functions:

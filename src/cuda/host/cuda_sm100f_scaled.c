@@ -42,8 +42,8 @@ typedef struct scaled_state {
 
 BSMM_CHECK_STATE(scaled_state);
 
-/* Returns the number of k blocks of a tile. A k block has 4 scales along K for each scale tile that
- * a stage holds. */
+/* Returns the number of k blocks of a tile. A k block is the part of K that one stage holds. A
+ * stage has x->scale_tiles scale tiles along K, and a scale tile has 4 scales along K. */
 static int64_t k_blocks_of(const bsmm_product *p, const scaled_state *s) {
     const bsmm_scaled_format *x = &bsmm_scaled_formats[s->operands.kind];
     return bsmm_ceil_div(p->a.m.cols, (int64_t)4 * x->scale_tiles * x->block);

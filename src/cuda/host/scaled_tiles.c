@@ -57,8 +57,9 @@ enum {
     /* A thread block stores its rows of a tile in chunks of 32 columns. Each takes about
      * STORE_CYCLES. If several groups divide K among them, they need about JOIN_CYCLES to wait for
      * each other, and CHUNK_JOIN_CYCLES for each chunk of the tile to write their sums to shared
-     * memory and to add them. These three numbers were fitted to 35 launches in the simulator's
-     * time model of a B200 (docs/notes/blackwell.md), and none was measured on a GPU. */
+     * memory and to add them. A fit to 35 launches in the simulator's time model of a B200 gave
+     * lower numbers (docs/notes/blackwell.md). The numbers here are larger, so that K is not split
+     * if the gain is doubtful. None was measured on a GPU. */
     STORE_CYCLES = 700,
     JOIN_CYCLES = 400,
     CHUNK_JOIN_CYCLES = 300,
@@ -85,8 +86,8 @@ static int64_t most_parts(const bsmm_product *p, const bsmm_scaled_tile *tile, i
     return bsmm_min_i64(bsmm_min_i64(most, groups_of(p, tile) / count_of(p, tile)), k_blocks);
 }
 
-/* Describes a product whose tiles all run at the same time to the estimate of split-K that the
- * kernels for Hopper use too. */
+/* Returns the parameters with which bsmm_wgmma_split_cycles estimates the cycles of split-K. All
+ * tiles of the product must run at the same time. The kernels for Hopper use the same estimate. */
 static bsmm_wgmma_split split_of(const bsmm_product *p, const bsmm_scaled_tile *tile,
                                  int64_t k_blocks) {
     enum { STEPS = BSMM_SCALED_ROW_BYTES / 32 };

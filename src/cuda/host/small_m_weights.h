@@ -13,10 +13,10 @@ enum { BSMM_SMALL_M_HOPPER, BSMM_SMALL_M_BLACKWELL, BSMM_SMALL_M_GENERATIONS };
 
 /* Describes a format of B and the kernels for it. functions[g][i][j] is the kernel for generation g
  * of GPUs (BSMM_SMALL_M_HOPPER or _BLACKWELL) for up to 8, 16, 32 or 64 columns (j = 0 to 3), where
- * a column is one row of A or one bf16 part of a row. With i = 0, no fp32 scales change along K.
- * With i = 1, A or B has such scales; fp32 scales of B count as such, whatever their blocks. If a
- * kernel would need more registers than a thread has, the kernel does not exist and its name is
- * NULL. */
+ * a column is one row of A or one bf16 part of a row. The kernels with i = 0 are for products
+ * without fp32 scales of B, in which no fp32 scale of A changes along K. The kernels with i = 1 are
+ * for all other products. If a kernel would need more registers than a thread has, the kernel does
+ * not exist and its name is NULL. */
 typedef struct bsmm_small_m_weights {
     /* `format` is the format of B. If its scales are fp32, a scale block may have any multiple of
      * 128 columns, or all of K. A scale block may have any multiple of 16 rows, or any number of

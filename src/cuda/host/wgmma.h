@@ -113,8 +113,9 @@ typedef struct bsmm_wgmma_split {
     double least_cycles;
     /* `fixed_cycles` is the number of cycles per tile in addition to its k blocks. */
     double fixed_cycles;
-    /* `stores` is the number of pieces in which a tile's results are stored, if the parts divide
-     * these pieces among them. Storing a piece takes `store_cycles` cycles. */
+    /* The results of a tile are stored in `stores` pieces, which the parts of K divide among them.
+     * Storing a piece takes `store_cycles` cycles. In a kernel that does not divide the stores
+     * among the parts, `stores` is 0. */
     int64_t stores;
     double store_cycles;
     /* `join_cycles` is the number of further cycles per tile if K is split. It does not depend on

@@ -35,9 +35,9 @@ static __device__ __forceinline__ bool is_any_negative(const bsmm_scaled_params 
     return any;
 }
 
-/* Computes the sums over all of K of this thread's row and of the columns of a chunk. `partials` is
- * the address of the arrays of sums in shared memory. All loads from up to PARTS thread blocks
- * begin before the first addition, because a load takes a few hundred cycles. */
+/* Writes to `total` the sums over all of K for this thread's row of D and the columns of a chunk.
+ * `partials` is the address of the arrays of sums in shared memory. All loads from up to PARTS
+ * thread blocks begin before the first addition, because a load takes a few hundred cycles. */
 static __device__ __forceinline__ void add_parts(const bsmm_scaled_params *p, uint32_t partials,
                                                  uint32_t chunk, float *total) {
 #pragma unroll
@@ -86,7 +86,8 @@ static __device__ __forceinline__ void finish_parts(const bsmm_scaled_params *p,
 
 /* If a cluster of groups has split K, waits until all of them have written their sums, and stores
  * this group's chunks of the tile. All threads call this function. No thread block may end while
- * another one reads its sums. A pair waits for the whole cluster before it ends anyway. */
+ * another one reads its sums, so the thread blocks wait for each other again. In kernels for pairs
+ * of thread blocks (CTAS is 2) the caller does this. */
 static __device__ __forceinline__ void join_parts(const bsmm_scaled_params *p, uint8_t *memory,
                                                   uint32_t partials, shared *told) {
     if (p->parts == 1) return;

@@ -18,19 +18,19 @@
 #define FOUR          (SMALL_M_FORMAT <= SMALL_M_NVFP4)
 #define SIX           (SMALL_M_FORMAT >= SMALL_M_MXFP6_E2M3)
 #define ROW_TILES     (FOUR && !SMALL_M_WGMMA ? 2 : 1)
-/* SPAN is the number of steps of K that a warp multiplies at once. With wgmma a warp has one tile
- * of 16 rows, in which 64 bytes of 4-bit weights are two steps. With 1, a thread would load 32
- * bytes at a time, and the loop over K with its waits would run twice as often. The kernels for 32
- * columns would have 6 to 9% fewer instructions. */
+/* SPAN is the number of steps of K that a warp multiplies at once. A thread loads 64 bytes of 4-bit
+ * weights at a time. With wgmma a warp has only one tile of 16 rows, so that these 64 bytes are two
+ * steps. With SPAN = 1, a thread would load 32 bytes at a time, and the loop over K with its waits
+ * would run twice as often. The kernels for 32 columns would have 6 to 9% fewer instructions. */
 #define SPAN (FOUR && SMALL_M_WGMMA ? 2 : 1)
 /* IN_HALVES is nonzero if a warp multiplies two steps of K (SPAN is 2) one after the other. With
  * more than four tiles of 8 columns, the accumulators leave too few registers to decode the weights
  * of both steps at once. With 0, small_m_mxfp4_8 needs all 128 registers and spills one of them. */
 #define IN_HALVES (SPAN == 2 && SMALL_M_TILES > 4)
 #define SUMS      (ROW_TILES * SPAN * SMALL_M_TILES)
-/* WALKERS is the number of warps that share a range of steps of K. With 1 for 4-bit weights, the
- * kernels have 1 to 3% more instructions. K is then divided into twice as many ranges, which
- * changes the order of sums. */
+/* WALKERS is the number of warps that share a range of steps of K. With WALKERS = 1 for 4-bit
+ * weights, the kernels would have 1 to 3% more instructions. K would then be divided into twice as
+ * many ranges, which would change the order of sums. */
 #define WALKERS (FOUR ? 2 : 1)
 #define STEP_SCALES                                                                                \
     (SMALL_M_FORMAT == SMALL_M_NVFP4 ? 8 : SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? p.scale_step : 4)
