@@ -29,8 +29,8 @@ static bool has_model(const bench_device_kind *kind, const char *device) {
     return false;
 }
 
-/* Returns the text after the model that a text such as ":gfx950:1" begins with, or NULL if it
- * begins with none of the models of this kind of device. */
+/* If `text` begins with ":" and a model of this kind of device, as ":gfx950:1" does, returns the
+ * text after the model. Otherwise returns NULL. */
 static const char *after_model(const bench_device_kind *kind, const char *text) {
     for (const char *at = kind->models; *text == ':' && at; at = strchr(at, '|')) {
         at += *at == '|';

@@ -8,18 +8,18 @@
 
 /* Names the main loops by which kernels add products (cli/level_sum.h). */
 typedef enum bench_way {
-    /* BENCH_IN_SEGMENTS: ranges of K are summed one after another. */
+    /* BENCH_IN_SEGMENTS: the kernel sums ranges of K one after another. */
     BENCH_IN_SEGMENTS,
     /* BENCH_IN_K_BLOCKS: the kernel multiplies k blocks of 64 elements of 16 bits. If elements are
      * sums of bf16 numbers, each pair of a number of A and a number of B has k blocks of its own,
      * and all of them have one accumulator. The GEMM kernels of Hopper and Blackwell for 16-bit
      * elements do so. */
     BENCH_IN_K_BLOCKS,
-    /* BENCH_IN_STEPS: the generic GEMM (gpu/bf16_product.h). */
+    /* BENCH_IN_STEPS: the kernel adds as the generic GEMM does (gpu/bf16_product.h). */
     BENCH_IN_STEPS,
-    /* BENCH_IN_COLUMNS: as BENCH_IN_SEGMENTS, but an f16 or f32 element of A is the sum of two or
-     * three bf16 numbers. Each of these numbers has an accumulator of its own, and the accumulators
-     * are added at the end. */
+    /* BENCH_IN_COLUMNS: the kernel adds as with BENCH_IN_SEGMENTS, but an f16 or f32 element of A
+     * is the sum of two or three bf16 numbers. Each of these numbers has an accumulator of its own,
+     * and the accumulators are added at the end. */
     BENCH_IN_COLUMNS
 } bench_way;
 
@@ -50,17 +50,19 @@ typedef struct bench_family_level {
      * segment. They are multiplied by the quotient of two scales where the scale changes. */
     bool divides;
     /* The field `group` is used only by BENCH_IN_K_BLOCKS. If operands have fp32 scales, the sum of
-     * `group` elements of K is multiplied by the scales and added to the total. 0 means that the
-     * sum of each k block is, or, if all fp32 scales are those of whole rows, the sum over all of
-     * K. */
+     * `group` elements of K is multiplied by the scales and added to the total. If `group` is 0,
+     * the sum of each k block is multiplied by the scales. There is one exception: if all fp32
+     * scales are scales of whole rows, only the sum over all of K is multiplied. */
     int64_t group;
-    /* `takes_f16` is true if the kernel multiplies f16 elements as they are, if f16 holds all
-     * values that the format of the other operand can represent. Otherwise f16 elements are split
-     * into two bf16 numbers. `shifts_e8m0` is true if B may also have e8m0 scales. The fallback
-     * then multiplies a B whose values f16 does not hold (cli_level_fits_f16). */
+    /* If `takes_f16` is true, the kernel multiplies f16 elements without splitting them, provided
+     * that f16 holds all values that the format of the other operand can represent. Otherwise the
+     * kernel splits f16 elements into two bf16 numbers. If `shifts_e8m0` is true, the kernel also
+     * multiplies f16 elements of A by a B with e8m0 scales, and uses `fallback` if f16 does not
+     * hold the values of B (cli_level_fits_f16). */
     bool takes_f16, shifts_e8m0;
-    /* `joins` is true if the generic GEMM has only one accumulator if elements of both operands are
-     * sums of three bf16 numbers. */
+    /* The generic GEMM usually has a second accumulator for the smaller products of bf16 numbers.
+     * If `joins` is true, it has only one accumulator for two operands whose elements are both sums
+     * of three bf16 numbers. */
     bool joins;
     /* A segment is a range of K that is summed separately. If `a_scale_first` is true, the kernel
      * multiplies the sum of a segment by the fp32 scale of A, rounds, and then multiplies by that
@@ -100,9 +102,10 @@ typedef struct bench_family_level {
      * most 8 bits and B has e8m0 scales. The next entry for the same kernel then holds for all
      * other formats. */
     bool scaled_bytes;
-    /* If the operands do not fit the packed form that this kernel multiplies, the kernel of this
-     * name computes the product. The device finds this out. `scaled_fallback` is its name if an
-     * operand has fp32 scales. NULL means that there is no fallback with other errors. */
+    /* `fallback` is the name of the kernel that computes the product if the operands do not fit the
+     * packed form that this kernel multiplies. `scaled_fallback` is the name of this other kernel
+     * if an operand has fp32 scales. The choice is made on the device. NULL means that there is no
+     * fallback with other errors. */
     const char *fallback, *scaled_fallback;
     /* `level` is the largest measured typical error of the family. It is counted in typical errors
      * of fp32 sums that add the products in the family's order. 0 means that the family was not

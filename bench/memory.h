@@ -19,8 +19,9 @@ double bench_memory_run(const bench_memory *memory, double read, double write, i
 
 /* Moves the same bytes as bench_memory_run, but within memory of only `read` + `write` bytes if
  * that is less than 256 MiB. It passes over this memory several times. If the memory fits into the
- * caches, the result is the bandwidth of the caches: the higher one of two runs, in which the
- * stores keep the lines in the caches, or pass the caches by. */
+ * caches, the result is the bandwidth of the caches: the function makes one run with stores that
+ * keep the lines in the caches and one with stores that bypass the caches, and returns the higher
+ * bandwidth. */
 double bench_memory_run_within(const bench_memory *memory, double read, double write, int threads);
 
 /* Calls bench_memory_run five times. Returns the highest bytes per second, or 0 if there is not

@@ -47,7 +47,7 @@ const cli_option *cli_options;
 
 /* Gives the option that sets a field of the library's structs. The library's messages begin with
  * the name of the field, which a user of the command does not know. If several rows have the same
- * field, the first option that the running command has counts. */
+ * field, the first row is used whose option belongs to the running command. */
 static const struct {
     const char *field, *option;
 } options_of_fields[] = {

@@ -140,8 +140,8 @@ static int is_other(const struct dirent *entry) {
            !matches(entry->d_name, outputs, sizeof outputs / sizeof outputs[0]);
 }
 
-/* Tells whether the output file `out` differs from a file, or from all files of a subfolder that
- * hold no weights. */
+/* Returns true if the output file `out` is not the file `path`. If `path` is a folder, returns true
+ * if `out` is none of the files in it that hold no weights. */
 static bool is_apart(void *out, const char *path, const char *unused) {
     struct stat info;
     (void)unused;

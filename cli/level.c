@@ -68,8 +68,8 @@ static cli_level_row row_at(const cli_level_row *of, int64_t row, int64_t k) {
     return (cli_level_row){of->elements + row * k, of->scales ? of->scales + row * k : NULL};
 }
 
-/* Divides the typical error of the results d by that of sums in the order `order`, and by the
- * family's listed quotient. */
+/* Divides the typical error of the results d by the typical error of sums in the order `order`.
+ * Returns this quotient divided by the family's listed quotient. */
 static double compare(const cli_level_order *order, int64_t b_rows, int64_t outputs,
                       const cli_level_row values[2], const float *d) {
     enum { LEAST = 128 };

@@ -11,13 +11,14 @@
  * kernels have levels of 0.5 to 1, so a kernel with errors 4 times as large fails. */
 #define CLI_LEVEL_MOST 2.0
 
-/* If the error level of a kernel is less than this, the fallback of the kernel has computed the
- * product, if it has one. The errors of a fallback are more than 100 times smaller. */
+/* If a kernel has a fallback (cli_level_model) and the error level of the results is below
+ * CLI_LEVEL_PASSED_ON, the fallback has computed the product. The errors of a fallback are more
+ * than 100 times smaller than those of the kernel. */
 #define CLI_LEVEL_PASSED_ON 0.25
 
-/* Tells how a kernel adds, by measured errors of its family, i.e. of the kernels that add in the
- * same order. `family` is NULL if the family was not measured. `parts` is the number of parts into
- * which the kernel divides K. */
+/* Tells how a kernel adds. `family` describes the kernels that add in the same order, and holds
+ * their measured errors. It is NULL if there are no measured errors. `parts` is the number of parts
+ * into which the kernel divides K. */
 typedef struct cli_level_adder {
     const bench_family_level *family;
     int64_t parts;
@@ -38,11 +39,11 @@ cli_level_model cli_level_model_of(const bsmm_matmul_desc *desc, const char *ker
 bool cli_level_decode(const bsmm_matrix *m, cli_level_row *to);
 void cli_level_free(cli_level_row *row);
 
-/* Returns true if f16 holds all values of a matrix after packing. Packing multiplies values with
- * e8m0 scales by the power of two that puts the largest element times 2^3 just below f16's upper
- * end. The function returns true for a matrix that has no e8m0 scales. Like
- * packing, the function assumes that each block with a nonzero element contains the largest and the
- * smallest element of the format. */
+/* Returns true if f16 holds all values of a matrix after packing, or if the matrix has no e8m0
+ * scales. Packing multiplies all values by one power of two. This power is the largest one with
+ * which the element format's largest number times 2^3 is still below the upper end of f16's range.
+ * Like packing, the function assumes that each block with a nonzero element contains the largest
+ * and the smallest element of the format. */
 bool cli_level_fits_f16(const bsmm_matrix *m, const cli_level_row *values);
 
 /* Multiplies on the device that the description names. The operands are in host memory. On

@@ -126,7 +126,8 @@ static void choose_columns(const bsmm_format formats[2], cli_level_order *o) {
     o->bf16_parts[0] = count_bf16(formats[0].elem);
 }
 
-/* An instruction takes the next elements of each run, in ascending order of K. */
+/* Fills o->places. A run is a range of adjacent elements of K. Each instruction takes the next unit
+ * / runs elements from every run, in ascending order of K. */
 static void set_places(cli_level_order *o) {
     const int64_t each = o->unit / o->runs;
     for (int64_t i = 0; o->run && i < o->runs * o->run; i++)

@@ -112,7 +112,8 @@ static void collect(const cli_level_order *o, const cli_level_row rows[2], pair 
     }
 }
 
-/* Returns true if an instruction's products are those of adjacent elements as they are stored. */
+/* Returns true if an instruction multiplies adjacent elements, which are neither split into bf16
+ * numbers nor multiplied by scales first. */
 static bool is_plain(const cli_level_order *o) {
     return !o->run && !o->by_elements && o->bf16_parts[0] * o->bf16_parts[1] == 1;
 }
@@ -136,7 +137,8 @@ static float add_unit(const cli_level_order *o, const products *p, float sum) {
     return o->family->fraction ? add_truncated(p, sum, o->family->fraction) : add_exactly(p, sum);
 }
 
-/* Adds the products [begin, end) of K to a sum, in the order of the kernel's instructions. */
+/* Adds the products of the elements [begin, end) along K to a sum, in the order of the kernel's
+ * instructions. */
 static float add_products(const cli_level_order *o, const cli_level_row rows[2], pair which,
                           int64_t begin, int64_t end, float sum) {
     const int64_t all = o->run ? o->runs * o->run : o->unit;
@@ -186,7 +188,7 @@ static float sum_segment(const cli_level_order *o, const cli_level_row rows[2], 
     return sum;
 }
 
-/* Returns the sum of the products [begin, end) of K, which are one part of K. */
+/* Returns the sum of the products of one part of K, i.e. of the elements [begin, end) along K. */
 static double sum_part(const cli_level_order *o, const cli_level_row rows[2], pair which,
                        int64_t begin, int64_t end) {
     double total = 0;
@@ -213,8 +215,8 @@ static double sum_part_divided(const cli_level_order *o, const cli_level_row row
     return (double)sum * last;
 }
 
-/* Adds the parts of K of all pairs of bf16 numbers whose products have accumulators of their own.
- */
+/* Adds the sums of all parts of K. If elements are split into bf16 numbers, each pair of a number
+ * of A and a number of B has a sum of its own. */
 static double sum_segments(const cli_level_order *o, const cli_level_row rows[2]) {
     double total = 0;
     for (int n = 0; n < o->bf16_parts[0]; n++) {

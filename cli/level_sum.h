@@ -10,8 +10,8 @@
  * CLI_LEVEL_STEP is that of a step of the generic GEMM. */
 enum { CLI_LEVEL_K_BLOCK = 64, CLI_LEVEL_STEP = 32 };
 
-/* CLI_LEVEL_MOST_PLACES is the largest number of elements of the runs from which instructions take
- * their products. */
+/* CLI_LEVEL_MOST_PLACES is the largest number of elements that all runs together have. A run is a
+ * range of adjacent elements of K from which an instruction takes some of its products. */
 enum { CLI_LEVEL_MOST_PLACES = 128 };
 
 /* Returns the number of bits of an element, or 0 for an unknown format. */
@@ -43,8 +43,9 @@ typedef struct cli_level_order {
     /* An element of A is the sum of bf16_parts[0] bf16 numbers, and an element of B is the sum of
      * bf16_parts[1]. If the number is 1, the element is multiplied as it is. */
     int bf16_parts[2];
-    bool splits_f16; /* `splits_f16` is true if the family's field says so and A is f16. */
-    /* `by_elements` is true if the kernel multiplies elements by their fp32 scales, and rounds. */
+    bool splits_f16; /* `splits_f16` is true if A is f16 and family->splits_f16 is true. */
+    /* `by_elements` is true if the kernel multiplies elements by their fp32 scales and rounds the
+     * results before it adds products. */
     bool by_elements;
     /* `promoted` is used only by BENCH_IN_K_BLOCKS. It is the number of k blocks whose sum is
      * multiplied by the fp32 scales, or 0 if only the sum over all of K is multiplied. */

@@ -28,7 +28,8 @@ cli_rows *cli_rows_open(const cli_column *columns, bool json) {
     return rows;
 }
 
-/* Prints a line of JSON. The character DEL controls a terminal, but jansson does not escape it. */
+/* Prints a line of JSON. The function escapes the character DEL, which controls a terminal, because
+ * jansson does not escape it. */
 static void put_line(const char *line) {
     for (; *line; line++)
         if (*line == 0x7F)

@@ -214,8 +214,9 @@ static bool plan_weights(cli_job *job) {
     return true;
 }
 
-/* Tells why a tensor is left out. The library calls a ggml type that it does not know "type" and
- * its number. It decodes its other types, but only in matrices. */
+/* Tells why a tensor is left out. If the library does not know the ggml type of a tensor,
+ * tensor->dtype is "type " and the type's number. The library decodes tensors of all other types,
+ * but only if they are matrices. */
 static void explain_left_out(const bsmm_tensor *tensor, char *why, size_t size) {
     if (!strncmp(tensor->dtype, "type ", 5))
         snprintf(why, size, "ggml's %s is not known", tensor->dtype);

@@ -104,8 +104,8 @@ static const char *kernel_at(uint32_t index) {
     return explain(index, &explanation) ? explanation.kernel : NULL;
 }
 
-/* Writes the name of a kind of device with a colon and its model number `index` to form[size], or
- * the kind's name alone if it has no models. Returns false past the last model. */
+/* Writes the name of a kind of device to form[size]. If the kind has models, a colon and the model
+ * with index `index` follow. Returns false if `index` is past the last model. */
 static bool write_form(const bench_device_kind *kind, uint32_t index, char *form, size_t size) {
     const char *model = kind->models;
     for (uint32_t i = 0; model && i < index; i++)
@@ -116,8 +116,9 @@ static bool write_form(const bench_device_kind *kind, uint32_t index, char *form
     return true;
 }
 
-/* Returns number `index` of the devices' names, with models but without numbers. A name occurs
- * twice if two kinds of device share its models. */
+/* Returns entry `index` of a list of devices' names. A name has a model if its kind of device has
+ * models, but no device number. A name occurs twice if two kinds of device have the same name and
+ * model. */
 static const char *device_row_at(uint32_t index) {
     static char forms[32][40];
     const bench_device_kind *kind;
@@ -128,7 +129,7 @@ static const char *device_row_at(uint32_t index) {
     return NULL;
 }
 
-/* Returns the names of devices without numbers, each name only once. */
+/* Returns entry `index` of the list of device_row_at without repeated names. */
 static const char *device_form_at(uint32_t index) {
     uint32_t names = 0;
     for (uint32_t i = 0; device_row_at(i); i++)

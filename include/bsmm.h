@@ -490,12 +490,12 @@ typedef enum bsmm_matmul_flags {
 typedef enum bsmm_packed_form {
     /* Each run reads B from its own buffers, in the layout that the product's description gives. */
     BSMM_PACKED_NONE = 0,
-    /* Decoded values of B are stored in panels, followed by B itself. A panel is a block of rows of
-     * B in the order in which a kernel reads them. There are several panel layouts, each with a
+    /* Decoded values of B are stored in panels, followed by a copy of B. A panel is a block of rows
+     * of B in the order in which a kernel reads them. There are several panel layouts, each with a
      * name, which the header contains. The layout of a plan depends only on the formats of A and B,
      * N, K, `compute` and the processor; `b_panels` or `kernel` may choose another. If no kernel
-     * for the product reads it, for example because of C, runs read B behind the panels.
-     * bsmm_plan_packed_info gives the name. */
+     * that accepts the product reads this layout, for example because of C, runs read the copy of B
+     * after the panels. bsmm_plan_packed_info gives the layout's name. */
     BSMM_PACKED_WIDE = 1,
     /* The codes and scales of B are stored in one order that is fixed for the kind of device. If
      * the packed weights have at least 64 KiB and 64 rows, they take at most 3% more bytes than B.

@@ -26,8 +26,8 @@ static bool is_result(const gfx9_inst *i) {
     return !memory || (i->accesses & ACCESS_LOADS);
 }
 
-/* Searches the opcode's name. The simulator does this once for each instruction of a code object,
- * because a search for each execution would be slow. */
+/* Finds out from the opcode's name how the instruction accesses registers. The simulator does this
+ * once for each instruction of a code object, because a search in each execution would be slow. */
 void gfx9_accesses_of(gfx9_inst *i) {
     const char *name = i->row ? i->row->name : "";
     i->accesses = 0;

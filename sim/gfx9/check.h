@@ -12,6 +12,6 @@ typedef struct gfx9_shadow {
     uint8_t writer, reader, readers, atomic, late;
 } gfx9_shadow;
 
-/* Sets inst->accesses. */
+/* Sets inst->accesses, which tells how a memory instruction accesses registers. */
 void gfx9_accesses_of(gfx9_inst *inst);
 #endif

@@ -153,14 +153,15 @@ static uint64_t operand_distance(const gfx9_wave *w, const gfx9_operand *o, int 
     return least;
 }
 
-/* Describes operands `begin` to `end` - 1 of an instruction, as far as they are registers of the
- * register file `place`. */
+/* Describes some operands of an instruction: those of the operands `begin` to `end` - 1 that are
+ * registers of the register file `place` (SGPR or VGPR). */
 typedef struct {
     uint32_t begin, end;
     int place;
 } range;
 
-/* Returns the operands that a row of the hazard table concerns, if its registers are not ONE. */
+/* Returns the operands of an instruction that a row of the hazard table concerns. The row must not
+ * have `regs` = ONE, which stands for one fixed register instead of operands. */
 static range operands_of(const gfx9_inst *i, uint32_t row) {
     const enum regs regs = (enum regs)rows[row].regs;
     /* The search goes through operands of the instruction. Usually the sources begin with operand
@@ -218,7 +219,9 @@ static void touch(gfx9_wave *w, uint32_t effects, uint32_t ended, uint32_t reg) 
         w->touched[__builtin_ctz(left)][reg] = 0;
 }
 
-/* Returns the kinds of effects that a write of the instruction ends, as bits of a mask. */
+/* Returns a mask of kinds of effects (BY_...). `effects` are the effects of an instruction on the
+ * registers that it writes. The write ends the effects that earlier instructions had on these
+ * registers and whose kinds are in the mask. The mask omits kinds that are too old to matter. */
 static uint32_t ended_by(const gfx9_wave *w, uint32_t effects) {
     uint32_t kinds = 0;
     for (uint32_t k = 0; k < HAZARD_KINDS && effects != BY_STORE; k++)

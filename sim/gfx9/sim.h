@@ -218,12 +218,12 @@ struct gfx9_wave {
     uint8_t *scratch;
     uint32_t scratch_size, id;
     uint64_t steps;
-    /* `pending` holds the memory operations that have not finished. They form a list, the oldest
-     * first. */
+    /* `pending` holds the memory operations that have not finished, in no particular order.
+     * pending_order lists them from the oldest to the newest. */
     gfx9_pending *pending;
     uint32_t pending_count, pending_room;
-    /* pending_order[k] is the index in `pending` of the operation with number k in the list. The
-     * numbers from pending_count on are the free elements of `pending`. */
+    /* pending_order[k] is the index in `pending` of operation number k, counted from the oldest.
+     * From k = pending_count on, it is the index of a free element of `pending`. */
     uint8_t pending_order[MAX_PENDING];
     uint8_t late_v[VGPRS], late_s[SGPRS];
     uint64_t random;
@@ -236,8 +236,8 @@ struct gfx9_wave {
      * instruction may write it. */
     uint64_t ready[VGPRS], free[VGPRS];
     /* From the wait state `matrix_until` on, no element of `ready`, `free`, ready_as_c and
-     * ready_as_own_c forbids an access. It is the sum of all delays of an instruction, so it may be
-     * later than necessary. */
+     * ready_as_own_c forbids an access. The simulator computes it with the sum of all kinds of
+     * delays of a matrix instruction, so it may be later than necessary. */
     uint64_t matrix_until;
     /* These arrays are for matrix instructions that read the result of an earlier matrix
      * instruction as C. result_of[v] is the first register of the result to which VGPR v belongs.

@@ -233,8 +233,8 @@ contains "$out" '"amax":null'
 expect 0 --quantize --amax --from bf16 --format nvfp4 -M 96 -K 256 --repeats 1 --json
 contains "$out" '"amax":"given"'
 
-# The share of a conversion exceeds 1 only in a row that is marked. The caches hold this matrix, and
-# so they hold the memory of the probe.
+# A conversion may be faster than its probe of memory (share > 1) only in a row that is marked as
+# disturbed. The caches hold this small matrix, and the probe's memory is as large.
 for work in '--quantize --threads 1' --dequantize; do
     expect 0 $work --format mxfp4 -M 1024 -K 512 --repeats 1 --json
     python3 -c 'import json, sys

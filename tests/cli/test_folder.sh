@@ -86,7 +86,8 @@ if [ -e changed.part ]; then
 else
     fail "the limited run is not interrupted"
 fi
-# Nor must it be continued with another config.json, which says which layers are quantized.
+# An interrupted run must not be continued with a changed config.json, because this file says which
+# layers are quantized.
 cp -r in in-edited
 limited=(quantize in-edited --format nvfp4 --shard-size 20000 -o edited)
 (ulimit -f 24 && trap '' XFSZ && "$bsmm" "${limited[@]}" >/dev/null 2>&1)

@@ -49,7 +49,7 @@ struct mbarrier {
 struct warp_state {
     uint64_t values[2][3 * WARP];
     uint32_t arrived[2], left[2], ended;
-    uint32_t nonzero[2]; /* The lanes whose first word of an exchange is not 0. */
+    uint32_t nonzero[2]; /* A mask of the lanes whose first word of an exchange is not 0. */
 };
 
 struct meeting {
@@ -59,7 +59,7 @@ struct meeting {
 } // namespace
 
 struct emulated_warp : warp_state {
-    std::vector<double> memory; /* Holds emulated_warp_memory. */
+    std::vector<double> memory; /* The memory that emulated_warp_memory returns. */
 };
 
 struct emulated_block {
@@ -86,7 +86,7 @@ struct cluster {
 
 cluster *running;
 place scheduler;
-fiber *round_end; /* The end of the fibers that run in turn until each of them waits. */
+fiber *round_end; /* run_round runs the fibers before this one. */
 emulated_kernel running_kernel;
 void **running_arguments;
 char anchor; /* The addresses of static variables are relative to this variable. */

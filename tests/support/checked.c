@@ -74,7 +74,8 @@ static void sum_columns(const double *a, const double *b, int64_t k, expected to
         to[j] = (expected){value[j], magnitude[j]};
 }
 
-/* Completes the sum of the terms of result (i, j). */
+/* Computes the expected element (i, j) of D from the sum of its products: applies alpha, beta, C
+ * and bias. */
 static expected finish(const checked_product *p, expected e, int64_t i, int64_t j) {
     e.value *= (double)p->alpha;
     e.magnitude *= fabs((double)p->alpha);

@@ -17,7 +17,8 @@
 
 #include <cmocka.h>
 
-/* Lists the kernels under test, each with the major compute capability of its devices. */
+/* Lists the kernels under test. Each row also has the name of a simulated device and the major
+ * compute capability of the real devices that run the kernel. */
 static const struct {
     const char *kernel, *simulated;
     int major;

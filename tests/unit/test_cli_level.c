@@ -60,7 +60,8 @@ static void fixture_make(fixture *f, const char *const pair[2], int64_t m, int64
         .struct_size = sizeof f->desc, .a = &f->a.m, .b = &f->b.m, .d = &f->d, .threads = 1};
 }
 
-/* FIRST_FEW is the index of the first pair in `pairs` that few products use. */
+/* To save time, the pairs of formats from index FIRST_FEW of `pairs` on are tested with fewer
+ * products. */
 enum { FIRST_FEW = 14 };
 static const char *const pairs[][2] = {
     {"mxfp4", "mxfp4"},

@@ -1,9 +1,9 @@
-/* Tests that packed weights depend only on B, the kind of device, the form and the format of A. The
- * order, the leading dimension and the scale layout of A, C, the bias, the epilogue, D and the
- * flags must change neither the size of the packed weights nor the name of their panels. The same
- * holds for the order and the scale layout of B as the caller stores it. bsmm_packed_bytes must
- * give this size without a plan. The test makes plans for the CPU and for fake GPUs; it runs none
- * of them. */
+/* Tests that packed weights depend only on B, the kind of device, the form and the format of A.
+ * Neither the size of the packed weights nor the name of their panels may depend on C, D, the bias,
+ * the epilogue or the flags. They may not depend on the order, the leading dimension or the scale
+ * layout of A either, or on the order or the scale layout in which the caller stores B.
+ * bsmm_packed_bytes must give this size without a plan. The test makes plans for the CPU and for
+ * fake GPUs; it runs none of them. */
 #include "fake_gpus.h"
 #include "operand.h"
 
@@ -202,7 +202,8 @@ static const change changes[] = {
     CHANGE(add_c_and_turn_a),
 };
 
-/* Tells a device, a form of packed weights, a bsmm_compute, and the formats of A and B. */
+/* Holds the fixed properties of products under test: a device, a form of packed weights, a
+ * bsmm_compute, and the formats of A and B. */
 typedef struct place {
     const char *device;
     uint32_t form, compute;
@@ -247,8 +248,8 @@ static void check_explained(const bsmm_matmul_desc *desc, const bsmm_plan *plan)
     fail_msg("no kernel accepts the product of a plan");
 }
 
-/* A plan without packed weights may pack B in form wide. The weights must then be those of a plan
- * with b_packed = WIDE. Returns false if no kernel takes the product. */
+/* A plan with b_packed = NONE may pack B in form wide. The packed weights must then be the same as
+ * those of a plan with b_packed = WIDE. Returns false if no kernel takes the product. */
 static bool check_plan_without(const place *at, const change *how, const bsmm_packed_info *first) {
     place none = *at;
     axes x;

@@ -42,7 +42,8 @@ static void *send(const fixture *f, const void *from, uint64_t bytes) {
     return from && bytes ? test_gpu_new(f->device, from, bytes) : NULL;
 }
 
-/* Changes e8m0 scales to 2^-3 to 1. f16 then holds all values, so that packing to f16 succeeds. */
+/* Changes e8m0 scales to powers of two from 2^-3 to 1. f16 then holds all values, so that packing
+ * to f16 succeeds. */
 static void limit_scales(test_matrix *b) {
     enum { ONE = 127 };
     uint8_t *const codes = b->m.scales;
@@ -176,7 +177,8 @@ static void check_change(const fixture *f, int number, const void *packed, const
     bsmm_plan_destroy(same);
 }
 
-/* Returns false if no kernel of the device reads panels. */
+/* Checks all changes of one pair of formats. Returns false if no kernel of the device reads panels
+ * of this pair. */
 static bool check_pair(const char *device, const char *const pair[2], fill how) {
     fixture f;
     uint8_t *first;
@@ -212,8 +214,8 @@ static void test_ordinary_values(void **state) {
     check_devices(FILL_ORDINARY, BSMM_COUNT(pairs));
 }
 
-/* Tests the pairs of f16 by e8m0 scales of the whole range. f16 does not hold such a B, so its
- * panels are bf16. */
+/* Tests products of an f16 A by a B with e8m0 scales from their whole range. f16 does not hold the
+ * values of such a B, so its panels are bf16. */
 static void test_extreme_values(void **state) {
     (void)state;
     check_devices(FILL_EXTREME, 2);

@@ -6,7 +6,7 @@
 #include "cuda/sm90a/small_m_params.h"
 
 #undef BSMM_SMALL_M_WGMMA_COLUMNS
-#define BSMM_SMALL_M_WGMMA_COLUMNS 128 /* Kernels with fewer columns (all) do not use wgmma. */
+#define BSMM_SMALL_M_WGMMA_COLUMNS 128 /* All kernels have fewer columns, so none uses wgmma. */
 
 #include "cuda/sm90a/small_m_kernels.h"
 
