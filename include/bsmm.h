@@ -633,9 +633,9 @@ typedef struct bsmm_buffers {
  * the form desc->b_packed, or WIDE if desc->b_packed is NONE. The caller may write the packed
  * weights to a file and map the file later.
  *
- * If the plan cannot pack B, the function returns 0. This is so for groups of kind K, and if
- * desc->b_packed is NONE and the plan's kernel never reads panels. On a GPU with NONE, it is also
- * so unless B is row-major without gaps between rows and its scales are row-major. */
+ * If the plan cannot pack B, the function returns 0. No plan can pack the B of groups of kind K. A
+ * plan with desc->b_packed = NONE cannot pack B if its kernel never reads panels. On a GPU, such a
+ * plan can pack B only if B is row-major without gaps between rows and its scales are row-major. */
 BSMM_API uint64_t bsmm_plan_packed_b_bytes(const bsmm_plan *plan);
 /* Packs buffers->b, b_scales and b_global into `packed`, which must be aligned to 64 bytes. With
  * groups it packs all matrices of the stack B. It reads no other field of `buffers` except the

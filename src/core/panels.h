@@ -20,8 +20,8 @@ typedef struct bsmm_panels {
 /* Finds the first kernel that accepts the plain product of `product` and reads panels, and
  * describes its panels. Only a kernel named `kernel`, and only panels named `name`, are considered
  * if these are not NULL. Returns false if there is no such kernel. `b` describes the B from which
- * panels are packed: in host memory as the caller stores it, in device memory the row-major copy
- * inside the packed weights. The product's device must be open. */
+ * panels are packed. On a CPU this is B as the caller stores it. On a GPU it is the row-major copy
+ * of B inside the packed weights. The product's device must be open. */
 bool bsmm_panels_find(const bsmm_product *product, const bsmm_operand *b, const char *kernel,
                       const char *name, bsmm_panels *panels);
 

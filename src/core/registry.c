@@ -36,9 +36,10 @@ static bsmm_status open_device(bsmm_request *request) {
     return BSMM_OK;
 }
 
-/* Refuses a kernel whose layout of B's panels (packed rows of B) is neither the one that the caller
- * has named nor, if the caller has named none, the one that the packed weights have. The kernel has
- * already accepted the product; `state` is what it computed for the plan. */
+/* Refuses a kernel that reads B's panels (packed rows of B) in another layout than the plan needs.
+ * The plan needs the layout that the caller has named. If the caller has named none, it needs the
+ * layout that the packed weights have. The kernel has already accepted the product, and `state` is
+ * what it computed for the plan. */
 static const char *refuse_panels(const bsmm_kernel *kernel, const bsmm_request *request,
                                  const bsmm_product *product, const void *state, char *why,
                                  size_t size) {

@@ -47,7 +47,7 @@ unset PKG_CONFIG_LIBDIR # A build from the sources needs jansson's package file.
 variable() { # usage: variable BUILD_FOLDER NAME
     sed -n "s/^$2:[A-Z]*=//p" "$1/CMakeCache.txt"
 }
-# The build from the sources leaves out the CUDA kernels. Another test compiles them. It has the
-# options of the build folder, because ccache then finds most objects.
+# The build from the sources leaves out the CUDA kernels, which another test compiles. The build has
+# the options of the build folder, so that ccache finds most objects.
 by_cmake source -DBSMM_SOURCE="$here/../.." -DBSMM_CUDA=OFF \
     -DCMAKE_BUILD_TYPE="$(variable "$1" CMAKE_BUILD_TYPE)" -DBSMM_WERROR="$(variable "$1" BSMM_WERROR)"

@@ -10,7 +10,8 @@ from pathlib import Path
 from test_areas import AREAS, area_of
 tests = re.findall(r"^ *Test +#\d+: (\S+)", sys.stdin.read(), re.MULTILINE)
 without = [name for name in tests if not area_of(name)]
-# Names in the sources: files of tests and fuzzers, and what follows NAME in the CMake files.
+# The names of tests in the sources are those of the files of tests and fuzzers, and the words after
+# NAME in the CMake files.
 files = [path for top in ("tests", "fuzz", "examples") for path in Path(sys.argv[1], top).rglob("*")]
 named = [re.sub("^test_", "", path.stem) + "_" for path in files if re.match("test_|fuzz_", path.stem)]
 for path in files:

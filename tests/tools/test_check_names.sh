@@ -1,6 +1,6 @@
 #!/bin/bash
-# Tests that tools/check-names.py accepts this repository. In a copy of the names, the test adds files
-# and rows that break the grammar of names; the tool must name each of them.
+# Tests that tools/check-names.py accepts this repository. In a copy of some folders, the test adds
+# files and rows of the kernel table whose names break the grammar. The tool must name each of them.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 tree=$(mktemp -d)
