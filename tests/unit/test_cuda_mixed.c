@@ -90,13 +90,14 @@ static void test_long(void **state) {
     }
 }
 
-/* The emulated GPU has this number of SMs. Clusters of three thread blocks then divide K also if
- * each thread block has one group of warpgroups. */
+/* EMULATED_SMS is the number of SMs of the emulated GPU. With so few SMs, the host also chooses
+ * clusters of three thread blocks in which a thread block does not divide its part of K further. */
 enum { EMULATED_SMS = 11 };
 
 /* Tests clusters of three and five thread blocks. The thread blocks of a cluster store different
  * numbers of results, because 3 and 5 do not divide the rows of B in a tile. A result is the sum of
- * 3, 6 or 10 parts. The number of parts depends on the number of SMs only in the cases with 3. */
+ * 3, 6 or 10 parts of K. In the cases with 3 parts, the host's choice depends on the number of SMs,
+ * so the test checks the number of parts only on the emulated GPU. */
 static void test_odd_clusters(void **state) {
     static const struct {
         const char *a, *b;
