@@ -131,7 +131,7 @@ static void print_challenge_end(cli_bench_session *s) {
 static void print_heading(const session *s) {
     bsmm_local_device info = BSMM_INIT(bsmm_local_device);
     bench_device_find(s->base.values->device, &info);
-    printf("%s, %u multiprocessors, %s\n", info.title, info.cores, info.features);
+    printf("%s, %u SMs, %s\n", info.title, info.cores, info.features);
     if (s->on.peer) {
         const bench_queued_peer *peer = peer_of(&s->base);
         printf("peers: %s:", peer->version(s->on.peer));

@@ -5,7 +5,7 @@
 
 bsmm writes the MXFP4 and NVFP4 files, and llama-quantize writes Q4_0 and Q8_0 with --pure
 --allow-requantize. All weights of a file, with its embedding, have the file's type. Both programs run
-by turns, because other programs may use the machine, and the table has medians. The perplexity is
+alternately, because other programs may use the machine, and the table has medians. The perplexity is
 that of llama-perplexity: windows of 512 tokens, of which the second half counts.
 
 For a file that bsmm wrote, bsmm also measures the perplexity of the file's values in f32. The exit

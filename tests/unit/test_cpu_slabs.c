@@ -52,7 +52,7 @@ static int compare_kernels(bsmm_matmul_desc *desc) {
         uint8_t *slabs = result_with(desc, tiny, bytes, &of_slabs);
         uint8_t *whole = result_with(desc, huge, bytes, &of_whole);
         desc->kernel = NULL;
-        if (of_slabs >= of_whole) fail_msg("%s: B is not cut into slabs", e.kernel);
+        if (of_slabs >= of_whole) fail_msg("%s: B is not divided into slabs", e.kernel);
         if (memcmp(slabs, whole, bytes) != 0) fail_msg("%s: other bits", e.kernel);
         free(slabs);
         free(whole);

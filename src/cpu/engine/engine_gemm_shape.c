@@ -128,7 +128,7 @@ static void choose_blocks(gemm *g, const bsmm_product *p) {
 
 /* Chooses the number of panels in a slab, i.e. the panels of B that are packed at a time. All slabs
  * have about the same number of cache blocks, so that the last slab also occupies all threads. */
-static void cut_slabs(gemm *g) {
+static void choose_slabs(gemm *g) {
     int64_t nr = g->engine->nr;
     if (g->slab == g->b.panels) return;
     g->by_slabs = has_few_rows(g) && g->threads > 1 && !g->by_rows;
@@ -172,7 +172,7 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
     g.slab = count_panels(&g);
     choose_blocks(&g, p);
     if (g.is_split) g.nc = count_gates(engine, g.nc);
-    cut_slabs(&g);
+    choose_slabs(&g);
     g.gate_bytes = count_gate_bytes(&g);
     g.scratch_bytes = count_scratch(&g);
     g.workspace_bytes =

@@ -26,7 +26,7 @@ enum {
 /* Describes how a GEMM is divided among thread blocks and warps (tiles of D and split-K), and the
  * layout of a thread block's shared memory. Fields that end in _at are offsets in shared memory, in
  * bytes. */
-typedef struct cut {
+typedef struct division {
     uint32_t splits, k_warps, walkers;
     uint32_t steps_each; /* `steps_each` is the largest number of steps of K (128 elements each)
                           * that one thread block computes. */
@@ -50,13 +50,13 @@ typedef struct cut {
     uint32_t scales_at, a_scales_at, ring_at, barriers_at, flags_at;
     uint32_t chunk_bytes, scale_stride, shared;
     double time; /* `time` is the predicted time in us, without the time to read A. */
-} cut;
+} division;
 
 /* Computes the layout of a thread block's shared memory: A, B's scales, A's fp32 scales, the ring
  * buffer of weights, and mbarriers. The epilogue reuses all of this memory for the accumulators of
  * all warps. Flags that say which rows of A are nonzero follow. Returns false if shared memory is
  * too small. */
-static bool place(uint32_t a_slots, bool own, cut *c) {
+static bool place(uint32_t a_slots, bool own, division *c) {
     uint32_t a_steps = a_slots ? c->k_warps * a_slots : c->steps_each;
     c->own = own;
     c->a_slots = a_slots;
@@ -78,7 +78,7 @@ static bool place(uint32_t a_slots, bool own, cut *c) {
  * and the thread block copies all of the A that it needs from the workspace. Third, another kernel
  * converts A, and the thread block copies A step by step, through a ring buffer that holds as many
  * steps as fit. Returns false if fewer than 2 steps fit. */
-static bool place_a(bool own, cut *c) {
+static bool place_a(bool own, division *c) {
     if (own && place(0, true, c)) return true;
     if (place(0, false, c)) return true;
     uint32_t slots = (uint32_t)bsmm_ceil_div(c->steps_each, c->k_warps);
@@ -90,7 +90,7 @@ static bool place_a(bool own, cut *c) {
 /* Returns true if each thread block should convert A itself. A thread converts at most
  * BSMM_SMALL_M_OWN_CHUNKS chunks of 8 elements, which is enough for one or two rows of A. For more
  * rows, a separate kernel that converts A once is faster than conversions in all thread blocks. */
-static bool can_make_own(const bsmm_product *p, const bsmm_small_m_weights *w, const cut *c) {
+static bool can_make_own(const bsmm_product *p, const bsmm_small_m_weights *w, const division *c) {
     uint64_t chunks = (uint64_t)c->steps_each * (BSMM_SMALL_M_K / 8)
                       << bsmm_small_m_log2_up((uint32_t)p->a.m.rows);
     const bsmm_small_m_source source = bsmm_small_m_find_source(&p->a);
@@ -103,10 +103,10 @@ static bool can_make_own(const bsmm_product *p, const bsmm_small_m_weights *w, c
 /* Divides a GEMM with `rows` rows of A among thread blocks. `splits` thread blocks split its K.
  * *speed gives the numbers of rows and warps of a thread block. Returns false if shared memory is
  * too small. */
-static bool try_cut(const bsmm_product *p, const bsmm_small_m_weights *w, int64_t rows,
-                    const bsmm_small_m_speed *speed, uint32_t splits, cut *c) {
+static bool try_division(const bsmm_product *p, const bsmm_small_m_weights *w, int64_t rows,
+                         const bsmm_small_m_speed *speed, uint32_t splits, division *c) {
     uint32_t columns = (uint32_t)rows * bsmm_small_m_count_parts(&p->a);
-    *c = (cut){.k_warps = speed->k_warps, .rows = speed->rows, .splits = splits};
+    *c = (division){.k_warps = speed->k_warps, .rows = speed->rows, .splits = splits};
     c->walkers = bsmm_small_m_bits(w) == 4 ? WALKERS_4BIT : 1;
     c->steps_each = bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), splits);
     c->tiles_log2 = columns <= 8 ? 0 : columns <= 16 ? 1 : columns <= 32 ? 2 : 3;
@@ -142,7 +142,7 @@ static double time_of_a(const bsmm_product *p, const bsmm_small_m_speed *speed, 
  * nonzero, the function tries only divisions in which `lanes` warps of a cluster split K. Returns
  * false if shared memory is too small for all divisions. */
 static bool find_fastest(const bsmm_product *p, const bsmm_small_m_weights *w, int64_t rows,
-                         uint32_t lanes, cut *best) {
+                         uint32_t lanes, division *best) {
     const bsmm_small_m_speed *speeds =
         bsmm_small_m_speeds[bsmm_small_m_bits(w) == 4 ? BSMM_SMALL_M_4BIT : BSMM_SMALL_M_8BIT];
     double least = INFINITY;
@@ -152,8 +152,8 @@ static bool find_fastest(const bsmm_product *p, const bsmm_small_m_weights *w, i
             if ((lanes && all != lanes) || !has_steps(p, all, splits)) continue;
             const double time = bsmm_small_m_predict(p, &speeds[i], splits),
                          with_a = time + time_of_a(p, &speeds[i], splits, rows);
-            cut c;
-            if (with_a < least && try_cut(p, w, rows, &speeds[i], splits, &c))
+            division c;
+            if (with_a < least && try_division(p, w, rows, &speeds[i], splits, &c))
                 *best = c, best->time = time, least = with_a;
         }
     return least < (double)INFINITY;
@@ -164,7 +164,7 @@ static bool find_fastest(const bsmm_product *p, const bsmm_small_m_weights *w, i
  * warps that is fastest for 32 columns of A. Among the divisions with this number of warps, it
  * takes the fastest one for the product's own M. Returns false if shared memory is too small for
  * such a division. */
-static bool find_cut(const bsmm_product *p, const bsmm_small_m_weights *w, cut *c) {
+static bool find_division(const bsmm_product *p, const bsmm_small_m_weights *w, division *c) {
     const int64_t most = BSMM_SMALL_M_COLUMNS / bsmm_small_m_count_parts(&p->a);
     return find_fastest(p, w, most, 0, c) &&
            find_fastest(p, w, p->a.m.rows, c->k_warps * c->splits, c);
@@ -177,7 +177,7 @@ typedef struct made {
      * the other bands, so some rows of D may be computed twice, with the same bits. */
     uint32_t bands;
     int64_t rows;
-    cut c;
+    division c;
     bsmm_small_m_params params;
     bsmm_cuda_ready prepare, multiply;
     /* `image_bytes` is the size in bytes of A converted to bf16. `flag_bytes` is the size of the
@@ -286,7 +286,7 @@ static const char *refuse_b(const bsmm_operand *b, const bsmm_small_m_weights *w
 }
 
 /* Returns the size in bytes of A in the workspace, converted to bf16, without its scales. */
-static uint64_t image_bytes(const bsmm_product *p, const cut *c) {
+static uint64_t image_bytes(const bsmm_product *p, const division *c) {
     return (uint64_t)bsmm_small_m_count_steps(p) * c->columns * BSMM_SMALL_M_K * 2;
 }
 
@@ -320,7 +320,7 @@ static void halve_bands(const bsmm_product *p, made *m) {
     half.bands = 2 * m->bands;
     half.rows = bsmm_ceil_div(p->a.m.rows, half.bands);
     const bsmm_product band = band_of(p, &half, 0);
-    if (find_cut(&band, m->w, &half.c) && half.bands * half.c.time < m->bands * m->c.time)
+    if (find_division(&band, m->w, &half.c) && half.bands * half.c.time < m->bands * m->c.time)
         *m = half;
 }
 
@@ -337,7 +337,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (reason) return reason;
     m->w = w;
     bsmm_product band = band_of(p, m, 0);
-    if (!find_cut(&band, w, &m->c))
+    if (!find_division(&band, w, &m->c))
         return bsmm_reason(why, size, "K is %lld; with %lld rows of A it must fit in shared memory",
                            (long long)p->a.m.cols, (long long)m->rows);
     halve_bands(p, m);
@@ -390,7 +390,7 @@ static void set_zeros(const bsmm_product *p, bsmm_small_m_params *params) {
 }
 
 static bsmm_small_m_params params_of(const bsmm_product *p, const bsmm_small_m_weights *w,
-                                     const cut *c) {
+                                     const division *c) {
     const uint32_t ranges = c->splits * c->k_warps / c->walkers;
     bsmm_small_m_params params = bsmm_small_m_params_of(p);
     params.ranges_log2 = bsmm_small_m_log2(ranges);
@@ -422,7 +422,7 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const bsmm_small_m_w
 
 static bsmm_status make(const bsmm_product *p, void *state) {
     made *m = state;
-    const cut *c = &m->c;
+    const division *c = &m->c;
     const bsmm_product band = band_of(p, m, 0);
     m->params = params_of(&band, m->w, c);
     const bsmm_cuda_launch_desc prepare = {

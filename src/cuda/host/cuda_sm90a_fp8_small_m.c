@@ -27,14 +27,14 @@ static const bsmm_cuda_function functions[][3] = {
 
 /* Describes how a GEMM is divided among thread blocks, and the layout of a thread block's shared
  * memory. Fields that end in _at are offsets in shared memory, in bytes. */
-typedef struct cut {
+typedef struct division {
     uint32_t splits, columns;
     bool by_row; /* `by_row` is true if scales may change from row to row of B. */
     /* `scale_step` is the number of bytes of B's scales in shared memory per row and step (128
      * elements along K). 0 means that one scale applies to all of K. */
     uint32_t scale_step;
     uint32_t scale_stride, scales_at, a_scales_at, barriers_at, flags_at, shared;
-} cut;
+} division;
 
 /* Returns the number of thread blocks per cluster that gives the least predicted time. The thread
  * blocks of a cluster split K. */
@@ -53,7 +53,7 @@ static uint32_t choose_splits(const bsmm_product *p) {
  * fp32 number for each step of K (128 elements), or a single one for all of K. With by_row, the
  * stride between lines is an odd multiple of 16 bytes, so that the scales of 8 rows lie in
  * different banks. */
-static uint32_t place_scales(const bsmm_product *p, uint32_t steps, cut *c) {
+static uint32_t place_scales(const bsmm_product *p, uint32_t steps, division *c) {
     c->by_row = !bsmm_small_m_has_tile_floats(&p->b);
     c->scale_step = c->by_row && bsmm_small_m_has_row_floats(&p->b) ? 0 : sizeof(float);
     const uint32_t line = (uint32_t)bsmm_ceil_div((int64_t)steps * c->scale_step, 16);
@@ -64,8 +64,8 @@ static uint32_t place_scales(const bsmm_product *p, uint32_t steps, cut *c) {
 /* Divides the GEMM among thread blocks, and computes the layout of shared memory for up to `rows`
  * rows of A. Besides B's scales, shared memory holds one fp32 scale of each row of A for each step
  * of K (128 elements). */
-static cut find_cut(const bsmm_product *p, int64_t rows) {
-    cut c = {.columns = rows <= 8 ? 8 : rows <= 16 ? 16 : 32};
+static division find_division(const bsmm_product *p, int64_t rows) {
+    division c = {.columns = rows <= 8 ? 8 : rows <= 16 ? 16 : 32};
     c.splits = choose_splits(p);
     const uint32_t steps = bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c.splits);
     c.scales_at = BSMM_FP8_SMALL_M_ALIGNMENT + BSMM_FP8_SMALL_M_GROUPS * BSMM_FP8_SMALL_M_SLOTS *
@@ -126,16 +126,16 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
                                        why, size);
     /* Refuses a K that is too long for shared memory. The second condition uses MOST_ROWS instead
      * of the product's number of rows, so that the answer does not depend on M. The first condition
-     * only keeps the 32-bit arithmetic of find_cut from overflowing: it refuses numbers of steps of
-     * K that are far too large for shared memory. */
+     * only keeps the 32-bit arithmetic of find_division from overflowing: it refuses numbers of
+     * steps of K that are far too large for shared memory. */
     if (p->a.m.cols / BSMM_SMALL_M_K > BSMM_SMALL_M_MOST_SHARED ||
-        find_cut(p, MOST_ROWS).shared > BSMM_SMALL_M_MOST_SHARED)
+        find_division(p, MOST_ROWS).shared > BSMM_SMALL_M_MOST_SHARED)
         return bsmm_reason(why, size, "K is %lld; it must fit in shared memory",
                            (long long)p->a.m.cols);
     return NULL;
 }
 
-static const bsmm_cuda_function *find_function(const cut *c) {
+static const bsmm_cuda_function *find_function(const division *c) {
     return &functions[c->by_row][bsmm_small_m_log2(c->columns / 8)];
 }
 
@@ -154,7 +154,7 @@ static double bound(const bsmm_product *p, const void *state) {
     return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_SMALL_M_K + 40) * 0x1p-24;
 }
 
-static bsmm_small_m_params params_of(const bsmm_product *p, const cut *c) {
+static bsmm_small_m_params params_of(const bsmm_product *p, const division *c) {
     bsmm_small_m_params params = bsmm_small_m_params_of(p);
     params.ranges_log2 = params.splits_log2 = bsmm_small_m_log2(c->splits);
     params.k_warps_log2 = bsmm_small_m_log2(BSMM_FP8_SMALL_M_GROUPS);
@@ -170,7 +170,7 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const cut *c) {
 
 static bsmm_status make(const bsmm_product *p, void *state) {
     made *m = state;
-    const cut c = find_cut(p, p->a.m.rows);
+    const division c = find_division(p, p->a.m.rows);
     m->params = params_of(p, &c);
     const bsmm_cuda_launch_desc launch = {
         .function = find_function(&c),

@@ -87,18 +87,18 @@ static uint32_t bits_of(const weights *w) {
 }
 
 /* Describes how a GEMM is divided among thread blocks. */
-typedef struct cut {
+typedef struct division {
     uint32_t choice; /* `choice` is the index of the tile's width in columns_of. */
     /* K is split among `splits` thread blocks of a cluster. Each thread block splits its part of K
      * among `groups` groups of warpgroups. */
     uint32_t groups, splits;
     uint32_t tiles; /* The columns of A (its rows as bf16) are divided into `tiles` tiles. */
     double time;    /* `time` is the predicted time in us. */
-} cut;
+} division;
 
 typedef struct made {
     const weights *w;
-    cut c;
+    division c;
     bsmm_small_m_params params;
     bsmm_cuda_ready prepare, multiply;
     /* `image_bytes` is the size in bytes of A's image, i.e. of A in bf16 or f16. `least_bytes` is
@@ -110,7 +110,7 @@ typedef struct made {
 
 BSMM_CHECK_STATE(made);
 
-static uint32_t rows_of(const cut *c) {
+static uint32_t rows_of(const division *c) {
     return BSMM_SMALL_M_WARPS * 16 / c->groups;
 }
 
@@ -123,12 +123,12 @@ static bool sums_to_zero(const bsmm_product *p) {
 }
 
 /* Returns the number of results that a thread block stores. */
-static double results_of(const bsmm_product *p, const cut *c) {
+static double results_of(const bsmm_product *p, const division *c) {
     return (double)p->a.m.rows / c->tiles * rows_of(c) / c->splits;
 }
 
 /* Returns the number of waves of clusters. */
-static double waves_of(const bsmm_product *p, const cut *c) {
+static double waves_of(const bsmm_product *p, const division *c) {
     const int64_t clusters = bsmm_ceil_div(p->b.m.rows, rows_of(c)) * c->tiles;
     return (double)bsmm_ceil_div(clusters, bsmm_small_m_clusters_at_once(p, c->splits));
 }
@@ -139,7 +139,7 @@ static const uint32_t all_splits[] = {1, 2, 3, 4, 5, 8};
 
 /* Returns the time in us in which a thread block adds the accumulators of a full tile. On an H200,
  * clusters of three and five thread blocks take about as long as those of four and eight. */
-static double adding_of(const cut *c) {
+static double adding_of(const division *c) {
     return 0.6 * (c->groups - 1) + 1.3 * bsmm_small_m_log2_up(c->splits);
 }
 
@@ -147,7 +147,7 @@ static double adding_of(const cut *c) {
  * of clusters times the time of a thread block, plus fixed times. The constants are fitted to 211
  * times that were measured on an H200. As a test, they were also fitted to every second of these
  * times only. The remaining times were then predicted with an error of 7% (root mean square). */
-static double predict(const bsmm_product *p, const weights *w, const cut *c) {
+static double predict(const bsmm_product *p, const weights *w, const division *c) {
     const uint32_t steps =
         bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c->splits * c->groups);
     /* `adding` is the time in which the epilogue adds the accumulators of a tile. If many sums are
@@ -223,7 +223,7 @@ static double predict_packed(const bsmm_product *p, const weights *w) {
  * of A, but is slower with more than BSMM_SMALL_M_MOST_COLUMNS columns. If few rows of A fill only
  * a part of a tile, a thread block adds fewer accumulators, so the function reduces the predicted
  * time. With this correction, predictions for few rows had an error of 6% (root mean square). */
-static bool is_fastest(const bsmm_product *p, const weights *w, const cut *c) {
+static bool is_fastest(const bsmm_product *p, const weights *w, const division *c) {
     if (!bsmm_small_m_prefers_mixed(c->time, predict_packed(p, w))) return false;
     if (p->a.m.rows * bsmm_small_m_count_parts(&p->a) > BSMM_SMALL_M_MOST_COLUMNS) return true;
     const double filled = (double)p->a.m.rows / (c->tiles * columns_of[c->choice]);
@@ -235,17 +235,17 @@ static bool is_fastest(const bsmm_product *p, const weights *w, const cut *c) {
 }
 
 /* Finds the division of the GEMM with the least predicted time. */
-static cut find_cut(const bsmm_product *p, const weights *w) {
+static division find_division(const bsmm_product *p, const weights *w) {
     const uint32_t steps = bsmm_small_m_count_steps(p);
     const bsmm_cuda_function *functions = functions_of(p, w);
-    cut best = {.time = INFINITY};
+    division best = {.time = INFINITY};
     for (uint32_t i = 0; i < COLUMN_CHOICES; i++)
         for (uint32_t groups = 1; groups <= BSMM_MIXED_MOST_GROUPS; groups *= 2)
             for (size_t s = 0; s < BSMM_COUNT(all_splits); s++) {
                 const uint32_t splits = all_splits[s];
                 if (!functions[i].name || (splits * groups > 1 && splits * groups > steps))
                     continue;
-                cut c = {.choice = i, .groups = groups, .splits = splits};
+                division c = {.choice = i, .groups = groups, .splits = splits};
                 c.tiles = (uint32_t)bsmm_ceil_div(p->a.m.rows, columns_of[i]);
                 c.time = predict(p, w, &c);
                 if (c.time < best.time) best = c;
@@ -316,7 +316,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!reason) reason = refuse_long(p, why, size);
     if (reason) return reason;
     m->w = w;
-    m->c = find_cut(p, w);
+    m->c = find_division(p, w);
     if (!is_fastest(p, w, &m->c))
         return bsmm_reason(why, size,
                            "A has %lld rows and B has %lld x %lld elements; another kernel is "
@@ -346,7 +346,7 @@ static double bound(const bsmm_product *p, const void *state) {
 }
 
 static bsmm_small_m_params params_of(const bsmm_product *p, const made *m) {
-    const cut *c = &m->c;
+    const division *c = &m->c;
     const uint32_t columns = columns_of[c->choice];
     bsmm_small_m_params params = bsmm_small_m_params_of(p);
     params.splits = c->splits;
@@ -379,7 +379,7 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const made *m) {
 /* Returns the bytes of shared memory of a thread block. The epilogue reuses the memory of the ring
  * buffers for the accumulators of all warpgroups. */
 static uint32_t shared_bytes(const made *m) {
-    const cut *c = &m->c;
+    const division *c = &m->c;
     const uint32_t loop = m->params.barriers_at + 2 * BSMM_MIXED_SLOTS * 8;
     const uint32_t sums = c->groups * columns_of[c->choice] * (rows_of(c) + 4) * 4;
     return loop > sums ? loop : sums;
@@ -387,7 +387,7 @@ static uint32_t shared_bytes(const made *m) {
 
 static bsmm_status make(const bsmm_product *p, void *state) {
     made *m = state;
-    const cut *c = &m->c;
+    const division *c = &m->c;
     m->params = params_of(p, m);
     const bsmm_cuda_launch_desc prepare = {
         .function = &prepare_a,

@@ -65,7 +65,7 @@ static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
            bsmm_wgmma_parts(p, &p->b);
 }
 
-enum { FEWEST_BLOCKS_TO_CUT = 8, FEWEST_BLOCKS_OF_PART = 4 };
+enum { FEWEST_BLOCKS_TO_SPLIT = 8, FEWEST_BLOCKS_OF_PART = 4 };
 
 /* All tile shapes share these constants of the time model. They were fitted to measured times of an
  * H200 (docs/notes/hopper-large.md, "The time model"). An SM issues copies of operand tiles row by
@@ -81,8 +81,8 @@ static const double
     /* COPY_CYCLES_OF_ROW is the number of cycles that an SM takes to issue the TMA copy of 128
      * bytes of a row. COPY_CYCLES_PAST_END is this number for a row past the end of A. */
     COPY_CYCLES_OF_ROW = 1.8, COPY_CYCLES_PAST_END = 5.3,
-    /* ALL_CUT is the fraction by which computing takes longer if all tiles are split along K. */
-    ALL_CUT = 0.22,
+    /* ALL_SPLIT is the fraction by which computing takes longer if all tiles are split along K. */
+    ALL_SPLIT = 0.22,
     /* FLAG_CYCLES is the number of additional cycles of a GEMM that is split along K. Thread blocks
      * spend them to wait for the accumulators of other parts. */
     FLAG_CYCLES = 2100,
@@ -116,7 +116,7 @@ static double together(double computing, double reading) {
 
 /* Splits K of all tiles into equal parts if there are so few tiles that each part can have a
  * cluster of its own. The kernel adds the accumulators of the parts at the end, so the bits of the
- * results depend on the number of parts. (The function cut_last also splits K, but its clusters
+ * results depend on the number of parts. (The function split_last also splits K, but its clusters
  * continue with each other's accumulators, so the bits do not change.) */
 static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room,
                       bsmm_wgmma_deal *d) {
@@ -142,17 +142,17 @@ static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t r
  * be incomplete. Splits the tiles of the last two waves along K over all clusters (split-K), if
  * that takes less time. Each cluster then computes its whole tiles and an equal share of the k
  * blocks of the split tiles. This share is as much work as one to two tiles. */
-static void cut_last(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room,
-                     bsmm_wgmma_deal *d) {
+static void split_last(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room,
+                       bsmm_wgmma_deal *d) {
     const int64_t all = d->tiles_m * d->tiles_n, blocks = k_blocks(p, t);
-    if (all <= room || all % room == 0 || blocks < FEWEST_BLOCKS_TO_CUT) return;
+    if (all <= room || all % room == 0 || blocks < FEWEST_BLOCKS_TO_SPLIT) return;
     const int64_t waves = all / room - 1, whole = waves * room;
     const double computing = (double)(all * blocks) / (double)room * block_cycles(p, t);
-    double cut = together(computing, memory_cycles(p, t)) + (double)(waves + 2) * t->tile_cycles;
-    if (whole == 0) cut += ALL_CUT * computing;
-    if (cut >= d->cycles || (all - whole) * blocks > INT32_MAX) return;
+    double split = together(computing, memory_cycles(p, t)) + (double)(waves + 2) * t->tile_cycles;
+    if (whole == 0) split += ALL_SPLIT * computing;
+    if (split >= d->cycles || (all - whole) * blocks > INT32_MAX) return;
     d->whole = whole;
-    d->cycles = cut;
+    d->cycles = split;
 }
 
 bsmm_wgmma_deal bsmm_wgmma_deal_of(const bsmm_product *p, const bsmm_wgmma_tile *t) {
@@ -176,7 +176,7 @@ bsmm_wgmma_deal bsmm_wgmma_deal_of(const bsmm_product *p, const bsmm_wgmma_tile 
     d.cycles = together(waves * (double)k_blocks(p, t) * block_cycles(p, t), memory_cycles(p, t)) +
                waves * t->tile_cycles;
     split_all(p, t, room, &d);
-    cut_last(p, t, room, &d);
+    split_last(p, t, room, &d);
     return d;
 }
 
@@ -332,7 +332,7 @@ static int64_t band(const bsmm_wgmma_tile *t) {
 static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile *t,
                                    const bsmm_wgmma_deal *d, const bsmm_wgmma_form *a,
                                    const bsmm_wgmma_form *b) {
-    const int64_t cut = (d->tiles_m * d->tiles_n - d->whole) * k_blocks(p, t);
+    const int64_t split = (d->tiles_m * d->tiles_n - d->whole) * k_blocks(p, t);
     return (bsmm_wgmma_params){
         .b_blocks = {NULL, (uint32_t)b->n_step, (uint32_t)b->k_step},
         .whole = bsmm_cuda_generic_job(p),
@@ -347,8 +347,8 @@ static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile 
         .group_m = (int32_t)band(t),
         .whole_tiles = (int32_t)d->whole,
         .splits = (int32_t)d->splits,
-        .share = (int32_t)(cut / d->clusters),
-        .longer_shares = (int32_t)(cut % d->clusters),
+        .share = (int32_t)(split / d->clusters),
+        .longer_shares = (int32_t)(split % d->clusters),
         .by_k = divisor(k_blocks(p, t)),
         .by_pairs = divisor((int64_t)a->parts * b->parts),
         .by_group = divisor(band(t)),

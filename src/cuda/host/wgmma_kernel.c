@@ -97,8 +97,8 @@ uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const void *state) {
 }
 
 /* Returns the number of parts into which the plan's GEMM kernel splits K of every tile. Clusters
- * that continue with each other's accumulators (cut_last in wgmma.c) do not count, because they do
- * not change the bits of a result. */
+ * that continue with each other's accumulators (split_last in wgmma.c) do not count, because they
+ * do not change the bits of a result. */
 uint32_t bsmm_wgmma_k_parts(const bsmm_product *p, const void *state) {
     const bsmm_wgmma_state *s = state;
     return (uint32_t)bsmm_wgmma_deal_of(p, s->first.tile).splits;

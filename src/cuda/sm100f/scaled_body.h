@@ -155,11 +155,11 @@ enum {
     THREADS = SCALED_SIGNED   ? BSMM_SCALED_THREADS_SIGNED
               : SCALED_GROUPS ? BSMM_SCALED_THREADS_GROUPS
                               : BSMM_SCALED_THREADS,
-    /* FINISH_REGISTERS and FEED_REGISTERS are the numbers of registers per thread in kernels for
-     * fp32 scales. A thread begins with 168, and setmaxnreg then moves registers to the warps that
-     * multiply sums by scales (FINISH). */
+    /* FINISH_REGISTERS and PRODUCER_REGISTERS are the numbers of registers per thread in kernels
+     * for fp32 scales. A thread begins with 168, and setmaxnreg then moves registers to the warps
+     * that multiply sums by scales (FINISH). */
     FINISH_REGISTERS = 232,
-    FEED_REGISTERS = 40,
+    PRODUCER_REGISTERS = 40,
     LOAD_WARP = FINISH_WARPS,
     MULTIPLY_WARP,
     SIGN_WARP,
@@ -188,7 +188,7 @@ static_assert(SHARED_COLUMNS == 0 || !(SCALED_SMALL_M || SCALED_GROUPS), "column
 static_assert(SCALED_SMALL_M || BSMM_SCALED_SHARED(SCALE_TILES, CTAS) <= 227 * 1024,
               "shared memory");
 static_assert(!SCALED_GROUPS || (FINISH_WARPS * FINISH_REGISTERS +
-                                 (THREADS / 32 - FINISH_WARPS) * FEED_REGISTERS) *
+                                 (THREADS / 32 - FINISH_WARPS) * PRODUCER_REGISTERS) *
                                         32 <=
                                     65536,
               "registers");
@@ -448,7 +448,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     } else if (warp < FINISH_WARPS) {
         finish_tiles(p, aligned, &told);
     } else {
-        if (SCALED_GROUPS) PTX_REGISTERS_LESS(FEED_REGISTERS);
+        if (SCALED_GROUPS) PTX_REGISTERS_LESS(PRODUCER_REGISTERS);
         if (warp == LOAD_WARP && ptx_elect())
             load_tiles(p, base, &told);
         else if (warp == MULTIPLY_WARP && rank == LEADER && ptx_elect())

@@ -177,7 +177,7 @@ static __device__ __forceinline__ place place_make(void) {
 /* Returns true if thread block `from` loads data for thread block `to` of the same cluster. A block
  * loads its own tiles. The first block of a row or column of the cluster also multicasts to the
  * whole row or column. */
-static __device__ __forceinline__ bool feeds(place from, place to) {
+static __device__ __forceinline__ bool loads_for(place from, place to) {
     const bool in_row = from.rank_m == to.rank_m && (from.rank_n == 0 || from.rank_n == to.rank_n);
     const bool in_col = from.rank_n == to.rank_n && (from.rank_m == 0 || from.rank_m == to.rank_m);
     return in_row || in_col;
@@ -404,7 +404,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
     if (!is_mine(p, memory + (base - ptx_shared_address(memory)))) return;
     if (threadIdx.x == 64) told_factors(p, &told);
     if (threadIdx.x < 128) {
-        PTX_REGISTERS_LESS(FEED_REGISTERS);
+        PTX_REGISTERS_LESS(PRODUCER_REGISTERS);
         if (threadIdx.x < 32 && ptx_elect()) feed_tiles(p, r, place_make(), s, first, &told);
         if (SCALES_WARP && threadIdx.x / 32 == 3) feed_scales(p, r, place_make(), s, first);
         if (threadIdx.x % 32 == 0 && threadIdx.x / 32 - 1 < CONSUMERS)

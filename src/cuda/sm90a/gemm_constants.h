@@ -116,7 +116,7 @@ enum {
      * 168 registers in a block of 384 threads, else with 128. The producer's warpgroup (FEED) and
      * idle warpgroups (SPARE) give up registers. The consumer warpgroups (MATH), which hold the
      * accumulators, take them. */
-    FEED_REGISTERS = BLOCK_THREADS == 512 ? 32 : 40,
+    PRODUCER_REGISTERS = BLOCK_THREADS == 512 ? 32 : 40,
     SPARE_REGISTERS = 24,
     MATH_REGISTERS = CONSUMERS == 3         ? 160
                      : CONSUMERS == 1       ? 216
@@ -125,7 +125,7 @@ enum {
 };
 
 static_assert(CONSUMERS >= 1 && CONSUMERS <= 3, "register shares are known for these");
-static_assert(128 * FEED_REGISTERS + 128 * CONSUMERS * MATH_REGISTERS +
+static_assert(128 * PRODUCER_REGISTERS + 128 * CONSUMERS * MATH_REGISTERS +
                       (BLOCK_THREADS - 128 * (1 + CONSUMERS)) * SPARE_REGISTERS <=
                   BLOCK_THREADS * (BLOCK_THREADS == 384 ? 168 : 128),
               "a block waits forever for registers that it does not have");
@@ -138,4 +138,4 @@ static_assert(!GEMM_TURNS || (CONSUMERS == 2 && TILE_N == PLACE_CHUNKS * CHUNK_C
               "a turn is a warpgroup's part of a tile");
 static_assert(!GEMM_TURNS || !AGAIN, "rows that are made again wait for places out of turn");
 static_assert(A_SCALED || GEMM_SCALES != GEMM_ROW_ROW, "B's scales lie behind those of A");
-static_assert(SHARED_BYTES <= 232448, "a multiprocessor lends 227 KiB to a block");
+static_assert(SHARED_BYTES <= 232448, "an SM has 227 KiB of shared memory for a thread block");

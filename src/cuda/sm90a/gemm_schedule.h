@@ -31,8 +31,8 @@
 
 #include "cuda/sm90a/gemm_params.h"
 
-/* GEMM_SHORTEST_PIECE is the least number of k blocks of each part if gemm_cut splits a tile along
- * K. A smaller part would cost more time than the better balance saves. */
+/* GEMM_SHORTEST_PIECE is the least number of k blocks of each part if gemm_split_at splits a tile
+ * along K. A smaller part would cost more time than the better balance saves. */
 #define GEMM_SHORTEST_PIECE 4
 
 typedef struct gemm_piece {
@@ -59,12 +59,12 @@ static __device__ __forceinline__ int32_t gemm_divide(int32_t n, const bsmm_wgmm
  * than the other ranges. If a range would begin fewer than GEMM_SHORTEST_PIECE k blocks after the
  * start of a tile, it begins at the start of this tile instead. If it would begin fewer than that
  * number before the end of a tile, it begins at the start of the next tile. */
-static __device__ __forceinline__ int32_t gemm_cut(const bsmm_wgmma_params *p, int32_t index) {
-    int32_t cut = index * p->share + min(index, p->longer_shares);
-    int32_t inside = cut - gemm_divide(cut, &p->by_k) * p->k_blocks;
-    if (inside < GEMM_SHORTEST_PIECE) return cut - inside;
-    if (inside > p->k_blocks - GEMM_SHORTEST_PIECE) return cut - inside + p->k_blocks;
-    return cut;
+static __device__ __forceinline__ int32_t gemm_split_at(const bsmm_wgmma_params *p, int32_t index) {
+    int32_t split = index * p->share + min(index, p->longer_shares);
+    int32_t inside = split - gemm_divide(split, &p->by_k) * p->k_blocks;
+    if (inside < GEMM_SHORTEST_PIECE) return split - inside;
+    if (inside > p->k_blocks - GEMM_SHORTEST_PIECE) return split - inside + p->k_blocks;
+    return split;
 }
 
 static __device__ __forceinline__ gemm_schedule gemm_schedule_make(const bsmm_wgmma_params *p,
@@ -85,8 +85,8 @@ static __device__ __forceinline__ gemm_schedule gemm_schedule_make(const bsmm_wg
             s.end = tile * s.k_blocks + (part + 1) * s.k_blocks / p->splits;
         }
     } else if (tiles > p->whole_tiles) {
-        s.begin = gemm_cut(p, cluster);
-        s.end = gemm_cut(p, cluster + 1);
+        s.begin = gemm_split_at(p, cluster);
+        s.end = gemm_split_at(p, cluster + 1);
     }
     s.next = 0;
     return s;
