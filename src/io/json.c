@@ -3,6 +3,7 @@
  * of half a surrogate pair, and a byte order mark at its beginning. */
 #include "io/json.h"
 
+#include <ctype.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,8 +25,9 @@ static size_t not_finite(const char *at, size_t left) {
 static int half_of_pair(const char *at, size_t left) {
     if (left < 6 || at[0] != '\\' || at[1] != 'u' || (at[2] != 'd' && at[2] != 'D')) return 0;
     for (size_t i = 3; i < 6; i++)
-        if (!memchr("0123456789abcdefABCDEF", at[i], 22)) return 0;
-    return memchr("89abAB", at[3], 6) ? 1 : memchr("cdefCDEF", at[3], 8) ? 2 : 0;
+        if (!isxdigit((unsigned char)at[i])) return 0;
+    const int digit = tolower((unsigned char)at[3]);
+    return digit >= 'c' ? 2 : digit >= '8' ? 1 : 0;
 }
 
 /* Handles the escape that begins at this place. The JSON library refuses the escape of half a
@@ -35,7 +37,8 @@ static int half_of_pair(const char *at, size_t left) {
 static size_t replace_half_pair(char *at, size_t left) {
     const int half = half_of_pair(at, left);
     if (half == 1 && half_of_pair(at + 6, left - 6) == 2) return 12;
-    if (half) memcpy(at + 2, "fffd", 4);
+    for (size_t i = 0; half && i < 4; i++)
+        at[2 + i] = "fffd"[i];
     return 2;
 }
 

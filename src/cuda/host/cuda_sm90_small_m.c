@@ -332,7 +332,8 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
         size);
     if (!reason) reason = refuse_a(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b, w, why, size);
-    if (!reason) reason = find_bands(p, w, m, why, size);
+    if (reason || !w) return reason; /* refuse_b refuses B if `w` is NULL. */
+    reason = find_bands(p, w, m, why, size);
     if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (reason) return reason;
     m->w = w;

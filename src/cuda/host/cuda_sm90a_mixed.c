@@ -352,7 +352,8 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const made *m) {
     params.splits = c->splits;
     params.splits_log2 = bsmm_small_m_log2_up(c->splits);
     params.k_warps_log2 = bsmm_small_m_log2(c->groups);
-    params.range_inverse = (uint32_t)bsmm_ceil_div((int64_t)1 << 31, c->splits * c->groups);
+    params.range_inverse =
+        (uint32_t)bsmm_ceil_div((int64_t)1 << 31, (int64_t)c->splits * c->groups);
     params.run_width = (uint32_t)bsmm_ceil_div(rows_of(c) / BSMM_MIXED_RUN, c->splits);
     params.run_step = BSMM_SMALL_M_THREADS / params.run_width;
     params.run_inverse = (1u << 16) / params.run_width + 1;
