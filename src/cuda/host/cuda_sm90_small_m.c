@@ -298,8 +298,7 @@ static uint32_t blocks_per_row(const bsmm_product *p) {
 }
 
 static uint64_t flag_bytes(const bsmm_product *p) {
-    uint64_t count = (uint64_t)p->a.m.rows * blocks_per_row(p);
-    return (count * sizeof(uint32_t) + 15) / 16 * 16;
+    return ((uint64_t)p->a.m.rows * blocks_per_row(p) * sizeof(uint32_t) + 15) / 16 * 16;
 }
 
 static void measure(const bsmm_product *p, made *m) {
@@ -327,9 +326,9 @@ static void halve_bands(const bsmm_product *p, made *m) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     made *m = state;
     const bsmm_small_m_weights *w = bsmm_small_m_find_weights(&p->b);
-    const char *reason = bsmm_cuda_refuse(
-        p, &(w ? w : bsmm_small_m_any_weights())->functions[bsmm_small_m_generation(p)][1][0], why,
-        size);
+    const bsmm_small_m_weights *any = w ? w : bsmm_small_m_any_weights();
+    const char *reason =
+        bsmm_cuda_refuse(p, &any->functions[bsmm_small_m_generation(p)][1][0], why, size);
     if (!reason) reason = refuse_a(&p->a, why, size);
     if (!reason) reason = refuse_b(&p->b, w, why, size);
     if (reason || !w) return reason; /* refuse_b refuses B if `w` is NULL. */
