@@ -10,15 +10,7 @@
 const bench_family_level bench_cuda_levels[] = {
     {"cuda_sm90_small_m", .way = BENCH_IN_COLUMNS, .unit = 16, .scaled_segment = 128,
      .k_parts = true, .spread = true, .fraction = 25, .level = 1.24},
-    {"cuda_sm90a_mixed", .unit = 16, .scaled_segment = 128, .divides = true, .k_parts = true,
-     .spread = true, .fraction = 25, .level = 1.1},
-    {"cuda_sm90a_fp8", .unit = 32, .segment = 128, .fraction = 13, .level = 1.01},
-    {"cuda_sm90a_fold", .unit = 32, .segment = 128, .fraction = 13, .fallback = "cuda_sm90a_bf16",
-     .scaled_fallback = "cuda_sm80_bf16", .level = 1.01},
-    {"cuda_sm90a_bf16", .way = BENCH_IN_K_BLOCKS, .unit = 16, .k_parts = true, .fraction = 25,
-     .level = 1.01},
-    {"cuda_sm90a_f16", .way = BENCH_IN_K_BLOCKS, .unit = 16, .k_parts = true, .takes_f16 = true,
-     .shifts_e8m0 = true, .fraction = 25, .fallback = "cuda_sm90a_bf16", .level = 1.01},
+#include "device_cuda_levels.def"
     {"cuda_sm80_bf16", .way = BENCH_IN_STEPS, .unit = 16, .spread = true, .run = 8, .joins = true,
      .fraction = 25, .level = 1.01},
     {0},

@@ -23,3 +23,10 @@ fake_cuda *fake_gpus_open(void) {
     }
     return driver;
 }
+
+int fake_gpus_sum(int (*check)(const char *device)) {
+    int sum = 0;
+    for (int i = 0; i < FAKE_GPUS; i++)
+        sum += check(fake_gpus[i]);
+    return sum;
+}

@@ -15,4 +15,7 @@ extern const char *const fake_gpus[FAKE_GPUS];
  * the owner of all memory, so a test sets `driver.owner` before it uses a GPU. */
 fake_cuda *fake_gpus_open(void);
 
+/* Calls check(name) for each GPU, and returns the sum of the results. */
+int fake_gpus_sum(int (*check)(const char *device));
+
 #endif
