@@ -107,7 +107,7 @@ static const cli_option options[] = {
      .kind = CLI_SIZE,
      .offset = offsetof(cli_mfma_values, cdna)},
     {.name = "svg",
-     .help = "draw an SVG with a cell for each element, coloured by lane",
+     .help = "draw an SVG with axes and a legend, colored by lane and register",
      .kind = CLI_FLAG,
      .offset = offsetof(cli_mfma_values, svg)},
     CLI_OPTION_JSON(cli_mfma_values),

@@ -79,7 +79,9 @@ def picture(bsmm, argument):
     name, rows, cols = argument.split()
     command = f"bsmm layouts {name} --rows {rows} --cols {cols} --all --json"
     cells = [json.loads(line) for line in run(bsmm, command).splitlines()]
-    pictures[ROOT / "docs" / "layouts" / f"{name}.svg"] = layout_picture.draw(name, cells)
+    layouts = [json.loads(line) for line in run(bsmm, "bsmm layouts --json").splitlines()]
+    tile = next((layout["tile_rows"], layout["tile_cols"]) for layout in layouts if layout["name"] == name)
+    pictures[ROOT / "docs" / "layouts" / f"{name}.svg"] = layout_picture.draw(name, cells, tile)
     return f"![{name}: {rows} x {cols} scales and their buffer](layouts/{name}.svg)\n"
 
 

@@ -14,6 +14,18 @@ for chart in "$root"/docs/figures/*.svg; do
     grep -qE '>bsmm [0-9]+\.[0-9]+\.[0-9]+, commit .* of 20[0-9-]{8}<' "$chart" || { echo "$chart: no date"; exit 1; }
 done
 
+# Each drawing of a scale layout has axis titles, indices and a legend, and text that can be read. The
+# check must fail for a drawing that lacks one of them.
+export PYTHONDONTWRITEBYTECODE=1
+picture="$root/tests/cli/picture.py"
+python3 "$picture" 2 "$root"/docs/layouts/*.svg
+for change in '0,/axis-title/s///' 's/id="legend"//' 's/class="index"//' 's/bytes//g' 's/font-size="12"/font-size="9"/'; do
+    if sed "$change" "$root/docs/layouts/nv_8x4.svg" | python3 "$picture" 2 - >/dev/null 2>&1; then
+        echo "a drawing passes after sed '$change'"
+        exit 1
+    fi
+done
+
 # Checks that every link inside the repository leads to a file that exists.
 for document in "${documents[@]}" "$root"/CONTRIBUTING.md; do
     while read -r link; do
