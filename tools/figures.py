@@ -1,10 +1,14 @@
 """Draws the tables and charts of docs/figures.json, which holds every measurement of README.md and
 docs/PERFORMANCE.md once.
 
-A row of the JSON file is [product, shape, our result, unit of the peak, peak, peer, the peer's
-result]. A peer is another library that computes the same product. null means that no value was
-found. `version` is bsmm's version, and `date` is the day of `commit`."""
+Each machine has runs, i.e. groups of rows that were measured with one commit of bsmm. A row of a run
+is [product, shape, our result, name of the peak, peak, peer, the peer's result]. The results of a run
+have the run's `unit`, or that of the machine if the run has none. A peer is another library that
+computes the same product. null means that no value was found or measured. `version` is bsmm's version,
+and `date` is the day of `commit`. A machine's `note` and `details` say what its figures are."""
 import json
+import math
+import re
 import textwrap
 from html import escape
 from pathlib import Path
@@ -15,6 +19,32 @@ LEFT, BAR, LINE, TOP = 330, 420, 26, 62  # These are the lengths of the chart's 
 
 def load(machine):
     return json.loads(FIGURES.read_text(encoding="utf-8"))[machine]
+
+
+def flops(shape):
+    """Returns the number of operations of a product, whose shape is "M x N x K" or "n^3"."""
+    cube = re.fullmatch(r"(\d+)\^3", shape)
+    return 2 * math.prod(map(int, [cube[1]] * 3 if cube else shape.split(" x ")))
+
+
+def convert(value, shape, unit, wanted):
+    """Converts a throughput in TFLOP/s to a time in us, or returns the value if it has the wanted unit
+    already."""
+    if value is None or unit == wanted:
+        return value
+    assert (unit, wanted) == ("TFLOP/s", "us"), (unit, wanted)
+    return flops(shape) / (value * 1e6)
+
+
+def rows_of(machine):
+    """Returns a list of (row, run) for all rows of a machine, with results in the machine's unit."""
+    rows = []
+    for run in machine["runs"]:
+        for product, shape, ours, unit, peak, peer, theirs in run["rows"]:
+            ours, peak, theirs = (convert(value, shape, run.get("unit", machine["unit"]), machine["unit"])
+                                  for value in (ours, peak, theirs))
+            rows.append(((product, shape, ours, unit, peak, peer, theirs), run))
+    return rows
 
 
 def ratio(machine, ours, other):
@@ -29,17 +59,28 @@ def cell(value):
     return "-" if value is None else f"{value:.2f}"
 
 
+def number(value):
+    """Returns a result as text: as docs/figures.json gives it, or with four digits if it was
+    computed."""
+    return f"{value:g}" if round(value, 2) == value else f"{value:.4g}"
+
+
+def filled(paragraph, indent=""):
+    return textwrap.fill(paragraph, 128, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False) + "\n"
+
+
 def table(name):
     m = load(name)
-    head = ["product", "shape", f"bsmm, {m['unit']}", "peak", "of the peak", "best peer", "times the peer"]
+    head = ["product", "shape", f"bsmm, {m['unit']}", "peak", "of the peak", "best peer", "times the peer", "bsmm's commit"]
     lines = [head, ["---"] * len(head)]
-    for product, shape, ours, unit, peak, peer, theirs in m["rows"]:
-        other = f"{peer} {theirs:g}" if peer else "none found"
-        lines.append([product, shape, f"{ours:g}", f"{unit} {peak:g}", cell(ratio(m, ours, peak)), other,
-                      cell(ratio(m, ours, theirs))])
+    for (product, shape, ours, unit, peak, peer, theirs), run in rows_of(m):
+        lines.append([product, shape, number(ours), f"{unit} {number(peak)}" if peak else "-",
+                      cell(ratio(m, ours, peak)), f"{peer} {number(theirs)}" if peer else "none found",
+                      cell(ratio(m, ours, theirs)), f"{run['commit']}, {run['date']}"])
     text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    about = f"**{m['title']}.** bsmm's commit was {m['commit']}. {m['note']}"
-    return f"{textwrap.fill(about, 130, break_on_hyphens=False, break_long_words=False)}\n\n{text}"
+    about = filled(f"**{m['title']}.** {m['note']}")
+    about += "".join(filled(f"- {detail}", "  ") for detail in m.get("details", []))
+    return f"{about}\n{text}"
 
 
 def bar(y, label, value, longest, text):
@@ -52,9 +93,10 @@ def bar(y, label, value, longest, text):
 
 
 def measured(machines):
-    """Returns the version of bsmm that was measured, with the commit and its day."""
-    versions = sorted({m["version"] for m in machines})
-    commits = sorted({(m["date"], m["commit"]) for m in machines})
+    """Returns the version of bsmm that was measured, with the commits and their days. `machines` has
+    pairs of a machine and a run."""
+    versions = sorted({m["version"] for m, _ in machines})
+    commits = sorted({(run["date"], run["commit"]) for _, run in machines})
     return f"bsmm {', '.join(versions)}, commit {', '.join(f'{commit} of {date}' for date, commit in commits)}"
 
 
@@ -80,8 +122,11 @@ def chart(rows, title, subtitle, axis):
 
 def peak_chart(name):
     m = load(name)
-    rows = [(f"{row[0]}, {row[1]}", ratio(m, row[2], row[4]), f"{row[2]:g} {m['unit']}") for row in m["rows"]]
-    return chart(rows, m["title"], measured([m]), "share of the peak")
+    rows = []
+    for (product, shape, ours, _, peak, _, _), _ in rows_of(m):
+        share, result = ratio(m, ours, peak), f"{number(ours)} {m['unit']}"
+        rows.append((f"{product}, {shape}", share or 0, f"{share:.2f}: {result}" if share else f"no peak measured: {result}"))
+    return chart(rows, m["title"], measured([(m, run) for run in m["runs"]]), "share of the peak")
 
 
 def peer_chart(picks):
@@ -91,10 +136,10 @@ def peer_chart(picks):
     for pick in picks:
         name, index = pick.split()
         m = load(name)
-        machines.append(m)
-        product, shape, ours, _, _, peer, theirs = m["rows"][int(index)]
+        (product, shape, ours, _, _, peer, theirs), run = rows_of(m)[int(index)]
+        machines.append((m, run))
         machine = m["title"].split(",")[0].replace("Two cores of an ", "").replace("One NVIDIA ", "")
         rows.append((f"{product}, {shape} ({machine.split(' (')[-1].rstrip(')')})", ratio(m, ours, theirs),
-                     f"{ours:g} {m['unit']}; {peer} {theirs:g}"))
+                     f"{number(ours)} {m['unit']}; {peer} {number(theirs)}"))
     return chart(rows, "Speed of bsmm beside the best peer that was found", measured(machines),
                  "times the peer's speed")
