@@ -1,8 +1,8 @@
-# Compiles the CUDA kernels. The kernels are the files src/cuda/ARCH/FILE.cu and the entries of
-# src/cuda/sm90a/tiles.def and small_m.def. Each of them is compiled to one image (a cubin or PTX)
-# for each code in cuda_codes_ARCH. Images with the same code and pack name form one pack, which is
-# embedded in the library (cmake/images.cmake). ptxas's messages for an image are kept in IMAGE.txt,
-# which tools/check-cuda-code.py reads.
+# Compiles the CUDA kernels. The kernels are the files src/cuda/ARCH/FILE.cu, the entries of
+# src/cuda/sm90a/tiles.def, and the modules of the other tables src/cuda/sm90a/*.def. Each of them
+# is compiled to one image (a cubin or PTX) for each code in cuda_codes_ARCH. Images with the same
+# code and pack name form one pack, which is embedded in the library (cmake/images.cmake). ptxas's
+# messages for an image are kept in IMAGE.txt, which tools/check-cuda-code.py reads.
 set(BSMM_CUDA AUTO CACHE STRING "CUDA kernels: AUTO (where nvcc is found), ON or OFF")
 set_property(CACHE BSMM_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(BSMM_CUDA_FLAGS "" CACHE STRING "More flags for nvcc, such as -lineinfo")
@@ -34,48 +34,60 @@ set(cuda_flags -O3 -std=c++17 -fmad=false --ptxas-options=-v,-warn-spills
 
 # The commands from here on make the list of kernels.
 
-# Generates one .cu file for each module of src/cuda/sm90a/small_m.def that has kernels for the
-# folder `arch`. The file defines the names in the table's COLUMNS(...) as macros with the values of
-# each entry, and includes small_m_body.h after them.
-function(add_small_m_modules arch)
-  set(table ${PROJECT_SOURCE_DIR}/src/cuda/sm90a/small_m.def)
-  file(READ ${table} text)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
+# Generates one .cu file for each module of the table src/cuda/sm90a/TABLE.def and each folder ARCH
+# that has kernels of the module. An entry has the name of the module, a number for each further
+# argument of the function, and the values of the table's COLUMNS(...). The further arguments are
+# folders besides sm90a, and the number is 1 if the kernel is also compiled for this folder. The
+# file includes ARCH/TABLE_kernels.h. For each entry it then defines the columns as macros with the
+# values of the entry, and includes TABLE_body.h.
+function(add_cuda_modules table)
+  set(file ${PROJECT_SOURCE_DIR}/src/cuda/sm90a/${table}.def)
+  file(READ ${file} text)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   string(REGEX MATCH "\nCOLUMNS\\(([^)]*)\\)" found "${text}")
-  string(REGEX MATCHALL "[A-Z_]+" columns "${CMAKE_MATCH_1}")
+  string(REGEX MATCHALL "[A-Z0-9_]+" columns "${CMAKE_MATCH_1}")
   string(REGEX MATCHALL "\nKERNEL\\([^)]*\\)" rows "${text}")
-  set(modules)
+  string(TOUPPER ${table} prefix)
+  set(names)
   foreach(row ${rows})
     string(REGEX REPLACE "\nKERNEL\\(([^)]*)\\)" "\\1" row "${row}")
     string(REGEX MATCHALL "[A-Za-z0-9_]+" values "${row}")
-    list(POP_FRONT values module blackwell)
-    if(arch STREQUAL sm90a OR blackwell)
-      list(APPEND modules ${module})
-      foreach(column value IN ZIP_LISTS columns values)
-        string(APPEND kernels_${module} "#define ${column} ${value}\n")
-      endforeach()
-      string(APPEND kernels_${module} "#include \"cuda/sm90a/small_m_body.h\"\n")
-    endif()
+    list(POP_FRONT values module)
+    set(archs sm90a)
+    foreach(arch ${ARGN})
+      list(POP_FRONT values exists)
+      if(exists)
+        list(APPEND archs ${arch})
+      endif()
+    endforeach()
+    set(kernel)
+    foreach(column value IN ZIP_LISTS columns values)
+      string(APPEND kernel "#define ${column} ${value}\n")
+    endforeach()
+    foreach(arch ${archs})
+      set(name ${arch}/${module})
+      if(NOT name IN_LIST names)
+        list(APPEND names ${name})
+        set(text_${name} "#define ${prefix}_IN_${module}\n")
+        string(APPEND text_${name} "#include \"cuda/${arch}/${table}_kernels.h\"\n")
+      endif()
+      string(APPEND text_${name} "${kernel}#include \"cuda/sm90a/${table}_body.h\"\n")
+    endforeach()
   endforeach()
-  list(REMOVE_DUPLICATES modules)
-  foreach(module ${modules})
-    set(name ${arch}/${module})
+  foreach(name ${names})
     set(source ${PROJECT_BINARY_DIR}/cuda/${name}.cu)
-    set(begin "#define SMALL_M_IN_${module}\n#include \"cuda/${arch}/small_m_kernels.h\"\n")
-    file(CONFIGURE OUTPUT ${source} CONTENT "${begin}${kernels_${module}}" @ONLY)
-    list(APPEND cuda_names ${name})
+    file(CONFIGURE OUTPUT ${source} CONTENT "${text_${name}}" @ONLY)
     set(cuda_source_${name} ${source} PARENT_SCOPE)
   endforeach()
-  set(cuda_names ${cuda_names} PARENT_SCOPE)
+  set(cuda_names ${cuda_names} ${names} PARENT_SCOPE)
 endfunction()
 
 set(cuda_names)
 file(GLOB cuda_files CONFIGURE_DEPENDS src/cuda/*/*.cu)
 add_gpu_sources(cuda "${cuda_files}")
 add_gpu_rows(cuda ${PROJECT_SOURCE_DIR}/src/cuda/sm90a/tiles.def cuda/sm90a/gemm_body.h sm90a/gemm cu)
-foreach(arch sm90a sm100f)
-  add_small_m_modules(${arch})
-endforeach()
+add_cuda_modules(mixed)
+add_cuda_modules(small_m sm100f)
 # A pack is one compressed file of compiled kernels. The kernels for few rows share most of their
 # source, so one pack for all of them is smaller.
 foreach(name small_m small_m_6bit small_m_64 mixed mixed_f16 fp8_small_m)

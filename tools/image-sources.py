@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-KERNELS = ("src/cuda/*/*.cu", "src/cuda/*/*_body.h", "src/cuda/sm*/*.def", "src/cuda/*/small_m_kernels.h",
+KERNELS = ("src/cuda/*/*.cu", "src/cuda/*/*_body.h", "src/cuda/sm*/*.def", "src/cuda/*/*_kernels.h",
            "src/amdgpu/cdna/*.c", "src/amdgpu/gfx*/*.c")
 RULES = ("cmake/cuda.cmake", "cmake/amdgpu.cmake", "cmake/images.cmake", "cmake/*.sh")
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)

@@ -1,5 +1,5 @@
 /* Decodes weights in registers to f16, for the mixed-input kernels on Hopper that multiply an f16 A
- * (cuda/sm90a/mixed_f16.cu). small_m_weights.h has functions that decode to bf16.
+ * (cuda/sm90a/mixed_kernels.h). small_m_weights.h has functions that decode to bf16.
  *
  * A weight is an element times an e8m0 scale 2^(code - 127). The range of f16 is too small for the
  * weights themselves. For each row of B, a kernel therefore chooses a reference code, which is the

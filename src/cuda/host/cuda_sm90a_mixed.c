@@ -1,6 +1,6 @@
 /* The kernel cuda_sm90a_mixed multiplies A by weights B as checkpoints store them (device code:
- * sm90a/mixed.cu). cuda_sm90_small_m is faster for few rows of A, and a kernel that first converts
- * all of B to bf16 is faster for very many rows. cuda_sm90a_mixed refuses such products.
+ * sm90a/mixed_kernels.h). cuda_sm90_small_m is faster for few rows of A, and a kernel that first
+ * converts all of B to bf16 is faster for very many rows. cuda_sm90a_mixed refuses such products.
  *
  * An f16 A stays f16, and any other A is converted to bf16. Weights are decoded to the same type,
  * f16 or bf16. A column is one row of A. A thread block multiplies a tile of 96 or 128 columns by
@@ -16,42 +16,41 @@
 enum { COLUMN_CHOICES = 2 };
 static const uint32_t columns_of[COLUMN_CHOICES] = {96, 128};
 
-/* Describes a format of B and the kernels for it. functions[i] is the kernel for tiles of
- * columns_of[i] columns, and its name is NULL if there is no such kernel. step[i] is the measured
- * time in us in which a thread block of functions[i] computes one step of 128 elements along K, on
- * an H200 whose SMs all work. */
+/* Describes a format of B and the kernels for it. functions[0][i] is the kernel that decodes
+ * weights to bf16, for tiles of columns_of[i] columns. functions[1][i] is the one that decodes them
+ * to f16, for an f16 A. The name is NULL if there is no such kernel. step[i] is the measured time
+ * in us in which a thread block of functions[0][i] computes one step of 128 elements along K, on an
+ * H200 whose SMs all work. */
 typedef struct weights {
     bsmm_format format;
     double step[COLUMN_CHOICES];
-    bsmm_cuda_function functions[COLUMN_CHOICES];
-    /* `functions` above holds the kernels that decode weights to bf16. `halves` holds those that
-     * decode weights to f16, for an f16 A. */
-    bsmm_cuda_function halves[COLUMN_CHOICES];
+    const bsmm_cuda_function (*functions)[COLUMN_CHOICES];
 } weights;
 
+#define COLUMNS(...)
+#define KERNEL(module, name, format, columns, half)                                                \
+    [format][half][(columns) == 128] = {"sm90a/" #module, #name, BSMM_SMALL_M_MOST_SHARED},
+
+/* Lists the kernels by the format of the weights. The other indices are those of `functions` in the
+ * struct weights. */
+static const bsmm_cuda_function all_functions[SMALL_M_FORMATS][2][COLUMN_CHOICES] = {
+#include "cuda/sm90a/mixed.def"
+};
+
 /* clang-format off */
-#define FUNCTION(file, name, columns) \
-    {"sm90a/" file, file "_" name "_" #columns, BSMM_SMALL_M_MOST_SHARED}
-#define NARROW(name) {FUNCTION("mixed", name, 96)}, {FUNCTION("mixed_f16", name, 96)}
-#define BOTH(name) \
-    {FUNCTION("mixed", name, 96), FUNCTION("mixed", name, 128)}, \
-    {{0}, FUNCTION("mixed_f16", name, 128)}
 static const weights all_weights[] = {
-    {{BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, {1.15, 1.38}, BOTH("mxfp4")},
-    {{BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, {1.25, 1.45}, BOTH("nvfp4")},
-    {{BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, {1.42, 1.60},
-     {FUNCTION("mixed", "mxfp8", 96), FUNCTION("mixed", "mxfp8", 128)},
-     {FUNCTION("mixed_f16", "mxfp8", 96), FUNCTION("mixed_f16", "mxfp8", 128)}},
-    {{BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, {1.32, 0}, NARROW("mxfp6_e2m3")},
-    {{BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, {1.32, 0}, NARROW("mxfp6_e3m2")},
+    {{BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, {1.15, 1.38}, all_functions[SMALL_M_MXFP4]},
+    {{BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, {1.25, 1.45}, all_functions[SMALL_M_NVFP4]},
+    {{BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, {1.42, 1.60}, all_functions[SMALL_M_MXFP8]},
+    {{BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, {1.32, 0}, all_functions[SMALL_M_MXFP6_E2M3]},
+    {{BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, {1.32, 0}, all_functions[SMALL_M_MXFP6_E3M2]},
 };
 /* These weights are e4m3 with one fp32 scale for each row of B. */
 static const weights row_scaled = {
-    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 0}, {1.42, 1.60}, BOTH("fp8_rows")};
+    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 0}, {1.42, 1.60}, all_functions[SMALL_M_FP8_ROWS]};
 /* These weights are e4m3 with an fp32 scale for each 128 elements along K. */
 static const weights group_scaled = {
-    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, BSMM_SMALL_M_K}, {1.55, 0},
-    NARROW("fp8_groups")};
+    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, BSMM_SMALL_M_K}, {1.55, 0}, all_functions[SMALL_M_FP8_F32]};
 /* clang-format on */
 
 static const bsmm_cuda_function prepare_a = {"sm90a/mixed", "mixed_prepare", 0};
@@ -71,7 +70,7 @@ static bool is_half(const bsmm_product *p) {
 }
 
 static const bsmm_cuda_function *functions_of(const bsmm_product *p, const weights *w) {
-    return is_half(p) ? w->halves : w->functions;
+    return w->functions[is_half(p)];
 }
 
 /* Returns the distance along K of the two elements that share a 32-bit word of A's image (A in
@@ -307,7 +306,7 @@ static const char *refuse_long(const bsmm_product *p, char *why, size_t size) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     made *m = state;
     const weights *w = find_weights(&p->b);
-    const char *reason = bsmm_cuda_refuse(p, (w ? w : &all_weights[0])->functions, why, size);
+    const char *reason = bsmm_cuda_refuse(p, (w ? w : &all_weights[0])->functions[0], why, size);
     if (!w) return reason ? reason : bsmm_gpu_refuse_format(&p->b, 'B', WEIGHTS_RULE, why, size);
     if (!reason) reason = refuse_a(&p->a, w, why, size);
     if (!reason) reason = refuse_few(&p->a, why, size);

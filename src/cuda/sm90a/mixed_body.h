@@ -1,11 +1,10 @@
-/* This is the body of a mixed-input kernel (sm90a/mixed.cu). A file that includes this file defines
- * these macros:
+/* This is the body of a mixed-input kernel (mixed_kernels.h). A file that includes this file
+ * defines these macros:
  *
  *     MIXED_NAME     name of the kernel
  *     MIXED_FORMAT   format of the weights, for example SMALL_M_MXFP4
  *     MIXED_COLUMNS  number of columns of a tile, 96 or 128. A column is one row of A
- *     MIXED_HALF     1 if A is f16 and weights are decoded to f16, 0 if both become bf16. This
- *                    file does not undefine the macro, unlike the other three
+ *     MIXED_HALF     1 if A is f16 and weights are decoded to f16, 0 if both become bf16
  */
 
 #define TILES (MIXED_COLUMNS / 8)
@@ -128,3 +127,4 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #undef MIXED_NAME
 #undef MIXED_FORMAT
 #undef MIXED_COLUMNS
+#undef MIXED_HALF

@@ -1,8 +1,8 @@
-/* This is the epilogue of the mixed-input kernels (sm90a/mixed.cu). K is split among warpgroups and
- * among the thread blocks of a cluster. Each thread block stores the results of a part of the tile.
- * A result is the sum of the accumulators of all thread blocks of the cluster. The thread block
- * that stores the result begins the sum with its own accumulators. It then adds those of the thread
- * blocks with the next higher ranks, and after the last rank those from rank 0 on. A thread
+/* This is the epilogue of the mixed-input kernels (mixed_kernels.h). K is split among warpgroups
+ * and among the thread blocks of a cluster. Each thread block stores the results of a part of the
+ * tile. A result is the sum of the accumulators of all thread blocks of the cluster. The thread
+ * block that stores the result begins the sum with its own accumulators. It then adds those of the
+ * thread blocks with the next higher ranks, and after the last rank those from rank 0 on. A thread
  * computes four adjacent results of a row of D at a time. */
 #ifndef BSMM_CUDA_SM90A_MIXED_EPILOGUE_H
 #define BSMM_CUDA_SM90A_MIXED_EPILOGUE_H

@@ -1,4 +1,4 @@
-/* Applies fp32 scales of B that change along K in a mixed-input kernel (sm90a/mixed.cu). Each step
+/* Applies fp32 scales of B that change along K in a mixed-input kernel (mixed_kernels.h). Each step
  * of 128 elements along K has one scale for each row of B.
  *
  * Two sets of accumulators, one for a step and one for the total, would need too many registers. A

@@ -1,4 +1,4 @@
-/* Chooses reference codes for weights with e8m0 scales that a mixed-input kernel (sm90a/mixed.cu)
+/* Chooses reference codes for weights with e8m0 scales that a mixed-input kernel (mixed_kernels.h)
  * decodes to f16.
  *
  * f16 holds a weight exactly only if its scale lies in a range of scales. The range has 22 to 30

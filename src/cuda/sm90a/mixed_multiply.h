@@ -1,4 +1,4 @@
-/* This is the inner loop of the mixed-input kernels (sm90a/mixed.cu). A step is 128 elements along
+/* This is the inner loop of the mixed-input kernels (mixed_kernels.h). A step is 128 elements along
  * K, and a chunk is 32. A warpgroup decodes the next chunk of weights while wgmma multiplies the
  * current one. */
 #ifndef BSMM_CUDA_SM90A_MIXED_MULTIPLY_H

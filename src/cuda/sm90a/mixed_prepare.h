@@ -1,7 +1,6 @@
-/* Prepares A for the mixed-input kernels (sm90a/mixed.cu, sm90a/mixed_f16.cu). An f16 A stays f16,
- * and any other A is converted to bf16. The result is an image of A, i.e. 16-bit values in the
- * layout that wgmma reads from shared memory, and in the order along K in which the kernels decode
- * weights.
+/* Prepares A for the mixed-input kernels (mixed_kernels.h). An f16 A stays f16, and any other A
+ * is converted to bf16. The result is an image of A, i.e. 16-bit values in the layout that wgmma
+ * reads from shared memory, and in the order along K in which the kernels decode weights.
  *
  * A column is one row of A. The image is an array [tile][step][fragment][part][column][8] of bf16
  * or f16. A tile is p->columns columns. A step is 128 elements along K. A step consists of 4

@@ -1,4 +1,4 @@
-/* Defines the sizes of a thread block of the mixed-input kernels (sm90a/mixed.cu), for host and
+/* Defines the sizes of a thread block of the mixed-input kernels (mixed_kernels.h), for host and
  * device. */
 #ifndef BSMM_CUDA_SM90A_MIXED_SHAPE_H
 #define BSMM_CUDA_SM90A_MIXED_SHAPE_H

@@ -1,4 +1,4 @@
-/* Divides the work of a mixed-input kernel (sm90a/mixed.cu) among thread blocks and warps, and
+/* Divides the work of a mixed-input kernel (mixed_kernels.h) among thread blocks and warps, and
  * moves A through a ring buffer in shared memory. */
 #ifndef BSMM_CUDA_SM90A_MIXED_STAGE_H
 #define BSMM_CUDA_SM90A_MIXED_STAGE_H

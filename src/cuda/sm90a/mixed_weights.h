@@ -1,7 +1,7 @@
 /* These functions load the weights (matrix B) and their scales in a mixed-input kernel
- * (sm90a/mixed.cu). A thread copies its weights of a step (128 elements along K) from global memory
- * to its own part of a ring buffer in shared memory, several steps before it multiplies them. It
- * loads scales one step ahead, into registers. */
+ * (mixed_kernels.h). A thread copies its weights of a step (128 elements along K) from global
+ * memory to its own part of a ring buffer in shared memory, several steps before it multiplies
+ * them. It loads scales one step ahead, into registers. */
 #ifndef BSMM_CUDA_SM90A_MIXED_WEIGHTS_H
 #define BSMM_CUDA_SM90A_MIXED_WEIGHTS_H
 

@@ -1,7 +1,6 @@
 /* These are the mixed-input GEMM kernels for Hopper. They multiply a 16-bit A with more rows than
  * the small-M kernels take by weights B as they are stored, with 4, 6 or 8 bits. Kernels that first
- * convert all of B to bf16 in device memory move up to eight times as many bytes. mixed_f16.cu has
- * the same kernels for an f16 A.
+ * convert all of B to bf16 in device memory move up to eight times as many bytes.
  *
  * Each thread decodes its weights to bf16 in registers, and wgmma takes them as its first operand,
  * which has 64 rows. wgmma therefore computes tiles of the transposed result: the rows of a tile
@@ -18,6 +17,11 @@
  * fewer than 128 registers. The epilogue adds the accumulators in a fixed order
  * (mixed_epilogue.h). cuda_sm90a_mixed.c states the error bound, and docs/notes/hopper-large.md has
  * measurements.
+ *
+ * If A is f16, the kernels decode weights to f16 instead of bf16. A therefore need not be split
+ * into two bf16 parts, with which the tensor cores would work twice as long. f16 holds weights with
+ * e8m0 scales only in a range of scales. mixed_half.h places this range separately for each row of
+ * B.
  *
  * The drawing shows the time of one warpgroup. "mul 0.1" means that wgmma multiplies chunk 1 (32 of
  * 128 elements of K) of step 0, and "dec 0.1" means that the threads decode the weights of this
@@ -39,7 +43,11 @@
  *
  * This file and the files that it includes follow a step through the kernel: A's conversion, tiles
  * and slots (mixed_stage.h), weights and scales (mixed_weights.h, mixed_groups.h), decoding
- * (mixed_multiply.h) and the epilogue. mixed_body.h has the loop over the steps. */
+ * (mixed_multiply.h) and the epilogue. mixed_body.h has the loop over the steps. The generated .cu
+ * files of mixed.def include this file before the kernels. */
+#ifndef BSMM_CUDA_SM90A_MIXED_KERNELS_H
+#define BSMM_CUDA_SM90A_MIXED_KERNELS_H
+
 #include "cuda/sm90a/small_m_params.h"
 
 extern __shared__ __align__(128) uint8_t small_m_shared[];
@@ -49,6 +57,8 @@ extern __shared__ __align__(128) uint8_t small_m_shared[];
 #include "cuda/sm90a/mixed_half.h"
 #include "cuda/sm90a/mixed_multiply.h"
 #include "cuda/sm90a/mixed_prepare.h"
+
+#ifdef MIXED_IN_mixed /* The module mixed also has the kernel that converts A. */
 
 /* Converts A for the mixed-input kernel that runs next. Thread block (x, y) converts rows
  * [8 x, 8 x + 8) of A for steps [8 y, 8 y + 8) of 128 elements along K. Each warp converts one step
@@ -85,63 +95,6 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
         p.a_image_scales[own] = bsmm_gpu_scale(&p.a, own, 0);
 }
 
-#define MIXED_HALF 0
+#endif
 
-#define MIXED_NAME    mixed_mxfp4_96
-#define MIXED_FORMAT  SMALL_M_MXFP4
-#define MIXED_COLUMNS 96
-#include "cuda/sm90a/mixed_body.h"
-
-#define MIXED_NAME    mixed_mxfp4_128
-#define MIXED_FORMAT  SMALL_M_MXFP4
-#define MIXED_COLUMNS 128
-#include "cuda/sm90a/mixed_body.h"
-
-#define MIXED_NAME    mixed_nvfp4_96
-#define MIXED_FORMAT  SMALL_M_NVFP4
-#define MIXED_COLUMNS 96
-#include "cuda/sm90a/mixed_body.h"
-
-#define MIXED_NAME    mixed_nvfp4_128
-#define MIXED_FORMAT  SMALL_M_NVFP4
-#define MIXED_COLUMNS 128
-#include "cuda/sm90a/mixed_body.h"
-
-#define MIXED_NAME    mixed_mxfp8_96
-#define MIXED_FORMAT  SMALL_M_MXFP8
-#define MIXED_COLUMNS 96
-#include "cuda/sm90a/mixed_body.h"
-
-#define MIXED_NAME    mixed_mxfp8_128
-#define MIXED_FORMAT  SMALL_M_MXFP8
-#define MIXED_COLUMNS 128
-#include "cuda/sm90a/mixed_body.h"
-
-/* There is no kernel for 128 columns with 6-bit weights. It would be only 6% faster per column and
- * would make the library larger. */
-#define MIXED_NAME    mixed_mxfp6_e2m3_96
-#define MIXED_FORMAT  SMALL_M_MXFP6_E2M3
-#define MIXED_COLUMNS 96
-#include "cuda/sm90a/mixed_body.h"
-
-#define MIXED_NAME    mixed_mxfp6_e3m2_96
-#define MIXED_FORMAT  SMALL_M_MXFP6_E3M2
-#define MIXED_COLUMNS 96
-#include "cuda/sm90a/mixed_body.h"
-
-#define MIXED_NAME    mixed_fp8_rows_96
-#define MIXED_FORMAT  SMALL_M_FP8_ROWS
-#define MIXED_COLUMNS 96
-#include "cuda/sm90a/mixed_body.h"
-
-#define MIXED_NAME    mixed_fp8_rows_128
-#define MIXED_FORMAT  SMALL_M_FP8_ROWS
-#define MIXED_COLUMNS 128
-#include "cuda/sm90a/mixed_body.h"
-
-/* There is no kernel for 128 columns with fp32 scales along K. It would need more than 128
- * registers per thread. */
-#define MIXED_NAME    mixed_fp8_groups_96
-#define MIXED_FORMAT  SMALL_M_FP8_F32
-#define MIXED_COLUMNS 96
-#include "cuda/sm90a/mixed_body.h"
+#endif
