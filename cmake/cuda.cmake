@@ -86,6 +86,7 @@ set(cuda_names)
 file(GLOB cuda_files CONFIGURE_DEPENDS src/cuda/*/*.cu)
 add_gpu_sources(cuda "${cuda_files}")
 add_gpu_rows(cuda ${PROJECT_SOURCE_DIR}/src/cuda/sm90a/tiles.def cuda/sm90a/gemm_body.h sm90a/gemm cu)
+add_cuda_modules(fp8_small_m)
 add_cuda_modules(mixed)
 add_cuda_modules(small_m sm100f)
 # A pack is one compressed file of compiled kernels. The kernels for few rows share most of their

@@ -1,8 +1,8 @@
 /* The kernel cuda_sm90a_fp8_small_m multiplies up to 32 rows of e4m3 A by e4m3 weights B with fp32
  * scales, as checkpoints store them, on Hopper's FP8 tensor cores (device code:
- * sm90a/fp8_small_m.cu). With BSMM_COMPUTE_EXACT it takes the formats that cuda_sm90a_fp8 takes for
- * more rows. With BSMM_COMPUTE_FAST it also takes fp32 scales of other blocks, and A without
- * scales.
+ * sm90a/fp8_small_m_kernels.h). With BSMM_COMPUTE_EXACT it takes the formats that cuda_sm90a_fp8
+ * takes for more rows. With BSMM_COMPUTE_FAST it also takes fp32 scales of other blocks, and A
+ * without scales.
  *
  * A thread block computes 64 rows of B. The thread blocks of a cluster have the same rows of B and
  * split K. The split does not depend on M. */
@@ -14,16 +14,16 @@
  * byte. */
 enum { MOST_ROWS = 32, UNIT = 16 };
 
-#define FUNCTION(name)                                                                             \
-    { "sm90a/fp8_small_m", name, BSMM_SMALL_M_MOST_SHARED }
+#define COLUMNS(...)
+#define KERNEL(module, name, columns, scale_rows)                                                  \
+    [(scale_rows) == 1][(columns) / 16] = {"sm90a/" #module, #name, BSMM_SMALL_M_MOST_SHARED},
 
-/* Lists the kernels for up to 8, 16 and 32 rows of A. The kernels functions[0] need scales that
- * each cover 16 rows of B. The kernels functions[1] also support scales that change from row to
- * row. */
+/* Lists the kernels for up to 8, 16 and 32 rows of A. The second index is this number of rows / 16.
+ * The kernels functions[0] need scales that each cover 16 rows of B. The kernels functions[1] also
+ * support scales that change from row to row. */
 static const bsmm_cuda_function functions[][3] = {
-    {FUNCTION("fp8_small_m_8"), FUNCTION("fp8_small_m_16"), FUNCTION("fp8_small_m_32")},
-    {FUNCTION("fp8_small_m_rows_8"), FUNCTION("fp8_small_m_rows_16"),
-     FUNCTION("fp8_small_m_rows_32")}};
+#include "cuda/sm90a/fp8_small_m.def"
+};
 
 /* Describes how a GEMM is divided among thread blocks, and the layout of a thread block's shared
  * memory. Fields that end in _at are offsets in shared memory, in bytes. */
@@ -136,7 +136,7 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
 }
 
 static const bsmm_cuda_function *find_function(const division *c) {
-    return &functions[c->by_row][bsmm_small_m_log2(c->columns / 8)];
+    return &functions[c->by_row][c->columns / 16];
 }
 
 static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {

@@ -1,5 +1,6 @@
-/* The FP8 small-M kernels (sm90a/fp8_small_m.cu) share these sizes with their host code, which lays
- * out shared memory. These kernels take the same parameter struct as the other small-M kernels. */
+/* The FP8 small-M kernels (sm90a/fp8_small_m_kernels.h) share these sizes with their host code,
+ * which lays out shared memory. These kernels take the same parameter struct as the other small-M
+ * kernels. */
 #ifndef BSMM_CUDA_SM90A_FP8_SMALL_M_SHAPE_H
 #define BSMM_CUDA_SM90A_FP8_SMALL_M_SHAPE_H
 

@@ -19,7 +19,11 @@
  * scales and the mbarriers of the warpgroups, in this order. The epilogue reuses all of this memory
  * for the accumulators. Flags after this memory say which rows of A are nonzero.
  * cuda_sm90a_fp8_small_m.c states the error bound. docs/PERFORMANCE.md has measurements ("Few rows
- * of A on one H200"). */
+ * of A on one H200"). The generated .cu file of fp8_small_m.def includes this file before the
+ * kernels. */
+#ifndef BSMM_CUDA_SM90A_FP8_SMALL_M_KERNELS_H
+#define BSMM_CUDA_SM90A_FP8_SMALL_M_KERNELS_H
+
 #include "cuda/sm90a/small_m_params.h"
 
 extern __shared__ __align__(128) uint8_t small_m_shared[];
@@ -29,32 +33,4 @@ extern __shared__ __align__(128) uint8_t small_m_shared[];
 #include "cuda/sm90a/fp8_small_m_stage.h"
 #include "cuda/sm90a/small_m_epilogue.h"
 
-#define FP8_SMALL_M_NAME       fp8_small_m_8
-#define FP8_SMALL_M_COLUMNS    8
-#define FP8_SMALL_M_SCALE_ROWS 16
-#include "cuda/sm90a/fp8_small_m_body.h"
-
-#define FP8_SMALL_M_NAME       fp8_small_m_16
-#define FP8_SMALL_M_COLUMNS    16
-#define FP8_SMALL_M_SCALE_ROWS 16
-#include "cuda/sm90a/fp8_small_m_body.h"
-
-#define FP8_SMALL_M_NAME       fp8_small_m_32
-#define FP8_SMALL_M_COLUMNS    32
-#define FP8_SMALL_M_SCALE_ROWS 16
-#include "cuda/sm90a/fp8_small_m_body.h"
-
-#define FP8_SMALL_M_NAME       fp8_small_m_rows_8
-#define FP8_SMALL_M_COLUMNS    8
-#define FP8_SMALL_M_SCALE_ROWS 1
-#include "cuda/sm90a/fp8_small_m_body.h"
-
-#define FP8_SMALL_M_NAME       fp8_small_m_rows_16
-#define FP8_SMALL_M_COLUMNS    16
-#define FP8_SMALL_M_SCALE_ROWS 1
-#include "cuda/sm90a/fp8_small_m_body.h"
-
-#define FP8_SMALL_M_NAME       fp8_small_m_rows_32
-#define FP8_SMALL_M_COLUMNS    32
-#define FP8_SMALL_M_SCALE_ROWS 1
-#include "cuda/sm90a/fp8_small_m_body.h"
+#endif
