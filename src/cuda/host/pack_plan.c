@@ -101,6 +101,8 @@ const char *bsmm_pack_refuse(const bsmm_operand *o, char name, bsmm_pack_route r
     { .module = "sm80/pack_f16", .name = kernel }
 #define TO_FP8(kernel)                                                                             \
     { .module = "sm90a/pack_fp8", .name = kernel }
+#define COLUMNS(...)
+#define KERNEL(module, name, elem, bits, by_rows) [elem][!(by_rows)] = {"sm90a/" #module, #name, 0},
 /* These kernels pack f32, f16 and bf16 elements to one bf16 number each. The first index is the
  * element format. The second index is 0 for row-major operands and 1 for column-major ones. */
 static const bsmm_cuda_function wide_kernels[][2] = {
@@ -142,11 +144,7 @@ static const bsmm_cuda_function f16_kernels[][4] = {
  * for row-major operands, 1 for column-major ones]. The kernels in copy_kernels copy 8-bit elements
  * without changing them. Their index is [0 for row-major operands, 1 for column-major ones]. */
 static const bsmm_cuda_function fold_kernels[][2] = {
-    [BSMM_ELEM_E4M3] = {TO_FP8("pack_rows_e4m3_fast"), TO_FP8("pack_columns_e4m3_fast")},
-    [BSMM_ELEM_E5M2] = {TO_FP8("pack_rows_e5m2_fast"), TO_FP8("pack_columns_e5m2_fast")},
-    [BSMM_ELEM_E2M3] = {TO_FP8("pack_rows_e2m3_fp8"), TO_FP8("pack_columns_e2m3_fp8")},
-    [BSMM_ELEM_E3M2] = {TO_FP8("pack_rows_e3m2_fp8"), TO_FP8("pack_columns_e3m2_fp8")},
-    [BSMM_ELEM_E2M1] = {TO_FP8("pack_rows_e2m1_fp8"), TO_FP8("pack_columns_e2m1_fp8")},
+#include "cuda/sm90a/pack_fp8.def"
 };
 static const bsmm_cuda_function copy_kernels[] = {TO_FP8("pack_rows_8_fp8"),
                                                   TO_FP8("pack_columns_8_fp8")};

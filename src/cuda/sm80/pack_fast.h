@@ -57,9 +57,10 @@ static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t
  * opposite sign. `codes` holds the scale codes of the group's four blocks, and `most` is the result
  * of blocks_most. Sets *rare if a value is not finite, or if elements are so small that an f16
  * factor cannot scale them up. */
-static __device__ __forceinline__ uint32_t fast_look(fold_kind kind, uint32_t codes, uint32_t most,
+static __device__ __forceinline__ uint32_t fast_look(bsmm_elem elem, uint32_t codes, uint32_t most,
                                                      bool *rare) {
-    const uint32_t mantissa = kind == FOLD_E4M3 ? 3 : 2, max_code = kind == FOLD_E4M3 ? 0x7e : 0x7b;
+    const bool e4m3 = elem == BSMM_ELEM_E4M3;
+    const uint32_t mantissa = e4m3 ? 3 : 2, max_code = e4m3 ? 0x7e : 0x7b;
     uint32_t maxima = 0;
     for (int i = 0; i < 4; i++) {
         uint32_t code = codes >> 8 * i & 0xff, largest = most >> 8 * i & 0xff;
@@ -69,7 +70,7 @@ static __device__ __forceinline__ uint32_t fast_look(fold_kind kind, uint32_t co
         bool reaches = code != 255 && largest != 0;
         uint32_t found = (uint32_t)(BSMM_LANE_BIAS + exponent - room) << 16 |
                          (uint32_t)(BSMM_LANE_BIAS - exponent);
-        *rare |= (largest > max_code) | (reaches & (room > (kind == FOLD_E4M3 ? 15 : 30)));
+        *rare |= (largest > max_code) | (reaches & (room > (e4m3 ? 15 : 30)));
         maxima = __vmaxu2(maxima, reaches ? found : 0);
     }
     return maxima;
@@ -102,15 +103,15 @@ static __device__ __forceinline__ uint32_t factor_f16(int shift, uint32_t code) 
 /* Computes the factors of the four scale blocks of a group (128 elements of a row) as f16, in two
  * words. The range of e5m2 is so large that its elements need two multiplications. For e5m2, two
  * more words hold the factors of the first multiplication. */
-static __device__ __forceinline__ void fast_factors(fold_kind kind, uint32_t codes, int exponent,
+static __device__ __forceinline__ void fast_factors(bsmm_elem elem, uint32_t codes, int exponent,
                                                     uint32_t *factors) {
     for (int i = 0; i < 4; i++) {
         uint32_t code = codes >> 8 * i & 0xff;
-        int shift = (int)code - 127 - exponent, half = kind == FOLD_E4M3 ? 0 : shift / 2;
+        int shift = (int)code - 127 - exponent, half = elem == BSMM_ELEM_E4M3 ? 0 : shift / 2;
         uint32_t last = factor_f16(min(shift - half, 15), code) << 16 * (i % 2);
         uint32_t first = factor_f16(min(half, 15), 0) << 16 * (i % 2);
         factors[i / 2] = i % 2 ? factors[i / 2] | last : last;
-        if (kind == FOLD_E5M2) factors[2 + i / 2] = i % 2 ? factors[2 + i / 2] | first : first;
+        if (elem == BSMM_ELEM_E5M2) factors[2 + i / 2] = i % 2 ? factors[2 + i / 2] | first : first;
     }
 }
 
@@ -126,24 +127,25 @@ static __device__ __forceinline__ uint32_t fast_e5m2(uint32_t codes, uint32_t fi
 }
 
 /* Packs a thread's 16 elements of row i. n is the number of these elements before the end of K. */
-static __device__ __forceinline__ void emit_fast(fold_kind kind, int items, int i, uint32_t n,
+static __device__ __forceinline__ void emit_fast(bsmm_elem elem, int items, int i, uint32_t n,
                                                  const uint32_t *factors, const uint32_t *codes,
                                                  uint32_t *to) {
     const uint32_t lane = fast_lane(items, i);
     const uint32_t half = 0x1010 + 0x2222 * (threadIdx.x % FOLD_LANES / 2);
     uint32_t last = __byte_perm(from_row(factors[0], lane), from_row(factors[1], lane), half);
     uint32_t first = 0;
-    if (kind == FOLD_E5M2)
+    if (elem == BSMM_ELEM_E5M2)
         first = __byte_perm(from_row(factors[2], lane), from_row(factors[3], lane), half);
     last = n ? last : 0;
     for (int j = 0; j < 4; j++)
-        to[j] = kind == FOLD_E4M3 ? times_e4m3(codes[j], last) : fast_e5m2(codes[j], first, last);
+        to[j] =
+            elem == BSMM_ELEM_E4M3 ? times_e4m3(codes[j], last) : fast_e5m2(codes[j], first, last);
 }
 
 /* Packs a thread's 16 elements in each of `items` rows. row_top is the result of bsmm_lane_row_top
  * for this lane's row. If a row of the warp needs the slow path, the function does nothing and
  * returns false. */
-static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, fold_kind kind,
+static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, bsmm_elem elem,
                                                   int items, uint32_t group, int row_top,
                                                   const uint32_t *codes, const pack_place *place,
                                                   item_reach *reach) {
@@ -151,16 +153,16 @@ static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, fold
     uint32_t factors[4];
     bool rare = false, there = place->row0 + mine * place->rows_apart < job->rows;
     float scale;
-    uint32_t maxima = fast_look(kind, group, blocks_most(items, codes), &rare);
+    uint32_t maxima = fast_look(elem, group, blocks_most(items, codes), &rare);
     if (__any_sync(0xffffffffu, rare)) return false;
     int exponent = fast_group(job, maxima, row_top, there, reach, &scale);
     store_group(job, place, mine, items == 8 || threadIdx.x % 2 == 0, scale);
-    fast_factors(kind, group, exponent, factors);
+    fast_factors(elem, group, exponent, factors);
     fold_target target = fold_target_of(job, place);
 #    pragma unroll
     for (int i = 0; i < items; i++) {
         uint32_t out[4];
-        emit_fast(kind, items, i, place->n, factors, codes + 4 * i, out);
+        emit_fast(elem, items, i, place->n, factors, codes + 4 * i, out);
         store_next(&target, out);
     }
     return true;

@@ -2,17 +2,16 @@
  * gpu/pack.h). Each element is multiplied by its block scale divided by its group's scale. An item
  * is 16 elements of one row, which one thread packs, and a group is 128 elements of a row. Eight
  * lanes hold a group in each of several rows. Each of the eight lanes computes the group scale of
- * one row and passes it to the other lanes by a shuffle. */
+ * one row and passes it to the other lanes by a shuffle. A kernel is specialized for one element
+ * format, the constant `elem`. */
 #ifndef BSMM_CUDA_SM80_PACK_FOLD_H
 #define BSMM_CUDA_SM80_PACK_FOLD_H
 
+#include "bsmm.h"
 #include "cuda/sm80/pack_item.h"
 #include "cuda/sm80/pack_words.h"
 
 enum { FOLD_LANES = WORD_LANES, FOLD_BLOCK = 32, FOLD_CODES = 16, FOLD_NAN = 15 };
-
-/* A kernel is specialized for one of these element formats. */
-typedef enum fold_kind { FOLD_E2M1, FOLD_E2M3, FOLD_E3M2, FOLD_E4M3, FOLD_E5M2 } fold_kind;
 
 /* Returns a mask with one byte for each of the four scale blocks of a group (128 elements of a
  * row). A byte is 0xff if the block has a nonzero element. Bit i of `lanes` is set if lane i has a
@@ -51,10 +50,10 @@ static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *
  * - The result for 4-bit elements: a byte is an offset in the table of fold_entry.
  * - The result for 6-bit elements: a byte is the high byte of an f16 number, by which emit_fold6
  *   multiplies the elements. The number is a power of two, NaN, or 0 for a block of zeros. */
-static __device__ __forceinline__ uint32_t fold_how(fold_kind kind, uint32_t steps, uint32_t counts,
+static __device__ __forceinline__ uint32_t fold_how(bsmm_elem elem, uint32_t steps, uint32_t counts,
                                                     uint32_t nans) {
-    if (kind == FOLD_E2M1) return ((steps & counts | nans) & 0x0f0f0f0fu) << 4;
-    uint32_t exponents = (steps & 0x0f0f0f0fu) + (kind == FOLD_E2M3 ? 12 : 9) * 0x01010101u;
+    if (elem == BSMM_ELEM_E2M1) return ((steps & counts | nans) & 0x0f0f0f0fu) << 4;
+    uint32_t exponents = (steps & 0x0f0f0f0fu) + (elem == BSMM_ELEM_E2M3 ? 12 : 9) * 0x01010101u;
     return exponents << 2 & counts | nans & 0x7e7e7e7eu;
 }
 
@@ -63,7 +62,7 @@ static __device__ __forceinline__ uint32_t fold_how(fold_kind kind, uint32_t ste
  * `lanes` is set if lane i has a nonzero element. `there` is false for a row past the end of the
  * operand. Returns the four bytes of fold_how, which tell how to convert the elements of each scale
  * block. */
-static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, fold_kind kind,
+static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, bsmm_elem elem,
                                                       uint32_t codes, uint32_t first,
                                                       uint32_t lanes, bool there, item_reach *reach,
                                                       float *scale) {
@@ -80,7 +79,7 @@ static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, 
     reach_out(reach, counts ? top - 127 : REACH_NOTHING, counts ? bottom - 127 : -REACH_NOTHING);
     *scale = g.scale;
     uint32_t steps = (codes & 0x0f0f0f0fu) + (uint32_t)(14 - top & 15) * 0x01010101u;
-    return fold_how(kind, steps, counts, nans);
+    return fold_how(elem, steps, counts, nans);
 }
 
 /* Returns entry i of a table that converts e2m1 elements to e4m3 after a multiplication by a power
@@ -141,10 +140,10 @@ static __device__ __forceinline__ uint32_t times_e4m3(uint32_t codes, uint32_t f
 
 /* Converts 16 elements of 6 bits to e4m3 and multiplies them by `factor`. spread_fold6 has spread
  * the elements to one per byte. */
-static __device__ __forceinline__ void emit_fold6(fold_kind kind, uint32_t factor,
+static __device__ __forceinline__ void emit_fold6(bsmm_elem elem, uint32_t factor,
                                                   const uint32_t *bytes, uint32_t *to) {
     for (int i = 0; i < 4; i++)
-        to[i] = times_e4m3(small_e4m3(kind == FOLD_E3M2, bytes[i]), factor);
+        to[i] = times_e4m3(small_e4m3(elem == BSMM_ELEM_E3M2, bytes[i]), factor);
 }
 
 /* Describes where in the packed operand a thread stores the next 16 bytes that it packs. */
@@ -179,9 +178,9 @@ static __device__ __forceinline__ void store_group(const bsmm_pack_job *job,
 
 /* Returns true if one of a thread's 16 elements of a row is nonzero. If `packed` is set, the
  * elements have 6 bits and are packed as in memory. */
-static __device__ __forceinline__ bool fold_any(const bsmm_pack_job *job, fold_kind kind,
+static __device__ __forceinline__ bool fold_any(const bsmm_pack_job *job, bsmm_elem elem,
                                                 bool packed, const uint32_t *codes) {
-    if (kind == FOLD_E2M1) return item_any(job, 4, 2, codes);
+    if (elem == BSMM_ELEM_E2M1) return item_any(job, 4, 2, codes);
     if (!packed) return item_any(job, 6, 4, codes);
     return codes[0] & ~0x20820820u | codes[1] & ~0x08208208u | codes[2] & ~0x82082082u;
 }
@@ -191,22 +190,22 @@ static __device__ __forceinline__ bool fold_any(const bsmm_pack_job *job, fold_k
  * scales of this lane's row for the group of 128 elements, one per byte. `first` holds the block
  * scales of the row's first 128 elements. `table` holds the results of fold_entry, which only
  * elements of 4 bits need. */
-static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold_kind kind,
+static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, bsmm_elem elem,
                                                   bool packed, int items, const uint4 *table,
                                                   uint32_t group, uint32_t first,
                                                   const uint32_t *codes, const pack_place *place,
                                                   item_reach *reach) {
-    const int words = kind == FOLD_E2M1 ? 2 : packed ? 3 : 4;
+    const int words = elem == BSMM_ELEM_E2M1 ? 2 : packed ? 3 : 4;
     uint32_t mine = threadIdx.x % FOLD_LANES & (items - 1), lanes = 0;
     float scale;
 #    pragma unroll
     for (int i = 0; i < items; i++) {
-        uint32_t found = __ballot_sync(0xffffffffu, fold_any(job, kind, packed, codes + i * words));
+        uint32_t found = __ballot_sync(0xffffffffu, fold_any(job, elem, packed, codes + i * words));
         lanes = mine == (uint32_t)i ? found : lanes;
     }
     bool there = place->row0 + mine * place->rows_apart < job->rows;
     lanes = lanes >> (threadIdx.x % PACK_WARP & ~(FOLD_LANES - 1u)) & 0xff;
-    uint32_t how = fold_group(job, kind, group, first, lanes, there, reach, &scale);
+    uint32_t how = fold_group(job, elem, group, first, lanes, there, reach, &scale);
     store_group(job, place, mine, threadIdx.x % FOLD_LANES < (uint32_t)items, scale);
     fold_target target = fold_target_of(job, place);
     /* `byte` is a selector for __byte_perm, which picks the byte of this lane's scale block (number
@@ -214,9 +213,9 @@ static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold
      * elements of 6 bits, it goes to the upper byte of both 16-bit halves. Past the end of K the
      * result is 0. */
     uint32_t block = threadIdx.x % FOLD_LANES / 2;
-    uint32_t byte = place->n == 0       ? 0x4444
-                    : kind == FOLD_E2M1 ? 0x4440 | block
-                                        : block * 0x1010 | 0x0404;
+    uint32_t byte = place->n == 0            ? 0x4444
+                    : elem == BSMM_ELEM_E2M1 ? 0x4440 | block
+                                             : block * 0x1010 | 0x0404;
     uint32_t hows[FOLD_LANES];
 #    pragma unroll
     for (int i = 0; i < items; i++)
@@ -224,15 +223,15 @@ static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, fold
 #    pragma unroll
     for (int i = 0; i < items; i++) {
         uint32_t out[4];
-        if (kind == FOLD_E2M1) {
+        if (elem == BSMM_ELEM_E2M1) {
             uint4 entry = *(const uint4 *)((const uint8_t *)table + hows[i]);
             emit_fold4(entry, codes + i * words, out);
         } else {
             uint32_t bytes[4];
-            if (packed) spread_fold6(kind == FOLD_E3M2, codes + i * words, bytes);
+            if (packed) spread_fold6(elem == BSMM_ELEM_E3M2, codes + i * words, bytes);
             for (int j = 0; j < 4 && !packed; j++)
-                bytes[j] = codes[i * words + j] << (kind == FOLD_E3M2);
-            emit_fold6(kind, hows[i], bytes, out);
+                bytes[j] = codes[i * words + j] << (elem == BSMM_ELEM_E3M2);
+            emit_fold6(elem, hows[i], bytes, out);
         }
         store_next(&target, out);
     }

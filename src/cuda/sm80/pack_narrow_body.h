@@ -1,7 +1,7 @@
 /* This is the body of a kernel that packs elements of BITS bits to OUT bits, from row-major
- * (BY_ROWS 1) or column-major operands (BY_ROWS 0). pack_narrow.cu and sm90a/pack_fp8.cu include it
- * with NAME, BITS, OUT, BY_ROWS and E8M0, which is 1 in kernels that are specialized for e8m0
- * scales.
+ * (BY_ROWS 1) or column-major operands (BY_ROWS 0). pack_narrow.cu and sm90a/pack_fp8_kernels.h
+ * include it with NAME, BITS, OUT, BY_ROWS and E8M0, which is 1 in kernels that are specialized for
+ * e8m0 scales.
  *
  * A thread packs 128 / OUT elements along K, which become 16 bytes, in each of ITEMS rows. The
  * thread issues all loads before it computes anything, so that many loads are in flight. */

@@ -1,6 +1,6 @@
 /* This is the body of a kernel that packs elements of BITS bits with e8m0 scales to 8-bit floats,
- * from row-major (BY_ROWS 1) or column-major operands (BY_ROWS 0). sm90a/pack_fp8.cu includes it
- * with NAME, BITS, BY_ROWS and KIND, which is a fold_kind.
+ * from row-major (BY_ROWS 1) or column-major operands (BY_ROWS 0). The generated .cu file of
+ * pack_fp8.def includes it with NAME, BITS, BY_ROWS and ELEM, which is the format of the elements.
  *
  * A thread packs 16 elements along K, which become 16 bytes, in each of ITEMS rows. It issues all
  * loads before it computes anything, so that many loads are in flight. */
@@ -54,10 +54,10 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #endif
 
 #if BITS < 8
-    fold_items(&job, KIND, PACKED, ITEMS, table, group, first, codes[0], &place, &reach);
+    fold_items(&job, ELEM, PACKED, ITEMS, table, group, first, codes[0], &place, &reach);
 #else
     int row_top = row_top_code(&job, first) - 127;
-    if (!fast_items(&job, KIND, ITEMS, group, row_top, codes[0], &place, &reach)) {
+    if (!fast_items(&job, ELEM, ITEMS, group, row_top, codes[0], &place, &reach)) {
         /* This is the slow path. It loads the elements again, one row at a time. The loop is not
          * unrolled, because it rarely runs and its code should stay small. */
 #    pragma unroll 1
@@ -84,4 +84,4 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #undef NAME
 #undef BITS
 #undef BY_ROWS
-#undef KIND
+#undef ELEM
