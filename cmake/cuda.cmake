@@ -1,8 +1,8 @@
-# Compiles the CUDA kernels. The kernels are the files src/cuda/ARCH/FILE.cu, the entries of
-# src/cuda/sm90a/tiles.def, and the modules of the other tables src/cuda/sm90a/*.def. Each of them
-# is compiled to one image (a cubin or PTX) for each code in cuda_codes_ARCH. Images with the same
-# code and pack name form one pack, which is embedded in the library (cmake/images.cmake). ptxas's
-# messages for an image are kept in IMAGE.txt, which tools/check-cuda-code.py reads.
+# Compiles the CUDA kernels. The kernels are the files src/cuda/ARCH/FILE.cu, the entries of the
+# tables src/cuda/ARCH/tiles.def, and the modules of the other tables src/cuda/sm90a/*.def. Each of
+# them is compiled to one image (a cubin or PTX) for each code in cuda_codes_ARCH. Images with the
+# same code and pack name form one pack, which is embedded in the library (cmake/images.cmake).
+# ptxas's messages for an image are kept in IMAGE.txt, which tools/check-cuda-code.py reads.
 set(BSMM_CUDA AUTO CACHE STRING "CUDA kernels: AUTO (where nvcc is found), ON or OFF")
 set_property(CACHE BSMM_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(BSMM_CUDA_FLAGS "" CACHE STRING "More flags for nvcc, such as -lineinfo")
@@ -87,6 +87,9 @@ set(cuda_names)
 file(GLOB cuda_files CONFIGURE_DEPENDS src/cuda/*/*.cu)
 add_gpu_sources(cuda "${cuda_files}")
 add_gpu_rows(cuda ${PROJECT_SOURCE_DIR}/src/cuda/sm90a/tiles.def cuda/sm90a/gemm_body.h sm90a/gemm cu)
+foreach(arch sm100f sm120f)
+  add_gpu_rows(cuda ${PROJECT_SOURCE_DIR}/src/cuda/${arch}/tiles.def cuda/${arch}/scaled_body.h ${arch}/ cu)
+endforeach()
 add_cuda_modules(fp8_small_m)
 add_cuda_modules(mixed)
 add_cuda_modules(pack_fp8)

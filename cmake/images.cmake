@@ -62,17 +62,18 @@ endfunction()
 
 # Adds a kernel for each TILE(...) entry of a table such as src/cuda/sm90a/tiles.def. Its generated
 # source defines the names in the table's COLUMNS(...) as macros with the values of the entry, and
-# then includes `body`.
+# then includes `body`. `pack` is the pack of all these kernels, e.g. "sm90a/gemm". If it ends in a
+# slash, each kernel is a pack of its own.
 function(add_gpu_rows family table body pack extension)
   file(READ ${table} text)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
   string(REGEX MATCH "\nCOLUMNS\\(([^)]*)\\)" found "${text}")
   string(REGEX MATCHALL "[A-Z_]+" columns "${CMAKE_MATCH_1}")
   string(REGEX MATCHALL "\nTILE\\([^)]*\\)" rows "${text}")
-  get_filename_component(arch ${pack} DIRECTORY)
+  string(REGEX REPLACE "/.*" "" arch ${pack})
   foreach(row ${rows})
     string(REGEX REPLACE "\nTILE\\(([^)]*)\\)" "\\1" row "${row}")
-    string(REGEX MATCHALL "[A-Za-z0-9_]+" values "${row}")
+    string(REGEX MATCHALL "[A-Za-z0-9_.:\"]+" values "${row}")
     list(GET values 0 kernel)
     set(defines)
     foreach(column value IN ZIP_LISTS columns values)
@@ -82,7 +83,8 @@ function(add_gpu_rows family table body pack extension)
     file(CONFIGURE OUTPUT ${source} CONTENT "${defines}#include \"${body}\"\n" @ONLY)
     list(APPEND ${family}_names ${arch}/${kernel})
     set(${family}_source_${arch}/${kernel} ${source} PARENT_SCOPE)
-    set(${family}_pack_${arch}/${kernel} ${pack} PARENT_SCOPE)
+    string(REGEX REPLACE "/$" "/${kernel}" pack_of_kernel ${pack})
+    set(${family}_pack_${arch}/${kernel} ${pack_of_kernel} PARENT_SCOPE)
   endforeach()
   set(${family}_names ${${family}_names} PARENT_SCOPE)
 endfunction()

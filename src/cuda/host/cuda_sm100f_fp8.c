@@ -1,15 +1,12 @@
 /* The kernel cuda_sm100f_fp8 multiplies e4m3 and e5m2 elements with fp32 scales on Blackwell's
- * tensor cores (sm100f/fp8_groups.cu, sm100f/fp8_groups_pair.cu). Each scale covers a multiple of
- * 128 columns, or whole rows. If the distance between rows of elements is no multiple of 16 bytes,
- * TMA cannot read the rows, and each run first copies the rows to the workspace. */
+ * tensor cores (sm100f/scaled_body.h). Each scale covers a multiple of 128 columns, or whole rows.
+ * If the distance between rows of elements is no multiple of 16 bytes, TMA cannot read the rows,
+ * and each run first copies the rows to the workspace. */
 #include "cuda/host/group_sums.h"
 #include "cuda/host/tma_rows.h"
 #include "gpu/params.h"
 
-static const bsmm_cuda_function functions[2] = {
-    {"sm100f/fp8_groups", "fp8_groups", BSMM_SCALED_GROUPS_SHARED(1)},
-    {"sm100f/fp8_groups_pair", "fp8_groups_pair", BSMM_SCALED_GROUPS_SHARED(2)},
-};
+static const bsmm_scaled_kernel *const kernels = bsmm_scaled_kernels[BSMM_SCALED_FP8_GROUPS];
 
 typedef struct fp8_state {
     bsmm_tma_rows rows[2];
@@ -20,7 +17,7 @@ BSMM_CHECK_STATE(fp8_state);
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     fp8_state *s = state;
-    const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
+    const char *reason = bsmm_cuda_refuse(p, &kernels[0].function, why, size);
     if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (reason) return reason;
     for (int i = 0; i < 2; i++) {
@@ -65,7 +62,7 @@ static uint32_t types_of(const bsmm_product *p) {
 
 static bsmm_status make_in_context(const bsmm_product *p, fp8_state *s) {
     const uint32_t rows[] = {BSMM_SCALED_TILE_M, bsmm_group_sums_b_rows(&s->sums)};
-    BSMM_TRY(bsmm_group_sums_make(p, BSMM_SCALED_ROW_BYTES, 1, functions, &s->sums));
+    BSMM_TRY(bsmm_group_sums_make(p, BSMM_SCALED_ROW_BYTES, 1, kernels, &s->sums));
     s->sums.params.form = bsmm_group_sums_form(&s->sums) | types_of(p);
     for (int i = 0; i < 2; i++)
         BSMM_TRY(bsmm_tma_rows_make(p->device, bsmm_cuda_side(p, i), rows[i], &s->rows[i]));

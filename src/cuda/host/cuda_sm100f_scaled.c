@@ -6,31 +6,13 @@
  * run first copies the scales to the workspace in the layout nv_128x4. If the distance between rows
  * of elements is no multiple of 16 bytes, TMA cannot read the rows, and each run first copies the
  * rows to the workspace. */
+#include "cuda/host/scaled_kernels.h"
 #include "cuda/host/scaled_operands.h"
 #include "cuda/host/scaled_tiles.h"
 #include "gpu/params.h"
 
 static const bsmm_scaled_tile tiles[] = {{2, 256}, {2, 192}, {2, 128}, {2, 64},
                                          {1, 192}, {1, 128}, {1, 64}};
-
-/* Holds the two kernels for one combination of element and scale types (bsmm_scaled_kind): one for
- * single thread blocks and one for pairs of thread blocks. */
-typedef struct scaled_kernel {
-    bsmm_cuda_function function[2];
-    uint32_t threads;
-} scaled_kernel;
-
-#define FUNCTIONS(name, scale_tiles)                                                               \
-    {                                                                                              \
-        {"sm100f/" name, name, BSMM_SCALED_SHARED(scale_tiles, 1)}, {                              \
-            "sm100f/" name "_pair", name "_pair", BSMM_SCALED_SHARED(scale_tiles, 2)               \
-        }                                                                                          \
-    }
-static const scaled_kernel kernels[BSMM_SCALED_KINDS] = {
-    [BSMM_SCALED_MXF4] = {FUNCTIONS("scaled_mxf4", 2), BSMM_SCALED_THREADS},
-    [BSMM_SCALED_NVF4] = {FUNCTIONS("scaled_nvf4", 4), BSMM_SCALED_THREADS_SIGNED},
-    [BSMM_SCALED_MXF8F6F4] = {FUNCTIONS("scaled_mxf8f6f4", 1), BSMM_SCALED_THREADS},
-};
 
 typedef struct scaled_state {
     bsmm_scaled_deal deal;
@@ -51,7 +33,7 @@ static int64_t k_blocks_of(const bsmm_product *p, const scaled_state *s) {
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     scaled_state *s = state;
-    const char *reason = bsmm_cuda_refuse(p, &kernels[0].function[0], why, size);
+    const char *reason = bsmm_cuda_refuse(p, &bsmm_scaled_kernels[0][0].function, why, size);
     if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (!reason) reason = bsmm_scaled_operands_begin(p, &s->operands, why, size);
     if (reason) return reason;
@@ -76,7 +58,6 @@ static uint32_t k_parts(const bsmm_product *p, const void *state) {
 }
 
 static bsmm_status make_in_context(const bsmm_product *p, scaled_state *s) {
-    const scaled_kernel *kernel = &kernels[s->operands.kind];
     const uint32_t a_rows = BSMM_SCALED_TILE_M, b_rows = s->deal.tile->cols / s->deal.tile->ctas;
     bsmm_scaled_tile_set(p, &s->deal, &s->params);
     bsmm_scaled_params_set(p, &s->operands, a_rows, b_rows, &s->params);
@@ -84,8 +65,7 @@ static bsmm_status make_in_context(const bsmm_product *p, scaled_state *s) {
         &s->operands, &p->a, &p->b, s->deal.tile->ctas * BSMM_SCALED_TILE_M, s->deal.tile->cols);
     bsmm_scaled_result_map(p, s->params.store, &s->d);
     BSMM_TRY(bsmm_scaled_operands_make(p, a_rows, b_rows, &s->operands));
-    return bsmm_scaled_tile_make(p, &s->deal, &kernel->function[s->deal.tile->ctas - 1],
-                                 kernel->threads, &s->ready);
+    return bsmm_scaled_tile_make(p, &s->deal, bsmm_scaled_kernels[s->operands.kind], &s->ready);
 }
 
 static bsmm_status make(const bsmm_product *p, void *state) {

@@ -3,21 +3,8 @@
  * are rows of B, i.e. of the weights, and the rows of A are the instruction's columns
  * (sm100f/scaled_small_m.h). Such a product takes as long as reading the weights, so all SMs must
  * read at the same time. */
+#include "cuda/host/scaled_kernels.h"
 #include "cuda/host/scaled_operands.h"
-
-/* Holds the kernel for one combination of element and scale types (bsmm_scaled_kind). */
-typedef struct small_m_kernel {
-    bsmm_cuda_function function;
-    uint32_t threads;
-} small_m_kernel;
-
-#define FUNCTION(name, scale_tiles)                                                                \
-    { "sm100f/" name, name, BSMM_SCALED_SMALL_M_SHARED(scale_tiles) }
-static const small_m_kernel kernels[BSMM_SCALED_KINDS] = {
-    [BSMM_SCALED_MXF4] = {FUNCTION("scaled_mxf4_small_m", 2), BSMM_SCALED_THREADS},
-    [BSMM_SCALED_NVF4] = {FUNCTION("scaled_nvf4_small_m", 4), BSMM_SCALED_THREADS_SIGNED},
-    [BSMM_SCALED_MXF8F6F4] = {FUNCTION("scaled_mxf8f6f4_small_m", 1), BSMM_SCALED_THREADS},
-};
 
 typedef struct small_m_state {
     bsmm_scaled_operands operands;
@@ -29,7 +16,8 @@ BSMM_CHECK_STATE(small_m_state);
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     small_m_state *s = state;
-    const char *reason = bsmm_cuda_refuse(p, &kernels[0].function, why, size);
+    const char *reason =
+        bsmm_cuda_refuse(p, &bsmm_scaled_kernels[0][BSMM_SCALED_FEW_ROWS].function, why, size);
     if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (!reason) reason = bsmm_gpu_refuse_rows(p, BSMM_SCALED_SMALL_M, why, size);
     return reason ? reason : bsmm_scaled_operands_begin(p, &s->operands, why, size);
@@ -90,7 +78,7 @@ static uint32_t k_parts(const bsmm_product *p, const void *state) {
 
 static bsmm_status make_in_context(const bsmm_product *p, small_m_state *s) {
     const bsmm_cuda_device *device = p->device;
-    const small_m_kernel *kernel = &kernels[s->operands.kind];
+    const bsmm_scaled_kernel *kernel = &bsmm_scaled_kernels[s->operands.kind][BSMM_SCALED_FEW_ROWS];
     s->params = params_of(p, s);
     BSMM_TRY(bsmm_scaled_operands_make(p, s->params.tile_n, BSMM_SCALED_TILE_M, &s->operands));
     const uint32_t parts = s->params.parts,

@@ -1,20 +1,17 @@
 /* The kernel cuda_sm100f_wide multiplies elements of 16 bits on Blackwell's tensor cores
- * (sm100f/wide.cu, sm100f/wide_pair.cu), by tcgen05.mma of kind f16. A and B may be any pair of
- * MXFP8, MXFP6, MXFP4, NVFP4, 8-bit floats without scales, bf16, f16 and fp32. wide_operands.h says
- * how they become elements of 16 bits.
+ * (sm100f/scaled_body.h), by tcgen05.mma of kind f16. A and B may be any pair of MXFP8, MXFP6,
+ * MXFP4, NVFP4, 8-bit floats without scales, bf16, f16 and fp32. wide_operands.h says how they
+ * become elements of 16 bits.
  *
  * Accumulators that may be wrong are computed again in double, one by one. */
 #include "cuda/host/scaled_tiles.h"
 #include "cuda/host/wide_operands.h"
 #include "gpu/params.h"
 
+static const bsmm_scaled_kernel *const kernels = bsmm_scaled_kernels[BSMM_SCALED_WIDE];
+
 static const bsmm_scaled_tile tiles[] = {{2, 256}, {2, 192}, {2, 128}, {1, 256},
                                          {1, 192}, {1, 128}, {1, 64}};
-
-static const bsmm_cuda_function functions[2] = {
-    {"sm100f/wide", "wide", BSMM_SCALED_SHARED(0, 1)},
-    {"sm100f/wide_pair", "wide_pair", BSMM_SCALED_SHARED(0, 2)},
-};
 
 typedef struct wide_state {
     bsmm_wide_operands
@@ -37,7 +34,7 @@ static const char *refuse_scales(const bsmm_product *p, char *why, size_t size) 
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     wide_state *s = state;
-    const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
+    const char *reason = bsmm_cuda_refuse(p, &kernels[0].function, why, size);
     if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (!reason) reason = refuse_scales(p, why, size);
     if (!reason) reason = bsmm_wide_begin(p, &s->operands, why, size);
@@ -75,8 +72,7 @@ static bsmm_status make_in_context(const bsmm_product *p, wide_state *s) {
     bsmm_scaled_result_map(p, s->params.store, &s->d);
     BSMM_TRY(bsmm_wide_make(p, BSMM_SCALED_TILE_M, s->deal.tile->cols / s->deal.tile->ctas,
                             &s->operands));
-    return bsmm_scaled_tile_make(p, &s->deal, &functions[s->deal.tile->ctas - 1],
-                                 BSMM_SCALED_THREADS, &s->ready);
+    return bsmm_scaled_tile_make(p, &s->deal, kernels, &s->ready);
 }
 
 static bsmm_status make(const bsmm_product *p, void *state) {

@@ -1,17 +1,13 @@
 /* The kernel cuda_sm100f_wide_groups multiplies operands of which one or both have fp32 scales,
- * e.g. bf16 by fp8_block128, on Blackwell's tensor cores (sm100f/wide_groups.cu,
- * sm100f/wide_groups_pair.cu), by tcgen05.mma of kind f16. Each fp32 scale covers a multiple of 128
- * columns, or whole rows. wide_operands.h says how A and B become elements of 16 bits. Packing
- * leaves out fp32 scales, because the kernel multiplies the sums of each 128 elements of K by them.
- */
+ * e.g. bf16 by fp8_block128, on Blackwell's tensor cores (sm100f/scaled_body.h), by tcgen05.mma of
+ * kind f16. Each fp32 scale covers a multiple of 128 columns, or whole rows. wide_operands.h says
+ * how A and B become elements of 16 bits. Packing leaves out fp32 scales, because the kernel
+ * multiplies the sums of each 128 elements of K by them. */
 #include "cuda/host/group_sums.h"
 #include "cuda/host/wide_operands.h"
 #include "gpu/params.h"
 
-static const bsmm_cuda_function functions[2] = {
-    {"sm100f/wide_groups", "wide_groups", BSMM_SCALED_GROUPS_SHARED(1)},
-    {"sm100f/wide_groups_pair", "wide_groups_pair", BSMM_SCALED_GROUPS_SHARED(2)},
-};
+static const bsmm_scaled_kernel *const kernels = bsmm_scaled_kernels[BSMM_SCALED_WIDE_GROUPS];
 
 typedef struct groups_state {
     bsmm_wide_operands
@@ -37,7 +33,7 @@ static const char *refuse_scales(const bsmm_product *p, char *why, size_t size) 
 
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     groups_state *s = state;
-    const char *reason = bsmm_cuda_refuse(p, &functions[0], why, size);
+    const char *reason = bsmm_cuda_refuse(p, &kernels[0].function, why, size);
     if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (!reason) reason = refuse_scales(p, why, size);
     if (!reason) reason = bsmm_wide_begin(p, &s->operands, why, size);
@@ -57,7 +53,7 @@ static double bound(const bsmm_product *p, const void *state) {
 static bsmm_status make_in_context(const bsmm_product *p, groups_state *s) {
     const uint32_t b_rows = bsmm_group_sums_b_rows(&s->sums);
     bsmm_scaled_params *params = &s->sums.params;
-    BSMM_TRY(bsmm_group_sums_make(p, BSMM_PACK_PART_COLS, bsmm_wide_pairs(&s->operands), functions,
+    BSMM_TRY(bsmm_group_sums_make(p, BSMM_PACK_PART_COLS, bsmm_wide_pairs(&s->operands), kernels,
                                   &s->sums));
     params->a_parts = s->operands.sources[0].form.parts;
     params->b_parts = s->operands.sources[1].form.parts;

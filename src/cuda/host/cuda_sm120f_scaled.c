@@ -7,11 +7,13 @@
 #include "cuda/sm120f/scaled_params.h"
 #include "gpu/params.h"
 
+#define COLUMNS(...)
+#define TILE(name, operands, block, packed, is_signed, form)                                       \
+    [operands] = {"sm120f/" #name, #name, BSMM_SM120_SHARED(block, packed)},
+
 /* Lists the kernel for each combination of element and scale types (bsmm_scaled_kind). */
 static const bsmm_cuda_function functions[BSMM_SCALED_KINDS] = {
-    [BSMM_SCALED_MXF4] = {"sm120f/scaled_mxf4", "scaled_mxf4", BSMM_SM120_SHARED(2)},
-    [BSMM_SCALED_NVF4] = {"sm120f/scaled_nvf4", "scaled_nvf4", BSMM_SM120_SHARED(4)},
-    [BSMM_SCALED_MXF8F6F4] = {"sm120f/scaled_mxf8f6f4", "scaled_mxf8f6f4", BSMM_SM120_SHARED(1)},
+#include "cuda/sm120f/tiles.def"
 };
 
 /* Lists the element types that take one byte of shared memory each. For each type, a mask tells

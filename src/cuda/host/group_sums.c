@@ -28,7 +28,7 @@ static bool has_factors(const bsmm_operand *o) {
 }
 
 bsmm_status bsmm_group_sums_make(const bsmm_product *p, int64_t block_k, int64_t pairs,
-                                 const bsmm_cuda_function functions[2], bsmm_group_sums *s) {
+                                 const bsmm_scaled_kernel *kernels, bsmm_group_sums *s) {
     bsmm_scaled_params *params = &s->params;
     bsmm_scaled_tile_set(p, &s->deal, params);
     params->epilogue = bsmm_gpu_epilogue_of(p);
@@ -44,8 +44,7 @@ bsmm_status bsmm_group_sums_make(const bsmm_product *p, int64_t block_k, int64_t
     params->shares_factors =
         !has_factors(&p->b) || p->b.m.format.block_rows % BSMM_SCALED_SCALE_ROWS == 0;
     bsmm_scaled_result_map(p, params->store, &s->d);
-    return bsmm_scaled_tile_make(p, &s->deal, &functions[s->deal.tile->ctas - 1],
-                                 BSMM_SCALED_THREADS_GROUPS, &s->ready);
+    return bsmm_scaled_tile_make(p, &s->deal, kernels, &s->ready);
 }
 
 bsmm_status bsmm_group_sums_run(const bsmm_product *p, const bsmm_group_sums *s,

@@ -25,13 +25,13 @@ uint32_t bsmm_group_sums_b_rows(const bsmm_group_sums *s);
  * encodes fp32 sums and the extents of the tile. */
 uint32_t bsmm_group_sums_form(const bsmm_group_sums *s);
 
-/* Sets the kernel's parameters and loads the kernel. functions[0] has one thread block per tile,
- * and functions[1] has a pair of thread blocks per tile. A k block has `block_k` elements of K. If
- * elements are sums of several bf16 numbers (parts), `pairs` is the number of parts of A times the
- * number of parts of B. Otherwise `pairs` is 1. The caller sets the instruction descriptor and the
- * numbers of parts. Each run sets the pointers. */
+/* Sets the kernel's parameters and loads the kernel. `kernels` is a row of
+ * bsmm_scaled_kernels. A k block has `block_k` elements of K. If elements are sums of several bf16
+ * numbers (parts), `pairs` is the number of parts of A times the number of parts of B. Otherwise
+ * `pairs` is 1. The caller sets the instruction descriptor and the numbers of parts. Each run sets
+ * the pointers. */
 bsmm_status bsmm_group_sums_make(const bsmm_product *p, int64_t block_k, int64_t pairs,
-                                 const bsmm_cuda_function functions[2], bsmm_group_sums *s);
+                                 const bsmm_scaled_kernel *kernels, bsmm_group_sums *s);
 
 /* Sets the parameters of the epilogue in `params`, a copy of s->params, and queues the kernel. */
 bsmm_status bsmm_group_sums_run(const bsmm_product *p, const bsmm_group_sums *s,

@@ -1,9 +1,13 @@
 #include "cuda/host/scaled_formats.h"
 
+#include "cuda/sm100f/scaled_params.h"
+
+#define FORMAT(scale, block, packed)                                                               \
+    { scale, block, BSMM_SCALED_SCALE_TILES(block, packed), packed }
 const bsmm_scaled_format bsmm_scaled_formats[BSMM_SCALED_KINDS] = {
-    [BSMM_SCALED_MXF4] = {BSMM_SCALE_E8M0, 32, 2, true},
-    [BSMM_SCALED_NVF4] = {BSMM_SCALE_E4M3, 16, 4, true},
-    [BSMM_SCALED_MXF8F6F4] = {BSMM_SCALE_E8M0, 32, 1, false},
+    [BSMM_SCALED_MXF4] = FORMAT(BSMM_SCALE_E8M0, 32, true),
+    [BSMM_SCALED_NVF4] = FORMAT(BSMM_SCALE_E4M3, 16, true),
+    [BSMM_SCALED_MXF8F6F4] = FORMAT(BSMM_SCALE_E8M0, 32, false),
 };
 
 static bool takes(const bsmm_scaled_format *x, const bsmm_operand *o) {

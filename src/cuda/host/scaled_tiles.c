@@ -156,18 +156,19 @@ void bsmm_scaled_tile_set(const bsmm_product *p, const bsmm_scaled_deal *deal,
 }
 
 bsmm_status bsmm_scaled_tile_make(const bsmm_product *p, const bsmm_scaled_deal *deal,
-                                  const bsmm_cuda_function *function, uint32_t threads,
-                                  bsmm_cuda_ready *ready) {
+                                  const bsmm_scaled_kernel *kernels, bsmm_cuda_ready *ready) {
+    const bsmm_scaled_kernel *kernel =
+        &kernels[deal->tile->ctas == 2 ? BSMM_SCALED_PAIR : BSMM_SCALED_SINGLE];
     const uint32_t blocks = deal->tile->ctas * deal->parts;
     const int64_t groups =
         bsmm_min_i64(count_of(p, deal->tile) * deal->parts, groups_of(p, deal->tile));
     return bsmm_cuda_ready_make(p->device,
                                 &(bsmm_cuda_launch_desc){
-                                    .function = function,
+                                    .function = &kernel->function,
                                     .grid = {(uint32_t)groups * deal->tile->ctas},
-                                    .block = {threads},
+                                    .block = {kernel->threads},
                                     .cluster = {blocks > 1 ? blocks : 0},
-                                    .shared_bytes = function->shared_bytes,
+                                    .shared_bytes = kernel->function.shared_bytes,
                                     .overlap = true,
                                 },
                                 ready);

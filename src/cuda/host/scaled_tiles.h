@@ -4,6 +4,7 @@
 #define BSMM_CUDA_HOST_SCALED_TILES_H
 
 #include "cuda/host/kernel.h"
+#include "cuda/host/scaled_kernels.h"
 #include "cuda/sm100f/scaled_params.h"
 
 /* Describes a size of tiles of D. If a pair of thread blocks computes a tile, each block loads only
@@ -37,10 +38,9 @@ const char *bsmm_scaled_tile_refuse(const bsmm_product *p, char *why, size_t siz
 void bsmm_scaled_tile_set(const bsmm_product *p, const bsmm_scaled_deal *deal,
                           bsmm_scaled_params *params);
 
-/* Loads the kernel that computes tiles of this size. */
+/* Loads the kernel of `kernels`, a row of bsmm_scaled_kernels, that computes tiles of this size. */
 bsmm_status bsmm_scaled_tile_make(const bsmm_product *p, const bsmm_scaled_deal *deal,
-                                  const bsmm_cuda_function *function, uint32_t threads,
-                                  bsmm_cuda_ready *ready);
+                                  const bsmm_scaled_kernel *kernels, bsmm_cuda_ready *ready);
 
 /* Returns how the kernel stores D. */
 bsmm_scaled_store bsmm_scaled_store_of(const bsmm_product *p);

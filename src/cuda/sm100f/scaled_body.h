@@ -1,7 +1,8 @@
 /* This is the kernel for block-scaled GEMMs on Blackwell (sm_100f). It computes
  * D = alpha * (A . scales) (B . scales)^T + beta * C + bias. The instruction tcgen05.mma multiplies
  * elements and block scales in their stored formats. The body also makes the kernels for bf16 and
- * f16 without block scales. A file that includes this body defines these macros:
+ * f16 without block scales. Each entry of tiles.def becomes a file that defines these macros and
+ * includes this body:
  *
  *     SCALED_NAME    the kernel's name
  *     SCALED_KIND    the kind of tcgen05.mma, as a string
@@ -133,7 +134,7 @@ enum {
     SCALE_ROWS = BSMM_SCALED_SCALE_ROWS,
     /* SCALE_TILES is the number of scale tiles that a stage holds for each 128 rows. A scale tile
      * has 4 scales along K for each row. */
-    SCALE_TILES = STEPS * STEP_SCALES / 4,
+    SCALE_TILES = BSMM_SCALED_SCALE_TILES(SCALED_BLOCK, SCALED_PACKED),
     STAGES = SCALED_SMALL_M  ? BSMM_SCALED_SMALL_M_STAGES(SCALE_TILES)
              : SCALED_GROUPS ? BSMM_SCALED_GROUPS_STAGES(CTAS)
                              : BSMM_SCALED_STAGES(SCALE_TILES, CTAS),
@@ -152,9 +153,7 @@ enum {
     PART_BYTES = SCALE_TILES * SCALE_TILE,
     SCALE_BYTES = SCALE_PARTS * PART_BYTES,
     CHUNK = BSMM_SCALED_CHUNK,
-    THREADS = SCALED_SIGNED   ? BSMM_SCALED_THREADS_SIGNED
-              : SCALED_GROUPS ? BSMM_SCALED_THREADS_GROUPS
-                              : BSMM_SCALED_THREADS,
+    THREADS = BSMM_SCALED_KERNEL_THREADS(SCALED_SIGNED, SCALED_GROUPS),
     /* FINISH_REGISTERS and PRODUCER_REGISTERS are the numbers of registers per thread in kernels
      * for fp32 scales. A thread begins with 168, and setmaxnreg then moves registers to the warps
      * that multiply sums by scales (FINISH). */
@@ -185,6 +184,12 @@ enum {
 };
 static_assert(SCALES_AT + 2 * SCALE_COLUMNS <= COLUMNS, "tensor memory");
 static_assert(SHARED_COLUMNS == 0 || !(SCALED_SMALL_M || SCALED_GROUPS), "columns of accumulators");
+static_assert(4 * SCALE_TILES == STEPS * STEP_SCALES, "scales of a k block");
+/* The host reserves shared memory for the parts that this file places in it. */
+static_assert(1024 + STAGES * (A_BYTES + B_BYTES + SCALE_BYTES) + STAGING ==
+                  BSMM_SCALED_KERNEL_SHARED(SCALED_BLOCK, SCALED_PACKED, CTAS, SCALED_SMALL_M,
+                                            SCALED_GROUPS),
+              "shared memory");
 static_assert(SCALED_SMALL_M || BSMM_SCALED_SHARED(SCALE_TILES, CTAS) <= 227 * 1024,
               "shared memory");
 static_assert(!SCALED_GROUPS || (FINISH_WARPS * FINISH_REGISTERS +

@@ -51,6 +51,11 @@ enum {
 /* Returns the number of rows that one TMA copy loads, if a thread block's stage holds `rows` rows
  * of the operand (A or B). */
 #define BSMM_SCALED_BOX_ROWS(rows) ((rows) < BSMM_SCALED_LOAD_ROWS ? (rows) : BSMM_SCALED_LOAD_ROWS)
+/* Returns the number of scale tiles along K for the elements in a row of a stage. A scale tile has
+ * 4 scales along K, and each scale covers `block` elements. `packed` is 1 if elements have 4 bits
+ * and shared memory holds them without gaps, and 0 if an element takes a byte. */
+#define BSMM_SCALED_SCALE_TILES(block, packed)                                                     \
+    ((block) ? BSMM_SCALED_ROW_BYTES * (1 + (packed)) / 4 / (block) : 0)
 /* Returns the largest number of columns that a tile of D can have. With block scales (`scales` is
  * not 0), a single thread block (`ctas` is 1) has tiles of up to 192 columns, because two
  * accumulators of 192 columns and the block scales of two k blocks fit in the 512 columns of tensor
@@ -96,6 +101,17 @@ enum {
     ((113 * 1024 - 1024 - 1024) / BSMM_SCALED_SMALL_M_STAGE_BYTES(scale_tiles))
 #define BSMM_SCALED_SMALL_M_SHARED(scale_tiles)                                                    \
     (1024 + BSMM_SCALED_SMALL_M_STAGES(scale_tiles) * BSMM_SCALED_SMALL_M_STAGE_BYTES(scale_tiles))
+
+/* These are the number of threads and the bytes of dynamic shared memory of a kernel. The arguments
+ * are columns of tiles.def. */
+#define BSMM_SCALED_KERNEL_THREADS(is_signed, groups)                                              \
+    ((is_signed) ? BSMM_SCALED_THREADS_SIGNED                                                      \
+     : (groups)  ? BSMM_SCALED_THREADS_GROUPS                                                      \
+                 : BSMM_SCALED_THREADS)
+#define BSMM_SCALED_KERNEL_SHARED(block, packed, ctas, small_m, groups)                            \
+    ((small_m)  ? BSMM_SCALED_SMALL_M_SHARED(BSMM_SCALED_SCALE_TILES(block, packed))               \
+     : (groups) ? BSMM_SCALED_GROUPS_SHARED(ctas)                                                  \
+                : BSMM_SCALED_SHARED(BSMM_SCALED_SCALE_TILES(block, packed), ctas))
 
 /* A bsmm_scaled_store says how a kernel stores D. */
 typedef enum bsmm_scaled_store {

@@ -1,14 +1,16 @@
 /* This is the kernel for block-scaled products on sm_120 and sm_121 (RTX 50, DGX Spark), i.e. for
  * D = alpha * (A . scales) (B . scales)^T + beta * C + bias. The instruction mma.sync applies the
- * block scales to elements as they are stored. A file that includes this body defines these macros:
+ * block scales to elements as they are stored. Each entry of tiles.def becomes a file that defines
+ * these macros and includes this body:
  *
  *     SCALED_NAME    the kernel's name
  *     SCALED_BLOCK   the elements of K with the same scale, 16 or 32
- *     SCALED_FORM    the form of mma.sync as a string, for elements of 4 bits, which shared memory
- *                    holds without gaps. If it is not defined, an element takes a byte of shared
- *                    memory, and its type may be any of bsmm_sm120_type.
+ *     SCALED_PACKED  1: elements have 4 bits, and shared memory holds them without gaps. 0: an
+ *                    element takes a byte of shared memory, and its type may be any of
+ *                    bsmm_sm120_type.
  *     SCALED_SIGNED  1: scales are e4m3. mma.sync ignores their sign, so the kernel looks for
  *                    negative scales.
+ *     SCALED_FORM    the form of mma.sync as a string, if SCALED_PACKED is 1
  *
  * A thread block computes a tile of 128 x 128 results. It has 8 warps in a 2 x 4 grid, and a warp
  * computes 64 x 32 of them. A k block is the part of K that one stage holds, i.e. 128 bytes of each
@@ -40,15 +42,15 @@ enum {
     THREADS = BSMM_SM120_THREADS,
     /* STEPS is the number of steps in a k block. Each step multiplies 32 bytes of each row. */
     STEPS = 4,
-#ifdef SCALED_FORM
+#if SCALED_PACKED
     BLOCK_K = 2 * ROW_BYTES,
 #else
     BLOCK_K = ROW_BYTES,
 #endif
     STEP_SCALES = BLOCK_K / STEPS / SCALED_BLOCK,
     /* SCALE_TILES is the number of scale tiles (of 4 scales) along K in a k block. */
-    SCALE_TILES = STEPS * STEP_SCALES / 4,
-    STAGE_BYTES = BSMM_SM120_SHARED(SCALE_TILES) / BSMM_SM120_STAGES,
+    SCALE_TILES = BSMM_SM120_SCALE_TILES(SCALED_BLOCK, SCALED_PACKED),
+    STAGE_BYTES = BSMM_SM120_SHARED(SCALED_BLOCK, SCALED_PACKED) / BSMM_SM120_STAGES,
     WARP_ROWS = 64, /* WARP_ROWS is the number of rows and columns of D per warp. */
     WARP_COLS = 32,
     /* ROW_TILES and COL_TILES count the instructions mma.sync down and across a warp's results. One
@@ -56,6 +58,7 @@ enum {
     ROW_TILES = WARP_ROWS / 16,
     COL_TILES = WARP_COLS / 8
 };
+static_assert(4 * SCALE_TILES == STEPS * STEP_SCALES, "scales of a k block");
 static_assert(ROWS == THREADS, "a thread loads the scales of one row");
 static_assert(TILE * TILE * 4 <= 2 * STAGE_BYTES, "accumulators");
 
@@ -84,7 +87,7 @@ static __device__ __forceinline__ void multiply_step(uint32_t pair, const fragme
     _Pragma("unroll") for (int m = 0; m < ROW_TILES; m++)                                          \
         _Pragma("unroll") for (int n = 0; n < COL_TILES; n++)                                      \
             PTX_MMA_SCALED(FORM, sums[m][n], f->a[m], f->b[n], f->a_scales[m], f->b_scales[n])
-#ifdef SCALED_FORM
+#if SCALED_PACKED
     (void)pair;
     MULTIPLY(SCALED_FORM);
 #else

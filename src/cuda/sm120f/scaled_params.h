@@ -14,10 +14,19 @@ enum {
     BSMM_SM120_STAGES = 2
 };
 
-/* Returns the bytes of dynamic shared memory. In a stage, each row of A and of B has its elements
- * and, for each scale tile of the stage along K, a 4-byte word of four scales. */
-#define BSMM_SM120_SHARED(scale_tiles)                                                             \
-    (BSMM_SM120_STAGES * 2 * BSMM_SM120_TILE * (BSMM_SM120_ROW_BYTES + 4 * (scale_tiles)))
+/* The arguments `block` and `packed` of these macros are columns of tiles.def.
+ *
+ * BSMM_SM120_SCALE_TILES returns the number of scale tiles along K for the elements in a row of a
+ * stage. A scale tile has 4 scales along K, and each scale covers `block` elements. `packed` is 1
+ * if elements have 4 bits and shared memory holds them without gaps, and 0 if an element takes a
+ * byte.
+ *
+ * BSMM_SM120_SHARED returns the bytes of dynamic shared memory. In a stage, each row of A and of B
+ * has its elements and, for each scale tile of the stage along K, a 4-byte word of four scales. */
+#define BSMM_SM120_SCALE_TILES(block, packed) (BSMM_SM120_ROW_BYTES * (1 + (packed)) / 4 / (block))
+#define BSMM_SM120_SHARED(block, packed)                                                           \
+    (BSMM_SM120_STAGES * 2 * BSMM_SM120_TILE *                                                     \
+     (BSMM_SM120_ROW_BYTES + 4 * BSMM_SM120_SCALE_TILES(block, packed)))
 
 typedef struct bsmm_sm120_side {
     bsmm_gpu_operand o;    /* `o` describes the operand as the caller stores it. */
