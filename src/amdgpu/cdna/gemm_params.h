@@ -31,6 +31,13 @@ enum {
     BSMM_CDNA_LDS_950 = 160 * 1024,
 };
 
+/* BSMM_CDNA_STAGE_BYTES is the number of bytes of a stage in LDS. A stage has BSMM_CDNA_STAGE_K
+ * elements along K of `a_rows` rows of A and of `b_rows` rows of B: 256 if both operands have 4-bit
+ * elements, else 128. `a_bits` and `b_bits` are the numbers of bits of an element. */
+#define BSMM_CDNA_STAGE_K(a_bits, b_bits) (BSMM_CDNA_K * ((a_bits) + (b_bits) == 8 ? 2 : 1))
+#define BSMM_CDNA_STAGE_BYTES(a_rows, b_rows, a_bits, b_bits)                                      \
+    (((a_rows) * (a_bits) + (b_rows) * (b_bits)) * (BSMM_CDNA_STAGE_K(a_bits, b_bits) / 8))
+
 /* BSMM_CDNA_STAGES is the number of stages in LDS of a GEMM with e8m0 scales. It is three if three
  * stages and the scales fit in LDS, and otherwise two. BSMM_CDNA_SCALE_BYTES is the number of bytes
  * of LDS that the scales need. BSMM_CDNA_TRAY is the size in bytes of a thread's tray, i.e. of its

@@ -106,7 +106,8 @@ BSMM_DEVICE uint32_t gemm_side_bytes(gemm_shape s, uint32_t side) {
 }
 
 BSMM_DEVICE uint32_t gemm_stage_bytes(gemm_shape s) {
-    return gemm_side_bytes(s, 0) + gemm_side_bytes(s, 1);
+    return BSMM_CDNA_STAGE_BYTES(gemm_rows(s, 0), gemm_rows(s, 1), gemm_bits(s.types[0]),
+                                 gemm_bits(s.types[1]));
 }
 
 /* Returns a pointer to the kernel's parameters. The empty assembly hides from the compiler that the

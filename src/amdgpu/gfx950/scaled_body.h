@@ -1,23 +1,40 @@
 /* Defines kernels for operands with an e8m0 scale for each 32 elements along K.
  * cdna/gemm_scaled_body.h implements the kernels. A file that includes this file first defines
- * A_TYPE, the type of A's elements (BSMM_F8F6F4_...). This file then defines a kernel with a small
- * tile for each type of B's elements. With the macro LARGE it also defines kernels with a large
- * tile. */
+ * A_TYPE, the type of A's elements (BSMM_F8F6F4_...). It also defines TILE_e4m3, for example, as
+ * KERNEL, if this type is e4m3. The entries of tiles.def for this type then become kernels. */
 #include "amdgpu/cdna/gemm_scaled_body.h"
 
-/* These macros define a kernel for B with elements of type `TYPE`. The name of the kernel ends in
- * `type`. */
-#define SMALL(type, TYPE)                                                                          \
-    BSMM_KERNEL(256) small_##type(bsmm_cdna_gemm p) {                                              \
-        gemm_scaled_run(&p, gemm_small(A_TYPE, BSMM_F8F6F4_##TYPE));                               \
-    }
-#define LARGE(type, TYPE)                                                                          \
-    BSMM_KERNEL(512) large_##type(bsmm_cdna_gemm p) {                                              \
-        gemm_scaled_run(&p, gemm_large(A_TYPE, BSMM_F8F6F4_##TYPE));                               \
-    }
+/* These are the types of B's elements by their names in tiles.def. */
+enum {
+    B_e4m3 = BSMM_F8F6F4_E4M3,
+    B_e5m2 = BSMM_F8F6F4_E5M2,
+    B_e2m3 = BSMM_F8F6F4_E2M3,
+    B_e3m2 = BSMM_F8F6F4_E3M2,
+    B_e2m1 = BSMM_F8F6F4_E2M1
+};
 
-SMALL(e4m3, E4M3)
-SMALL(e5m2, E5M2)
-SMALL(e2m3, E2M3)
-SMALL(e3m2, E3M2)
-SMALL(e2m1, E2M1)
+/* The entries for other types of A's elements define nothing. */
+#ifndef TILE_e4m3
+#    define TILE_e4m3(size, b)
+#endif
+#ifndef TILE_e5m2
+#    define TILE_e5m2(size, b)
+#endif
+#ifndef TILE_e2m3
+#    define TILE_e2m3(size, b)
+#endif
+#ifndef TILE_e3m2
+#    define TILE_e3m2(size, b)
+#endif
+#ifndef TILE_e2m1
+#    define TILE_e2m1(size, b)
+#endif
+
+#define THREADS_small 256
+#define THREADS_large 512
+#define KERNEL(size, b)                                                                            \
+    BSMM_KERNEL(THREADS_##size) size##_##b(bsmm_cdna_gemm p) {                                     \
+        gemm_scaled_run(&p, gemm_##size(A_TYPE, B_##b));                                           \
+    }
+#define TILE(size, a, b) TILE_##a(size, b)
+#include "amdgpu/gfx950/tiles.def"

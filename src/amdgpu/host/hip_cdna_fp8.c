@@ -12,9 +12,9 @@ enum { OCP, FNUZ, KINDS };
 /* A and B are row-major in memory (BY_ROWS) or column-major (TURNED). */
 enum { BY_ROWS, TURNED, ORDERS };
 
-/* STAGES(rows) is the number of bytes of LDS of a kernel. LDS holds two stages, each with 128
- * one-byte elements of K for `rows` rows of A and `rows` rows of B. */
-#define STAGES(rows) (2 * (rows)*2 * BSMM_CDNA_K)
+/* STAGES(rows) is the number of bytes of LDS of a kernel. LDS holds two stages with `rows` rows of
+ * A and `rows` rows of B. */
+#define STAGES(rows) (2 * BSMM_CDNA_STAGE_BYTES(rows, rows, 8, 8))
 #define SMALL_TILE(kernel)                                                                         \
     [SMALL] = {                                                                                    \
         {"cdna/groupwise", "small_" kernel, STAGES(64)}, 64, 64, 256, 830, 2400, false, false}

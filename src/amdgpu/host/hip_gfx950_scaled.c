@@ -10,61 +10,27 @@ enum { TYPES = 5 };
 static const uint32_t elems[TYPES] = {BSMM_ELEM_E4M3, BSMM_ELEM_E5M2, BSMM_ELEM_E2M3,
                                       BSMM_ELEM_E3M2, BSMM_ELEM_E2M1};
 
-/* STAGES is the number of bytes of LDS that the stages and the scales of a kernel take. A stage has
- * K elements of `rows` rows of A and of `rows` rows of B. K is 256 if both operands have 4-bit
- * elements, else 128. */
-#define K(a_bits, b_bits)           ((a_bits) + (b_bits) == 8 ? 256 : 128)
-#define STAGE(rows, a_bits, b_bits) ((rows)*K(a_bits, b_bits) / 8 * ((a_bits) + (b_bits)))
-#define STAGES(rows, a_bits, b_bits)                                                               \
-    (BSMM_CDNA_STAGES(STAGE(rows, a_bits, b_bits), 2 * (rows)) * STAGE(rows, a_bits, b_bits) +     \
+/* These are the indices in `elems` and the numbers of bits of the types in tiles.def. */
+enum { TYPE_e4m3, TYPE_e5m2, TYPE_e2m3, TYPE_e3m2, TYPE_e2m1 };
+enum { BITS_e4m3 = 8, BITS_e5m2 = 8, BITS_e2m3 = 6, BITS_e3m2 = 6, BITS_e2m1 = 4 };
+
+/* STAGES is the number of bytes of LDS that the stages and the scales of a kernel take. `rows` is
+ * the number of rows of A, and of rows of B, in a tile. */
+#define STAGE(rows, a, b) BSMM_CDNA_STAGE_BYTES(rows, rows, BITS_##a, BITS_##b)
+#define STAGES(rows, a, b)                                                                         \
+    (BSMM_CDNA_STAGES(STAGE(rows, a, b), 2 * (rows)) * STAGE(rows, a, b) +                         \
      BSMM_CDNA_SCALE_BYTES(2 * (rows)))
-#define SMALL_TILE(a, b, a_bits, b_bits)                                                           \
-    [SMALL] = {{"gfx950/scaled_" #a, "small_" #b, STAGES(64, a_bits, b_bits)},                     \
-               64,                                                                                 \
-               64,                                                                                 \
-               256,                                                                                \
-               240,                                                                                \
-               800,                                                                                \
-               false,                                                                              \
-               false}
-#define LARGE_TILE(a, b, a_bits, b_bits)                                                           \
-    [LARGE] = {{"gfx950/scaled_" #a, "large_" #b, STAGES(256, a_bits, b_bits)},                    \
-               256,                                                                                \
-               256,                                                                                \
-               512,                                                                                \
-               2560,                                                                               \
-               2560,                                                                               \
-               false,                                                                              \
-               true}
-#define BOTH_TILES(a, b, a_bits, b_bits)                                                           \
-    SMALL_TILE(a, b, a_bits, b_bits), LARGE_TILE(a, b, a_bits, b_bits)
+#define FUNCTION(size, a, b, rows)                                                                 \
+    { "gfx950/scaled_" #a, #size "_" #b, STAGES(rows, a, b) }
+#define ROW_small(a, b)                                                                            \
+    [TYPE_##a][TYPE_##b][SMALL] = {FUNCTION(small, a, b, 64), 64, 64, 256, 240, 800, false, false},
+#define ROW_large(a, b)                                                                            \
+    [TYPE_##a][TYPE_##b][LARGE] = {                                                                \
+        FUNCTION(large, a, b, 256), 256, 256, 512, 2560, 2560, false, true},
+#define TILE(size, a, b) ROW_##size(a, b)
 
 static const bsmm_mfma_tile tiles[TYPES][TYPES][TILES] = {
-    {{BOTH_TILES(e4m3, e4m3, 8, 8)},
-     {BOTH_TILES(e4m3, e5m2, 8, 8)},
-     {BOTH_TILES(e4m3, e2m3, 8, 6)},
-     {BOTH_TILES(e4m3, e3m2, 8, 6)},
-     {BOTH_TILES(e4m3, e2m1, 8, 4)}},
-    {{BOTH_TILES(e5m2, e4m3, 8, 8)},
-     {BOTH_TILES(e5m2, e5m2, 8, 8)},
-     {BOTH_TILES(e5m2, e2m3, 8, 6)},
-     {BOTH_TILES(e5m2, e3m2, 8, 6)},
-     {BOTH_TILES(e5m2, e2m1, 8, 4)}},
-    {{BOTH_TILES(e2m3, e4m3, 6, 8)},
-     {BOTH_TILES(e2m3, e5m2, 6, 8)},
-     {BOTH_TILES(e2m3, e2m3, 6, 6)},
-     {BOTH_TILES(e2m3, e3m2, 6, 6)},
-     {SMALL_TILE(e2m3, e2m1, 6, 4)}},
-    {{BOTH_TILES(e3m2, e4m3, 6, 8)},
-     {BOTH_TILES(e3m2, e5m2, 6, 8)},
-     {BOTH_TILES(e3m2, e2m3, 6, 6)},
-     {BOTH_TILES(e3m2, e3m2, 6, 6)},
-     {SMALL_TILE(e3m2, e2m1, 6, 4)}},
-    {{BOTH_TILES(e2m1, e4m3, 4, 8)},
-     {BOTH_TILES(e2m1, e5m2, 4, 8)},
-     {SMALL_TILE(e2m1, e2m3, 4, 6)},
-     {SMALL_TILE(e2m1, e3m2, 4, 6)},
-     {BOTH_TILES(e2m1, e2m1, 4, 4)}},
+#include "amdgpu/gfx950/tiles.def"
 };
 
 /* Returns the index in `elems` of the operand's element type, or TYPES if the kernel does not
