@@ -50,8 +50,8 @@ static bool take_string(cursor *c, char *to, size_t size) {
     return true;
 }
 
+/* Parses the digits of an integer. The caller must have skipped white space before them. */
 static bool take_integer(cursor *c, int64_t *value) {
-    skip_space(c);
     const char *begin = c->at;
     for (*value = 0; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++)
         if (__builtin_mul_overflow(*value, 10, value) ||

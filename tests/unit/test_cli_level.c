@@ -226,6 +226,31 @@ static void test_edges(void **state) {
     test_matrix_free(&f.b);
 }
 
+/* Rows of a matrix may be farther apart in memory than their length. Decoding must then read the
+ * same values and scales as from a matrix without gaps between its rows. */
+static void test_strides(void **state) {
+    (void)state;
+    enum { K = 256, GAP = 16 };
+    fixture f;
+    fixture_make(&f, (const char *const[2]){"fp8_group128", "fp8_block128"}, 6, K, SHAPE_MIXED);
+    uint8_t spread[6 * (K + GAP)];
+    memset(spread, 0xff, sizeof spread);
+    for (size_t i = 0; i < 6; i++)
+        memcpy(spread + i * (K + GAP), (const uint8_t *)f.a.m.data + i * K, K);
+    bsmm_matrix wide_rows = f.a.m;
+    wide_rows.data = spread;
+    wide_rows.data_bytes = sizeof spread;
+    wide_rows.ld = K + GAP;
+    cli_level_row dense, gaps;
+    assert_true(cli_level_decode(&f.a.m, &dense) && cli_level_decode(&wide_rows, &gaps));
+    assert_memory_equal(dense.elements, gaps.elements, 6 * K * sizeof(float));
+    assert_memory_equal(dense.scales, gaps.scales, 6 * K * sizeof(float));
+    cli_level_free(&dense);
+    cli_level_free(&gaps);
+    test_matrix_free(&f.a);
+    test_matrix_free(&f.b);
+}
+
 static void test_passes(void **state) {
     (void)state;
     assert_true(cli_level_passes("k", (double)NAN) && cli_level_passes("k", CLI_LEVEL_MOST));
@@ -235,9 +260,8 @@ static void test_passes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_todays_kernels),
-        cmocka_unit_test(test_more_rows),
-        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_todays_kernels), cmocka_unit_test(test_more_rows),
+        cmocka_unit_test(test_edges),          cmocka_unit_test(test_strides),
         cmocka_unit_test(test_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
