@@ -29,6 +29,41 @@ bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_
     return to;
 }
 
+/* Compares the offsets of `count` indices, one after another. */
+static bool are_linear(const bsmm_axis_map *map, int64_t step, int64_t count) {
+    const uint64_t distance = bsmm_axis_at(map, (uint32_t)step);
+    for (int64_t i = 2; i < count; i++)
+        if (bsmm_axis_at(map, (uint32_t)(i * step)) != (uint64_t)i * distance) return false;
+    return true;
+}
+
+bool bsmm_axis_is_linear(const bsmm_axis_map *map, int64_t step, int64_t count) {
+    if (count <= 2 || map->count <= 1) return true;
+    /* The unit of a digit is the index whose only nonzero digit is this one, with the value 1. */
+    int64_t unit = 1, below = 0;
+    uint32_t i = 0;
+    for (; i + 1 < map->count && unit % step; i++) {
+        below = unit;
+        unit *= map->digits[i].extent;
+    }
+    /* Without a unit that is a multiple of the step, all offsets must be compared. */
+    if (unit % step) return are_linear(map, step, count);
+    /* The offset of q * unit + r with r < unit is the sum of the offsets of q * unit and r. Indices
+     * below `unit` are multiples of the unit of one digit, or must be compared. */
+    const int64_t inside = unit / step < count ? unit / step : count;
+    if (below && step % below && !are_linear(map, step, inside)) return false;
+    const uint64_t distance = bsmm_axis_at(map, (uint32_t)step);
+    for (; i < map->count && unit <= (count - 1) * step; i++) {
+        const bool last = i + 1 == map->count;
+        /* A digit of extent 1 is always 0. */
+        if ((last || map->digits[i].extent > 1) &&
+            map->digits[i].stride != (uint64_t)(unit / step) * distance)
+            return false;
+        unit *= last ? 1 : map->digits[i].extent;
+    }
+    return true;
+}
+
 bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_axis_map *across,
                      uint32_t number) {
     const bsmm_axis_digit *d = &across->digits[number];

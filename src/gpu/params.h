@@ -39,6 +39,11 @@ bsmm_pair_codec bsmm_pair_codec_of(uint32_t elem, bool to_bf16);
  * share one scale. */
 bsmm_axis_map bsmm_axis_map_of(const bsmm_scale_map *map, uint32_t axis, uint32_t block);
 
+/* Returns true if the offsets of indices 0, step, 2 * step, ... (count - 1) * step are 0, d, 2 * d,
+ * ... for one distance d. The map must come from bsmm_axis_map_of. The time does not grow with
+ * `count` if `step` is the size of a scale block or of a tile of the layout. */
+bool bsmm_axis_is_linear(const bsmm_axis_map *map, int64_t step, int64_t count);
+
 /* Returns true if four consecutive scale codes of one byte, beginning at a multiple of 4, always
  * form one aligned uint32. `down` is the map from rows to offsets, and `across` is the map from
  * columns to offsets. A map splits its index into mixed-radix digits. `number` is the index of the

@@ -142,16 +142,6 @@ static uint64_t bytes_of(const bsmm_operand *o) {
            (uint64_t)o->m.cols * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns true if the scales of `count` consecutive blocks of rows or columns are evenly spaced in
- * memory. */
-static bool is_even(const bsmm_axis_map *map, int64_t block, int64_t count) {
-    bool even = true;
-    for (int64_t i = 2; even && i < count; i++)
-        even = bsmm_axis_at(map, (uint32_t)(i * block)) ==
-               (uint64_t)i * bsmm_axis_at(map, (uint32_t)block);
-    return even;
-}
-
 /* Returns log2 of the number of rows of a scale block, or 31 if all rows share scales. */
 static uint32_t scale_shift_of(const bsmm_operand *o) {
     const uint32_t rows = o->m.format.block_rows;
@@ -167,8 +157,9 @@ static bool has_good_floats(const bsmm_operand *o) {
     const bsmm_gpu_operand from = bsmm_gpu_operand_of(o);
     const bool steady = cols % step == 0 || cols >= o->m.cols;
     const bool shifts = (rows & (rows - 1)) == 0 || rows >= o->m.rows;
-    return steady && shifts && is_even(&from.row_map, rows, bsmm_ceil_div(o->m.rows, rows)) &&
-           is_even(&from.col_map, step, bsmm_ceil_div(o->m.cols, step));
+    return steady && shifts &&
+           bsmm_axis_is_linear(&from.row_map, rows, bsmm_ceil_div(o->m.rows, rows)) &&
+           bsmm_axis_is_linear(&from.col_map, step, bsmm_ceil_div(o->m.cols, step));
 }
 
 static bool has_wide_elements(const bsmm_operand *o) {
