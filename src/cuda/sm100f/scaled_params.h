@@ -53,9 +53,11 @@ enum {
 #define BSMM_SCALED_BOX_ROWS(rows) ((rows) < BSMM_SCALED_LOAD_ROWS ? (rows) : BSMM_SCALED_LOAD_ROWS)
 /* Returns the number of scale tiles along K for the elements in a row of a stage. A scale tile has
  * 4 scales along K, and each scale covers `block` elements. `packed` is 1 if elements have 4 bits
- * and shared memory holds them without gaps, and 0 if an element takes a byte. */
+ * and shared memory holds them without gaps, and 0 if an element takes a byte. If `block` is 0,
+ * there are no scales, and the divisor is 1, because compilers warn of a constant divisor of 0 even
+ * where they do not evaluate it. */
 #define BSMM_SCALED_SCALE_TILES(block, packed)                                                     \
-    ((block) ? BSMM_SCALED_ROW_BYTES * (1 + (packed)) / 4 / (block) : 0)
+    ((block) ? BSMM_SCALED_ROW_BYTES * (1 + (packed)) / 4 / ((block) ? (block) : 1) : 0)
 /* Returns the largest number of columns that a tile of D can have. With block scales (`scales` is
  * not 0), a single thread block (`ctas` is 1) has tiles of up to 192 columns, because two
  * accumulators of 192 columns and the block scales of two k blocks fit in the 512 columns of tensor
