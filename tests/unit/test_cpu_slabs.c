@@ -2,7 +2,7 @@
  * identical to those with all of B in one slab. The workspace holds one slab, so it must not grow
  * with N. */
 #include "cpu_hooks.h"
-#include "product.h"
+#include "slabs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,54 +11,12 @@
 
 #include <cmocka.h>
 
-/* `tiny` and `huge` are two sizes of the L2 cache in bytes. `tiny` gives slabs (parts of B that are
- * packed at once) the smallest possible size, and `huge` makes one slab hold all of B. */
-static const uint64_t tiny = 4096, huge = (uint64_t)1 << 30;
-
 static uint64_t workspace_of(const bsmm_matmul_desc *desc) {
     bsmm_plan *plan;
     if (bsmm_plan_create(desc, &plan) != BSMM_OK) fail_msg("%s", bsmm_error_message());
     uint64_t bytes = bsmm_plan_workspace_bytes(plan);
     bsmm_plan_destroy(plan);
     return bytes;
-}
-
-/* Returns D as one kernel computes it with an L2 cache of `l2` bytes. The caller frees D. */
-static uint8_t *result_with(const bsmm_matmul_desc *desc, uint64_t l2, uint64_t bytes,
-                            uint64_t *workspace) {
-    uint8_t *copy = malloc(bytes);
-    bsmm_cpu_pretend_l2_bytes(l2);
-    *workspace = workspace_of(desc);
-    memset(desc->d->data, 0xa5, desc->d->data_bytes);
-    if (desc->d->scale_bytes) memset(desc->d->scales, 0xa5, desc->d->scale_bytes);
-    if (bsmm_matmul(desc) != BSMM_OK) fail_msg("%s", bsmm_error_message());
-    bsmm_cpu_pretend_l2_bytes(0);
-    memcpy(copy, desc->d->data, desc->d->data_bytes);
-    if (desc->d->scale_bytes)
-        memcpy(copy + desc->d->data_bytes, desc->d->scales, desc->d->scale_bytes);
-    return copy;
-}
-
-/* Computes D with many slabs (parts of B that are packed at once) and with a single slab, and
- * compares both, for every kernel that packs B. Returns the number of these kernels. */
-static int compare_kernels(bsmm_matmul_desc *desc) {
-    int count = 0;
-    bsmm_explanation e = BSMM_INIT(bsmm_explanation);
-    uint64_t bytes = desc->d->data_bytes + desc->d->scale_bytes;
-    for (uint32_t i = 0; !bsmm_explain(desc, i, &e); i++) {
-        if (strcmp(e.device, "cpu") != 0 || !e.packed_b_bytes) continue;
-        uint64_t of_slabs, of_whole;
-        desc->kernel = e.kernel;
-        uint8_t *slabs = result_with(desc, tiny, bytes, &of_slabs);
-        uint8_t *whole = result_with(desc, huge, bytes, &of_whole);
-        desc->kernel = NULL;
-        if (of_slabs >= of_whole) fail_msg("%s: B is not divided into slabs", e.kernel);
-        if (memcmp(slabs, whole, bytes) != 0) fail_msg("%s: other bits", e.kernel);
-        free(slabs);
-        free(whole);
-        count++;
-    }
-    return count;
 }
 
 static bsmm_matrix make_d(const char *format, int64_t m, int64_t n) {
@@ -111,7 +69,7 @@ static void test_bits(void **state) {
                                  .bias = cases[i].bias ? bias : NULL,
                                  .bias_elem = cases[i].bias ? BSMM_ELEM_F32 : BSMM_ELEM_NONE,
                                  .threads = cases[i].threads};
-        if (!compare_kernels(&desc)) fail_msg("case %zu: %s", i, bsmm_error_message());
+        if (!slabs_compare(&desc, 0)) fail_msg("case %zu: %s", i, bsmm_error_message());
         free(bias);
         free(d.data);
         free(d.scales);

@@ -7,7 +7,8 @@
  *
  * A large B that is not packed in advance is packed in slabs. A slab is as many panels of B as the
  * workspace holds. All rows of A are multiplied by a slab before the next slab is packed into the
- * same memory. */
+ * same memory. If the gates and the ups of a gated activation are two halves of B's rows, a slab
+ * has some gates and the ups that belong to them. */
 #include "cpu/engine/engine_gemm.h"
 
 #include "base/cpu.h"
@@ -28,6 +29,25 @@ static uint8_t *place_side(side *s, uint8_t *at) {
     return at + bsmm_align64(padded);
 }
 
+/* Makes *g describe one slab of B, i.e. the panels that are packed at a time, which is packed into
+ * the memory at `to`. The slab begins at column `first` of the `cols` columns that are divided into
+ * cache blocks. If these columns are the gates of a gated activation, the slab also has the ups
+ * that belong to its gates. If all of B is one slab, the panels are those of packed weights, and
+ * the first up may be inside a panel. */
+static void turn_to_slab(gemm *g, int64_t cols, int64_t first, uint8_t *to) {
+    g->b_first = first;
+    g->cols = g->b.rows = bsmm_min_i64(cols - first, g->slab * g->b.width);
+    g->ups = g->cols;
+    g->up_shift = first;
+    if (g->is_split) {
+        if (!bsmm_gemm_is_one_slab(g)) g->ups = bsmm_round_up(g->cols, g->b.width);
+        g->up_shift = cols + first - g->ups;
+        g->b.rows = g->ups + g->cols;
+    }
+    g->b.panels = bsmm_ceil_div(g->b.rows, g->b.width);
+    place_side(&g->b, to);
+}
+
 /* Sets the members of *g that depend on the operands of one run. *g is a copy of the plan's
  * description of the GEMM. */
 static void bind(gemm *g, const bsmm_product *p) {
@@ -36,18 +56,39 @@ static void bind(gemm *g, const bsmm_product *p) {
     g->expects = g->is_direct && p->d.data_bytes > bsmm_cpu_l2_bytes() / 4;
 }
 
-/* Packs `count` panels of A or B, from panel number `first` on. A slab is the part of B that is
- * packed at a time. Panels of A are packed only together with B's first slab (b_first is 0). They
- * are kept for the later slabs, so a later call for A does nothing. */
-static void pack_panels(const gemm *g, const side *s, bool is_b, int64_t first, int64_t count) {
+/* Packs `count` panels of A or B, from panel number `first` on. Row r of the packed operand is row
+ * r + shift of the matrix, and rows from `last` on are padding. */
+static void pack_rows(const gemm *g, const side *s, int64_t first, int64_t count, int64_t last,
+                      int64_t shift) {
     int64_t row = first * s->width, end = row + count * s->width;
-    if (!is_b && g->b_first > 0) return;
     bsmm_panel to = {s->units + (uint64_t)first * s->panel_bytes, s->factors + row, s->wide + row};
     for (int64_t i = 0; i < end - row; i++)
         to.factors[i] = 1;
     memset(to.wide, 0, (size_t)(end - row));
-    int64_t source = row + (is_b ? g->b_first : 0);
-    g->engine->pack(g->p, is_b, source, bsmm_min_i64(end, s->rows) - row, &to);
+    g->engine->pack(g->p, s == &g->b, row + shift, bsmm_min_i64(end, last) - row, &to);
+}
+
+/* Packs `count` panels of A, from panel number `first` on. A slab is the part of B that is packed
+ * at a time. Panels of A are packed only together with B's first slab (b_first is 0). They are kept
+ * for the later slabs, so a later call does nothing. */
+static void pack_a(const gemm *g, int64_t first, int64_t count) {
+    if (g->b_first == 0) pack_rows(g, &g->a, first, count, g->a.rows, 0);
+}
+
+/* Packs `count` panels of the current slab of B, from panel number `first` on. If the slab has two
+ * ranges of B's rows, gates and ups, they are packed one after another. */
+static void pack_b(const gemm *g, int64_t first, int64_t count) {
+    int64_t gates = 0;
+    if (g->up_shift != g->b_first && first * g->b.width < g->ups)
+        gates = bsmm_min_i64(count, g->ups / g->b.width - first);
+    if (gates) pack_rows(g, &g->b, first, gates, g->cols, g->b_first);
+    if (gates < count) pack_rows(g, &g->b, first + gates, count - gates, g->b.rows, g->up_shift);
+}
+
+/* Returns the row of B, i.e. the column of A x B^T, that is packed as row `row` of the current
+ * slab. */
+static int64_t column_of(const gemm *g, int64_t row) {
+    return row + (row < g->ups ? g->b_first : g->up_shift);
 }
 
 typedef struct block {
@@ -90,7 +131,8 @@ static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64
 static void expect_tile(const gemm *g, const block *b, int64_t i, int64_t j) {
     if (g->expects)
         bsmm_cpu_epilogue_expect(g->p, b->row + i, bsmm_min_i64(g->engine->mr, b->rows - i),
-                                 g->b_first + b->col + j, bsmm_min_i64(g->engine->nr, b->cols - j));
+                                 column_of(g, b->col + j),
+                                 bsmm_min_i64(g->engine->nr, b->cols - j));
 }
 
 /* Returns the accumulators of the panel of B that begins at column col + j of D. If all panels use
@@ -142,7 +184,7 @@ static void round_row(const double *values, int64_t cols, float *to) {
 static bsmm_gemm_row row_of(const gemm *g, const block *b, int64_t i) {
     int64_t r = b->row + i;
     return (bsmm_gemm_row){.r = r,
-                           .col = g->b_first + b->col,
+                           .col = column_of(g, b->col),
                            .cols = b->cols,
                            .acc = b->acc + i * b->pitch,
                            .factor = g->a.factors[r],
@@ -153,7 +195,7 @@ static bsmm_gemm_row row_of(const gemm *g, const block *b, int64_t i) {
 }
 
 static void finish_block(const gemm *g, const block *b) {
-    bsmm_gemm_columns d = bsmm_gemm_columns_of_d(g->p, g->b_first + b->col, b->cols);
+    bsmm_gemm_columns d = bsmm_gemm_columns_of_d(g->p, column_of(g, b->col), b->cols);
     for (int64_t i = 0; i < b->rows; i++) {
         bsmm_gemm_row row = row_of(g, b, i);
         if (g->is_split) row.gates = b->gates + i * g->nc;
@@ -199,7 +241,7 @@ static void multiply_block(const gemm *g, const block *b) {
  * keeps their values, and then multiplies the ups that belong to them. The first up may be inside a
  * panel of B; the columns before it in that panel are computed but not used. */
 static void run_halves(const gemm *g, const block *gates) {
-    int64_t first = g->cols + gates->col, panel = first / g->engine->nr * g->engine->nr;
+    int64_t first = g->ups + gates->col, panel = first / g->engine->nr * g->engine->nr;
     block b = *gates;
     b.pitch = g->nc + g->engine->nr;
     b.next_col = panel;
@@ -243,19 +285,21 @@ static void run_block(const gemm *g, int thread, int64_t row, int64_t rows, int6
 static void pack_b_part(const void *context, int64_t first, int64_t end, int worker) {
     const gemm *g = context;
     (void)worker;
-    pack_panels(g, &g->b, true, first, end - first);
+    pack_b(g, first, end - first);
 }
 
 bsmm_status bsmm_gemm_pack_b(const gemm *made, const bsmm_product *p, void *packed) {
     gemm g = *made;
     bind(&g, p);
-    uint8_t *end = place_side(&g.b, packed);
+    g.b_bytes = g.packed_b_bytes;
+    g.slab = g.b.panels;
+    turn_to_slab(&g, g.cols, 0, packed);
     /* The alignment gaps after the arrays `factors` and `wide` of packed B are set to zero too. A
      * caller may write packed weights to a file, whose bytes must not depend on the memory's old
      * contents. */
     uint64_t padded = (uint64_t)(g.b.panels * g.b.width);
     memset(g.b.factors, 0, bsmm_align64(padded * sizeof(double)));
-    memset(g.b.wide, 0, (size_t)(end - g.b.wide));
+    memset(g.b.wide, 0, bsmm_align64(padded));
     const bsmm_loop loop = {.threads = p->threads,
                             .count = g.b.panels,
                             .at_a_time = 1,
@@ -271,7 +315,7 @@ static void run_rows(const gemm *g, int thread, int threads) {
     int64_t end = bsmm_min_i64(g->a.rows, g->a.panels * (thread + 1) / threads * mr);
     for (int64_t row = g->a.panels * thread / threads * mr; row < end; row += g->mc) {
         int64_t rows = bsmm_min_i64(g->mc, end - row);
-        pack_panels(g, &g->a, false, row / mr, bsmm_ceil_div(rows, mr));
+        pack_a(g, row / mr, bsmm_ceil_div(rows, mr));
         for (int64_t col = 0; col < g->cols; col += g->nc)
             run_block(g, thread, row, rows, col);
     }
@@ -288,7 +332,7 @@ typedef struct shared_run {
 
 static void pack_free_b(const shared_run *s) {
     for (int64_t i; (i = bsmm_items_take(s->b_taken, 1)) < s->b_panels;)
-        pack_panels(s->g, &s->g->b, true, i, 1);
+        pack_b(s->g, i, 1);
 }
 
 /* Does one thread's work if each thread gets a range of A's rows. In phase 0 the threads pack B. In
@@ -311,7 +355,7 @@ static int64_t panels_at_once(const gemm *g) {
 static void pack_free_a(const shared_run *s) {
     int64_t at_once = panels_at_once(s->g), panels = s->g->a.panels;
     for (int64_t i; (i = bsmm_items_take(s->a_taken, at_once)) < panels;)
-        pack_panels(s->g, &s->g->a, false, i, bsmm_min_i64(at_once, panels - i));
+        pack_a(s->g, i, bsmm_min_i64(at_once, panels - i));
 }
 
 static void run_free_blocks(const shared_run *s, int worker) {
@@ -336,24 +380,13 @@ static void work_by_blocks(const void *context, int phase, int worker) {
     }
 }
 
-/* Makes *g describe one slab of B, i.e. the panels that are packed at a time. The slab begins at
- * row `first` of B and is packed into the memory at `to`. `rows` is the number of rows of all of
- * B. */
-static void turn_to_slab(gemm *g, int64_t rows, int64_t first, uint8_t *to) {
-    g->b_first = first;
-    g->b.rows = bsmm_min_i64(rows - first, g->slab * g->b.width);
-    g->b.panels = bsmm_ceil_div(g->b.rows, g->b.width);
-    if (!g->is_split) g->cols = g->b.rows;
-    place_side(&g->b, to);
-}
-
 /* Packs a slab, i.e. the panels of B for one cache block, and multiplies all rows of A by it. Each
  * thread has memory of its own for a slab. */
 static void run_own_slab(const gemm *g, int thread, int64_t first) {
     gemm own = *g;
     uint64_t share = g->b_bytes / (uint64_t)g->threads / 64 * 64;
-    turn_to_slab(&own, g->b.rows, first, g->b_memory + (uint64_t)thread * share);
-    pack_panels(&own, &own.b, true, 0, own.b.panels);
+    turn_to_slab(&own, g->cols, first, g->b_memory + (uint64_t)thread * share);
+    pack_b(&own, 0, own.b.panels);
     for (int64_t row = 0; row < g->a.rows; row += g->mc)
         run_block(&own, thread, row, bsmm_min_i64(g->mc, g->a.rows - row), 0);
 }
@@ -367,7 +400,7 @@ static void work_by_slabs(const void *context, int phase, int worker) {
         pack_free_a(s);
         return;
     }
-    for (int64_t i; (i = bsmm_items_take(s->blocks_taken, 1) * s->g->nc) < s->g->b.rows;)
+    for (int64_t i; (i = bsmm_items_take(s->blocks_taken, 1) * s->g->nc) < s->g->cols;)
         run_own_slab(s->g, worker, i);
 }
 
@@ -388,7 +421,7 @@ static bsmm_status run_shared(const gemm *g) {
 }
 
 static void run_alone(const gemm *g) {
-    if (!g->p->b_packed) pack_panels(g, &g->b, true, 0, g->b.panels);
+    if (!g->p->b_packed) pack_b(g, 0, g->b.panels);
     run_rows(g, 0, 1);
 }
 
@@ -407,9 +440,9 @@ bsmm_status bsmm_gemm_run(const gemm *made, const bsmm_product *p, void *workspa
     g.b_memory = p->b_packed ? (uint8_t *)(uintptr_t)p->packed_b : after_a;
     g.scratch = p->b_packed ? after_a : after_a + g.b_bytes;
     if (g.by_slabs) BSMM_TRY(run_shared(&g));
-    int64_t rows = g.b.rows, first = g.by_slabs ? rows : 0;
-    for (; first < rows; first += g.b.rows) {
-        turn_to_slab(&g, rows, first, g.b_memory);
+    int64_t cols = g.cols, first = g.by_slabs ? cols : 0;
+    for (; first < cols; first += g.cols) {
+        turn_to_slab(&g, cols, first, g.b_memory);
         BSMM_TRY(run_slab(&g));
     }
     if (p->recipe) bsmm_recipe_pad(&p->d);

@@ -153,7 +153,8 @@ typedef struct bsmm_gemm {
      * mc and nc, or fewer so that a block fits L2 and every thread gets work. */
     int64_t mc, nc;
     /* `slab` is the number of panels of B that are packed at a time (a slab): all panels of B, or
-     * the panels of several cache blocks. */
+     * the panels of several cache blocks. If is_split is true and there are several slabs, `slab`
+     * counts only the panels of gates, and a slab has as many panels of ups in addition. */
     int64_t slab;
     /* `b_bytes` is the size in bytes of the memory for packed panels of B. It is packed_b_bytes if
      * all of B is packed at once, and less if parts of B (slabs) are packed into the same memory
@@ -179,9 +180,14 @@ typedef struct bsmm_gemm {
     /* The members below are set in each run. During the run, b describes one slab of B, i.e. the
      * panels that are packed at a time, and row numbers in b count from the slab's first row. */
     const bsmm_product *p;
-    /* `b_first` is the first row of B, and first column of D, of the current slab, i.e. of the
-     * panels of B that are packed at a time. */
+    /* `b_first` is the first row of B of the current slab, i.e. of the panels of B that are packed
+     * at a time. */
     int64_t b_first;
+    /* If is_split is true, the slab holds gates, and the ups that belong to them. `ups` is the
+     * number of the first up's row in the slab. Row r of the slab is row r + b_first of B if it is
+     * a gate, and row r + up_shift of B if it is an up. The two numbers are equal if the slab is
+     * one range of B's rows. */
+    int64_t ups, up_shift;
     /* `is_direct` is true if the whole epilogue runs in one pass over the accumulators
      * (bsmm_cpu_epilogue_is_direct). */
     bool is_direct;
@@ -193,6 +199,11 @@ typedef struct bsmm_gemm {
     uint8_t *b_memory;
     uint8_t *scratch; /* `scratch` has one scratch buffer per thread. */
 } bsmm_gemm;
+
+/* Returns true if all of B is packed at once, in a single slab. */
+static inline bool bsmm_gemm_is_one_slab(const bsmm_gemm *g) {
+    return g->b_bytes == g->packed_b_bytes;
+}
 
 bsmm_gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p);
 
