@@ -575,14 +575,14 @@ BSMM_API void bsmm_plan_destroy(bsmm_plan *plan); /* Destroys a plan. `plan` may
  * size in bytes of the workspace that each concurrent run needs; the workspace must be aligned to
  * 64 bytes.
  *
- * Some CPU kernels pack B in every run, one part of B at a time. Their workspace holds all of A,
- * packed, and one packed part of B. The size of this part has these limits:
+ * Some CPU kernels pack B in every run, one part of B at a time. Their workspace holds packed A, a
+ * packed part of B, and up to 2 MiB for each thread. The size of the part of B has these limits:
  * - For each thread of the plan, the part takes at most 32 times the size of the L2 cache. If A has
  *   at most 128 rows, it takes at most once the size of the L2 cache.
  * - If K is so long that the smallest possible part exceeds this limit, the part takes one packed
  *   panel (at most 64 rows of B) for each thread, and in addition the packed panels of 512 rows of
  *   B. If D is block-scaled, it takes the packed panels of 512 rows of B for each thread instead.
- * - With a gated epilogue, the part is all of B. */
+ * - If gates and ups are two halves of B's rows, the part of B may be twice as large. */
 BSMM_API const char *bsmm_plan_kernel(const bsmm_plan *plan);
 BSMM_API uint64_t bsmm_plan_workspace_bytes(const bsmm_plan *plan);
 
