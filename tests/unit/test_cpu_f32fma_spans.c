@@ -2,6 +2,7 @@
  * number of binades between its largest and its smallest value. For every span, the error must stay
  * below the bound, even if the processor flushes subnormals to 0. */
 #include "cpu/pack/pack_f32fma.h"
+#include "cpu/small_m/small_m_f32fma.h"
 #include "operand.h"
 
 #include <math.h>
@@ -327,6 +328,24 @@ static void test_spans_of_blocks(void **state) {
     assert_true(span_of(&m) + 149 <= BSMM_F32FMA_SPAN_LIMIT);
 }
 
+/* cpu_avx2_f32_small_m decides by these exponents whether fp32 sums can overflow or lose bits. They
+ * must be those of the largest and the smallest element. */
+static void test_halves(void **state) {
+    (void)state;
+#if defined(__x86_64__)
+    int halves = 0;
+    bsmm_elem_info info = BSMM_INIT(bsmm_elem_info);
+    for (uint32_t i = 0; bsmm_elem_at(i, &info) == BSMM_OK; i++) {
+        const bsmm_small_m_f32fma_halves *h = bsmm_small_m_f32fma_halves_of(info.elem);
+        if (!h) continue;
+        halves++;
+        assert_int_equal(h->top, ilogb(info.max) - h->raw);
+        assert_int_equal(h->extent, ilogb(info.max) - ilogb(info.min_subnormal));
+    }
+    assert_int_equal(halves, 6);
+#endif
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_elements),
@@ -337,6 +356,7 @@ int main(void) {
         cmocka_unit_test(test_largest_sums),
         cmocka_unit_test(test_spans_of_floats),
         cmocka_unit_test(test_spans_of_blocks),
+        cmocka_unit_test(test_halves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
