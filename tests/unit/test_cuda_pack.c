@@ -166,22 +166,22 @@ static void spreads_are_told(void **state) {
     assert_int_equal(flags_of("mxfp8", BSMM_PACK_BF16, high, 0), BSMM_PACK_SCALED);
 }
 
-/* Packs a row of 256 columns with rounding (BSMM_PACK_FAST). Returns true if the two halves of the
- * row get different packed scales. All block scales of the first half are 1. Those of the second
- * half are 2^top, except for one of 2^bottom. */
-static bool is_uneven(const char *name, int top, int bottom) {
+/* Packs a row of 256 columns by a route (BSMM_PACK_FP8 or _FAST). Returns true if the two halves of
+ * the row get different packed scales. All block scales of the first half are 1. Those of the
+ * second half are 2^top, except for one of 2^bottom. */
+static bool is_uneven(const char *name, bsmm_pack_route route, int top, int bottom) {
     test_matrix t;
     rng r = {3};
     test_matrix_make(&t, describe(format_named(name), 3, 256), FILL_ORDINARY, &r);
-    uint32_t elem = t.m.format.elem;
+    uint32_t elem = t.m.format.elem, codes = 1u << bsmm_elem_row(elem)->bits;
     for (uint64_t i = 0; i < 3 * 256; i++) {
-        uint32_t code = (uint32_t)(i * 37 % 256);
+        uint32_t code = (uint32_t)(i * 37 % codes);
         if (!isfinite(bsmm_elem_decode(elem, code))) code = 0;
         bsmm_elem_store(elem, t.m.data, i, code);
     }
     for (uint64_t i = 0; i < 3 * 8; i++)
         ((uint8_t *)t.m.scales)[i] = (uint8_t)(127 + (i % 8 < 4 ? 0 : i % 8 == 6 ? bottom : top));
-    uint32_t flags = check(&t.m, BSMM_PACK_FAST, true);
+    uint32_t flags = check(&t.m, route, true);
     test_matrix_free(&t);
     return flags & BSMM_PACK_UNEVEN;
 }
@@ -207,18 +207,32 @@ static void even_rows_are_told(void **state) {
         /* If all groups of the row had the same packed scale, it would be 2^129, which is too large
          * for fp32. */
         assert_true(flags_of(f, BSMM_PACK_FAST, top, 0) & uneven);
-        assert_false(is_uneven(f, 0, 0));
-        assert_false(is_uneven(f, 2, 2));
+        assert_false(is_uneven(f, BSMM_PACK_FAST, 0, 0));
+        assert_false(is_uneven(f, BSMM_PACK_FAST, 2, 2));
         /* The scales of the row's first half are 1. Packing can therefore use one packed scale for
          * both halves only if this packed scale is at most 2^2. Block scales of 2^3 in the second
          * half need a larger packed scale, so the halves get different ones. */
-        assert_true(is_uneven(f, 3, 3));
-        assert_false(is_uneven(f, -6, -6));
-        assert_true(is_uneven(f, -7, -7));
-        assert_false(is_uneven(f, 1, -6));
-        assert_true(is_uneven(f, 1, -7));
+        assert_true(is_uneven(f, BSMM_PACK_FAST, 3, 3));
+        assert_false(is_uneven(f, BSMM_PACK_FAST, -6, -6));
+        assert_true(is_uneven(f, BSMM_PACK_FAST, -7, -7));
+        assert_false(is_uneven(f, BSMM_PACK_FAST, 1, -6));
+        assert_true(is_uneven(f, BSMM_PACK_FAST, 1, -7));
     }
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, near, 0) & uneven);
+    /* Elements of less than 8 bits are packed exactly. The packed scale of the row is then the
+     * largest block scale of its first half, here 1. Block scales of the second half up to
+     * 2^highest and down to 2^lowest fit under it. */
+    static const struct {
+        const char *format;
+        int highest, lowest;
+    } exact[] = {{"mxfp4", 6, -8}, {"mxfp6_e2m3", 5, -6}, {"mxfp6_e3m2", 4, -5}};
+    for (size_t i = 0; i < BSMM_COUNT(exact); i++) {
+        const char *f = exact[i].format;
+        const int highest = exact[i].highest, lowest = exact[i].lowest;
+        assert_false(is_uneven(f, BSMM_PACK_FP8, highest, lowest));
+        assert_true(is_uneven(f, BSMM_PACK_FP8, highest + 1, highest + 1));
+        assert_true(is_uneven(f, BSMM_PACK_FP8, lowest - 1, lowest - 1));
+    }
 }
 
 /* Tests packing with rounding (BSMM_PACK_FAST). An operand that contains Inf must get the flag WIDE
