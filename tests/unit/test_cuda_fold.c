@@ -193,16 +193,18 @@ static test_matrix make_large(const char *format, int64_t rows, int64_t k, rng *
     return t;
 }
 
-static void check_fast(const char *a_format, const char *b_format, rng *r) {
-    enum { LONG = 640 };
-    test_matrix a = make_large(a_format, ROWS, LONG, r), b = make_large(b_format, COLUMNS, LONG, r);
+enum { LONG = 640 };
+
+/* Multiplies A and B by the kernel under test, and checks that the sums lie within its error bound.
+ * K is LONG. */
+static void check_sums(const test_matrix *a, const test_matrix *b, rng *r) {
     test_matrix d = make("f32", BSMM_ORDER_ROW, ROWS, COLUMNS, (scales){0, 0}, r);
-    bsmm_matmul_desc desc = fast(&a, &b, &d);
+    bsmm_matmul_desc desc = fast(a, b, &d);
     float *got = product(&desc, "cuda_sm90a_fold");
     const double bound = bsmm_wgmma_bound(BSMM_WGMMA_POW2, BSMM_ELEM_E4M3, LONG);
     bsmm_operand x, y;
-    assert_int_equal(bsmm_operand_take(&a.m, "a", &x), BSMM_OK);
-    assert_int_equal(bsmm_operand_take(&b.m, "b", &y), BSMM_OK);
+    assert_int_equal(bsmm_operand_take(&a->m, "a", &x), BSMM_OK);
+    assert_int_equal(bsmm_operand_take(&b->m, "b", &y), BSMM_OK);
     double rows[ROWS][LONG], row[LONG];
     for (int64_t m = 0; m < ROWS; m++)
         bsmm_operand_decode_row(&x, m, 0, LONG, rows[m]);
@@ -218,9 +220,14 @@ static void check_fast(const char *a_format, const char *b_format, rng *r) {
         }
     }
     free(got);
+    test_matrix_free(&d);
+}
+
+static void check_fast(const char *a_format, const char *b_format, rng *r) {
+    test_matrix a = make_large(a_format, ROWS, LONG, r), b = make_large(b_format, COLUMNS, LONG, r);
+    check_sums(&a, &b, r);
     test_matrix_free(&a);
     test_matrix_free(&b);
-    test_matrix_free(&d);
 }
 
 static void test_fast_where_nothing_is_lost(void **state) {
@@ -232,10 +239,64 @@ static void test_fast_where_nothing_is_lost(void **state) {
         check_fast(formats[i / 2], formats[i % 2], &r);
 }
 
+/* Gives the blocks from `first` on, in every `every`th row, block scales of 2^exponent times their
+ * old ones. A row has LONG / 32 blocks. */
+static void raise_blocks(test_matrix *t, int64_t every, int64_t first, int exponent) {
+    const int64_t blocks = LONG / 32;
+    uint8_t *codes = t->m.scales;
+    for (int64_t i = 0; i < t->m.rows * blocks; i++)
+        if (i / blocks % every == every - 1 && i % blocks >= first)
+            codes[i] = (uint8_t)(codes[i] + exponent);
+}
+
+/* Makes an FP8 operand with one fp32 scale, which is no power of two, for each row. Some scales are
+ * so large or small that the kernel must compute their rows again in double. */
+static test_matrix make_row_scaled(int64_t rows, rng *r) {
+    const bsmm_format format = {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, LONG};
+    test_matrix t;
+    test_matrix_make(&t, describe(format, rows, LONG), FILL_ORDINARY, r);
+    float *of_rows = t.m.scales;
+    for (int64_t i = 0; i < rows; i++)
+        of_rows[i] = (0.5f + (float)rng_below(r, 1000) * 0x1p-10f) * (i % 9 == 4    ? 0x1p70f
+                                                                      : i % 11 == 5 ? 0x1p-107f
+                                                                                    : 1);
+    return t;
+}
+
+/* Tests rows of B whose packed groups have one scale, and rows in which later groups need a larger
+ * or a smaller scale than the first group. In the first case another GEMM kernel multiplies than in
+ * the second. If one kernel took the products of the other, sums would be wrong by a power of
+ * two. */
+static void test_even_rows(void **state) {
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    static const char *const formats[] = {"mxfp4", "mxfp6_e2m3", "mxfp6_e3m2"};
+    static const struct {
+        int64_t every, first; /* Rows and blocks are raised as `raise_blocks` says. */
+        int exponent;
+    } cases[] = {{1, 0, 0}, {1, 4, 3}, {1, 4, 9}, {COLUMNS, 16, 20}, {1, 4, -20}, {ROWS, 0, 4}};
+    rng r = {9};
+    for (size_t i = 0; i < BSMM_COUNT(formats); i++)
+        for (size_t j = 0; j < BSMM_COUNT(cases); j++) {
+            test_matrix a = make_row_scaled(ROWS, &r);
+            test_matrix x = make(formats[i], BSMM_ORDER_ROW, ROWS, LONG, (scales){125, 128}, &r);
+            test_matrix b = make(formats[i], BSMM_ORDER_ROW, COLUMNS, LONG, (scales){125, 128}, &r);
+            check_sums(&x, &b, &r);
+            raise_blocks(&b, cases[j].every, cases[j].first, cases[j].exponent);
+            check_sums(&a, &b, &r);
+            check_sums(&x, &b, &r);
+            raise_blocks(&x, cases[j].every, cases[j].first, cases[j].exponent);
+            check_sums(&x, &b, &r);
+            test_matrix_free(&a);
+            test_matrix_free(&x);
+            test_matrix_free(&b);
+        }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ways),
-                                       cmocka_unit_test(test_ways_of_8_bits),
-                                       cmocka_unit_test(test_small_elements_of_large_blocks),
-                                       cmocka_unit_test(test_fast_where_nothing_is_lost)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ways), cmocka_unit_test(test_ways_of_8_bits),
+        cmocka_unit_test(test_small_elements_of_large_blocks),
+        cmocka_unit_test(test_fast_where_nothing_is_lost), cmocka_unit_test(test_even_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,11 +247,20 @@ static __device__ __forceinline__ float power_of(double factor) {
     return exact && power >= 0x1p-32f && power <= 1 ? power : 0;
 }
 
+/* Returns true if each row of A and of B has one scale for all of K. In kernels of the kind ROW, A
+ * is not packed, and `a_rows_step` tells whether it has one scale for each row. */
+static __device__ __forceinline__ bool is_even(const bsmm_wgmma_params *p) {
+    if (!EVENS) return false;
+    if (FALLS_BACK) return bsmm_cuda_gate_is_even(&p->gate);
+    const bool packed = p->gate.when == BSMM_WHEN_FITS && p->gate.b;
+    return packed && p->a_rows_step == 0 && !(p->gate.b->flags & BSMM_PACK_UNEVEN);
+}
+
 static __device__ __forceinline__ void told_factors(const bsmm_wgmma_params *p, shared *told) {
     told->factors = bsmm_gpu_epilogue_begin(&p->whole.epilogue);
     told->plain = told->factors.factor == 1;
     if (HALVES) told->power = power_of(told->factors.factor);
-    told->even = bsmm_cuda_gate_is_even(&p->gate);
+    told->even = is_even(p);
     for (int i = 0; i < CONSUMERS * PLACES; i++)
         told->chunks[i / PLACES][i % PLACES].to_memory = 0;
     ptx_mbarrier_arrive(ptx_shared_address(&told->ready));
@@ -313,7 +322,7 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     give_word(&c, told, CHUNK_END);
 }
 
-#if EVENS
+#if FALLS_BACK
 #    include "cuda/sm90a/gemm_otherwise.h"
 #elif HALVES
 #    include "cuda/sm80/pack_again.h"
@@ -348,7 +357,7 @@ static __device__ __forceinline__ bool is_mine(const bsmm_wgmma_params *p, uint8
     }
 #endif
     const bool open = bsmm_cuda_gate_pass(&p->gate);
-#if EVENS
+#if FALLS_BACK
     if (!open) work_otherwise(p, shared);
 #endif
     return open;

@@ -27,21 +27,25 @@
  * both together compress to the size of one: with HALVES 0 in the bf16 kernels, the pack of all
  * kernels of tiles.def has 346 instead of 322 KB. */
 #define HALVES (GEMM_WIDE && GEMM_SCALES == GEMM_UNSCALED)
-/* EVENS is 1 for kernels of the kind POW2, whose scales are powers of two. If each row has one
- * scale for all of K, such a kernel adds the sums of k blocks unscaled, and multiplies only the
- * total over K by the scales. With 0, every k block of a 192 x 128 tile would be scaled and would
- * take about 1000 instead of 850 cycles, as was estimated before the change. */
-#define EVENS          JOINED(EVENS_OF_, GEMM_KIND)
-#define EVENS_OF_BF16  0
-#define EVENS_OF_BLOCK 0
-#define EVENS_OF_ROW   0
-#define EVENS_OF_POW2  1
+/* FALLS_BACK is 1 for kernels of the kind POW2, which run the fallback in gemm_otherwise.h if 8-bit
+ * floats cannot hold the values of A or B. */
+#define FALLS_BACK          JOINED(FALLS_BACK_OF_, GEMM_KIND)
+#define FALLS_BACK_OF_BF16  0
+#define FALLS_BACK_OF_BLOCK 0
+#define FALLS_BACK_OF_ROW   0
+#define FALLS_BACK_OF_POW2  1
+/* EVENS is 1 for kernels of the kind POW2, and for 8-bit ones of the kind ROW with 192 rows. If
+ * each row has one scale for all of K, such a kernel adds the sums of k blocks unscaled, and
+ * multiplies only the total over K by the scales. With 0, products of mxfp4 by mxfp4 with 1024 to
+ * 8192 rows take 1.23 times as long on an H200. The smaller tile of the kind ROW is used with few
+ * rows, for which other kernels are faster if the rows have one scale each. */
+#define EVENS (FALLS_BACK || (GEMM_SCALES == GEMM_ROW_ROW && !GEMM_WIDE && CONSUMERS == 3))
 
 enum {
     /* CAREFUL is 1 for kernels of the kind ROW (A and B have one scale per 1 x 128 block). The
      * product of a scale of A and a scale of B may lie outside fp32's range of normal numbers, so
      * these kernels test whether it does. */
-    CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !EVENS,
+    CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !FALLS_BACK,
     /* AGAIN is 1 if the kernel tests whether any product of a scale of A and a scale of B lies
      * outside the range from 2^-104 to 2^64. The kernel then recomputes in double the results that
      * use such a product. */
@@ -56,7 +60,7 @@ enum {
     /* BLOCK_THREADS is the number of threads of a thread block. Kernels of the kind POW2 have idle
      * warps besides the warps that load, multiply and store. The idle warps help in the fallback,
      * in which a thread block packs A and B to bf16 or computes D from the stored operands. */
-    BLOCK_THREADS = EVENS ? 512 : 128 * (1 + CONSUMERS),
+    BLOCK_THREADS = FALLS_BACK ? 512 : 128 * (1 + CONSUMERS),
 
     K_BYTES = GEMM_K_BYTES,
     K_ELEMENTS = K_BYTES / (GEMM_WIDE ? 2 : 1),

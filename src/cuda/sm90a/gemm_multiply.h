@@ -30,8 +30,8 @@ typedef struct consumer {
     /* `staging` is the address of this warpgroup's staging buffers, from which TMA stores D. */
     uint32_t staging;
     uint32_t chunks; /* Bit i of `chunks` is the parity of the current phase of staging buffer i. */
-    /* `even` is true if each row of A and of B has one scale for all of K. Only kernels of the kind
-     * POW2 use it. */
+    /* `even` is true if each row of A and of B has one scale for all of K. Only kernels with EVENS
+     * use it. */
     bool even;
     /* `split` is the number of groups of COL_GROUP columns of the tile that lie in the first of two
      * 128 x 128 blocks of B. It is used only if COL_BLOCKS is 2, i.e. if the columns of the tile
@@ -114,10 +114,10 @@ static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t
 }
 
 /* Starts the wgmma instructions that multiply the warpgroup's 64 rows of the tile by one stage (one
- * k block), and returns the scales of A and B for this k block. If `keep` is 1, wgmma adds the
- * products to `sum`. If `keep` is 0, wgmma overwrites `sum`. */
-static __device__ __forceinline__ factors start(const consumer *c, float *sum, uint32_t stage,
-                                                uint32_t keep) {
+ * k block). If `keep` is 1, wgmma adds the products to `sum`. If `keep` is 0, wgmma overwrites
+ * `sum`. */
+static __device__ __forceinline__ void start_sums(const consumer *c, float *sum, uint32_t stage,
+                                                  uint32_t keep) {
     uint64_t a_at = c->a + ((stage * STAGE_BYTES) >> 4);
     uint64_t b_at = c->b + ((stage * STAGE_BYTES) >> 4);
     if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
@@ -127,5 +127,12 @@ static __device__ __forceinline__ factors start(const consumer *c, float *sum, u
         wgmma_step(sum, a_at + 2 * i, b_at + 2 * i, i > 0 ? 1 : keep);
     ptx_wgmma_commit();
     if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
+}
+
+/* Starts the wgmma instructions of a stage (start_sums), and returns the scales of A and B for this
+ * k block. */
+static __device__ __forceinline__ factors start(const consumer *c, float *sum, uint32_t stage,
+                                                uint32_t keep) {
+    start_sums(c, sum, stage, keep);
     return factors_of(c, stage);
 }

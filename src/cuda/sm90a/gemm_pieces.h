@@ -77,6 +77,17 @@ static __device__ __forceinline__ void end_even(consumer *c, float *total, const
     release(now->last, c);
 }
 
+/* Waits until a stage is full, starts its wgmma instructions, and loads its scales to *f. If `even`
+ * is set, only the last stage's scales are needed, and scale_even loads them. */
+static __device__ __forceinline__ void start_stage(consumer *c, float *sum, factors *f,
+                                                   const progress *now, uint32_t stage, bool even) {
+    wait_full(&c->r, stage, now->tested);
+    if (even)
+        start_sums(c, sum, stage, 0);
+    else
+        *f = start(c, sum, stage, 0);
+}
+
 /* Multiplies one stage, i.e. one k block, and adds its scaled sums to the totals, i.e. to the sums
  * over all k blocks. With GEMM_EARLY, a stage's wgmma instructions start one iteration in advance:
  * this stage's instructions already run, and the function starts the next stage's instructions at
@@ -84,13 +95,11 @@ static __device__ __forceinline__ void end_even(consumer *c, float *total, const
 static __device__ __forceinline__ int go_on(consumer *c, float *total, float *sum, factors *f,
                                             progress *now, uint32_t stage, bool even) {
     if (!GEMM_EARLY) {
-        wait_full(&c->r, stage, now->tested);
-        *f = start(c, sum, stage, 0);
+        start_stage(c, sum, f, now, stage, even);
         return end_stage(c, total, sum, *f, now, stage, even);
     }
     if (!end_stage(c, total, sum, *f, now, stage, even)) return 0;
-    wait_full(&c->r, stage_after(stage), now->tested);
-    *f = start(c, sum, stage_after(stage), 0);
+    start_stage(c, sum, f, now, stage_after(stage), even);
     return 1;
 }
 

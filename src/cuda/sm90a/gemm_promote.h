@@ -50,39 +50,47 @@ static __device__ __forceinline__ void promote_by_blocks(consumer *c, float *tot
     }
 }
 
+/* Records in c->unsafe which of the thread's rows of D need an unsafe product of a scale of A and a
+ * scale of B (is_safe). */
+static __device__ __forceinline__ void find_unsafe(consumer *c, const factors *f) {
+#pragma unroll 1
+    for (uint32_t i = 0; i < TILE_N / 8; i++) {
+        float col[2];
+        ptx_load_shared_f32x2(f->cols + 32 * i, col);
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            if (!is_safe(f->row[j / 2], col[j % 2])) c->unsafe |= 1 << j / 2;
+    }
+}
+
 /* Multiplies the sums of one k block by the scales of A and B, and adds them to the fp32 sums over
- * all of K. Each iteration does this for four sums, in two rows and two columns. If `checked` is
- * set, the function also tests whether every product of a scale of A and a scale of B lies between
- * 2^-104 and 2^64. */
-static __device__ __forceinline__ void promote_by_rows(consumer *c, float *total, const float *sum,
-                                                       const factors *f, bool checked) {
+ * all of K. Each iteration does this for four sums, in two rows and two columns. */
+static __device__ __forceinline__ void promote_by_rows(float *total, const float *sum,
+                                                       const factors *f) {
 #pragma unroll
     for (int i = 0; i < ACCUMULATORS; i += 4) {
         float col[2];
         ptx_load_shared_f32x2(f->cols + 8 * i, col);
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            float row = f->row[j / 2];
-            if (checked && !is_safe(row, col[j % 2])) c->unsafe |= 1 << j / 2;
-            total[i + j] = fmaf(row * col[j % 2], sum[i + j], total[i + j]);
-        }
+        for (int j = 0; j < 4; j++)
+            total[i + j] = fmaf(f->row[j / 2] * col[j % 2], sum[i + j], total[i + j]);
     }
 }
 
 static __device__ __forceinline__ void promote(consumer *c, float *total, float *sum, factors f) {
     hold(sum);
-    if (GEMM_SCALES == GEMM_ROW_BLOCK)
+    if (GEMM_SCALES == GEMM_ROW_BLOCK) {
         promote_by_blocks(c, total, sum, &f);
-    else if (f.moderate)
-        promote_by_rows(c, total, sum, &f, false);
-    else
-        promote_by_rows(c, total, sum, &f, true);
+        return;
+    }
+    if (CAREFUL && !f.moderate) find_unsafe(c, &f);
+    promote_by_rows(total, sum, &f);
 }
 
 /* Adds the sums of one k block to the totals over K. If `even` is set, each row has one scale for
  * all of K, and the sums are added unscaled. scale_even then scales the total once, at the end of
- * the tile. Unscaled additions take half of the instructions. The results are bitwise identical to
- * scaled additions, because such scales are powers of two. */
+ * the tile. Unscaled additions take half of the instructions. If the scales are powers of two, the
+ * results are bitwise identical to those of scaled additions. */
 static __device__ __forceinline__ void add_sum(consumer *c, float *total, float *sum, factors f,
                                                bool even) {
     if (!even) {
@@ -97,8 +105,9 @@ static __device__ __forceinline__ void add_sum(consumer *c, float *total, float 
 
 /* At the end of a tile, multiplies the sums over all of K by the scales. The function is used if
  * each row of A and of B has one scale for all of K. */
-static __device__ __forceinline__ void scale_even(const consumer *c, uint32_t stage, float *total) {
+static __device__ __forceinline__ void scale_even(consumer *c, uint32_t stage, float *total) {
     const factors f = factors_of(c, stage);
+    if (CAREFUL && !f.moderate) find_unsafe(c, &f);
 #pragma unroll
     for (int i = 0; i < ACCUMULATORS; i += 4) {
         float col[2];
