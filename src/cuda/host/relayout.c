@@ -1,6 +1,7 @@
 /* Chooses the CUDA kernel that copies block scales from one layout to another, and fills its
  * parameters. If the destination's layout has padding, the kernel stores zeros there. */
 #include "cuda/host/recode_calls.h"
+#include "gpu/params.h"
 
 #include <string.h>
 
@@ -252,12 +253,32 @@ static void add_padding(bsmm_scale_map *map) {
         map->rows = (int64_t)map->tile_col_step;
 }
 
+/* Returns the number of loads (job.by_words) with which a thread copies four adjacent codes of a
+ * row whose codes do not form aligned words in the source: two loads of two codes if the source
+ * allows them, else four loads. This is faster than one thread for each code, because a thread
+ * computes an address in the destination for each store. Returns 0 if threads cannot copy four
+ * codes. */
+static uint32_t loads_of(const bsmm_relayout_job *q) {
+    const bsmm_axis_digit *first = &q->from_col_map.digits[0];
+    uint64_t odd = (uintptr_t)q->from | q->known_cols;
+    if (q->by_words || q->wide || q->cols % 4) return q->by_words;
+    if (!bsmm_axis_fours(q->to, &q->to_row_map, &q->to_col_map, 0)) return 0;
+    if (first->stride != 1 || (q->from_col_map.count > 1 && first->extent % 4)) return 0;
+    for (uint32_t i = 0; i < q->from_row_map.count; i++)
+        odd |= q->from_row_map.digits[i].stride;
+    for (uint32_t i = 1; i < q->from_col_map.count; i++)
+        odd |= q->from_col_map.digits[i].stride;
+    return odd % 2 ? 4 : 2;
+}
+
 /* Returns the parameters of the kernels that copy scales. The extents in the parameters include the
  * destination's padding if the padding must become 0. */
 static bsmm_relayout_job job_of(const bsmm_recode *job) {
     bsmm_recode whole = *job;
     if (bsmm_recode_has_padding(job)) add_padding(&whole.dst.map);
-    return bsmm_relayout_job_of(&whole);
+    bsmm_relayout_job q = bsmm_relayout_job_of(&whole);
+    q.by_words = loads_of(&q);
+    return q;
 }
 
 bsmm_status bsmm_cuda_ready_relayout_make(const bsmm_recode *job, bsmm_cuda_ready_relayout *ready) {

@@ -5,6 +5,62 @@
 
 #include "gpu/recode_small.h"
 
+/* Loads four adjacent scale codes of a row by `count` instructions, 2 or 4, to pieces[0] to
+ * pieces[count - 1]. Instead of a branch for a code outside the source, the function loads another
+ * code of the source, which join_pieces does not use. */
+static __device__ __forceinline__ void load_pieces(const bsmm_relayout_job *job, uint32_t count,
+                                                   uint32_t row, uint32_t column,
+                                                   uint32_t *pieces) {
+    const uint32_t bytes = 4 / count, known_row = min(row, job->known_rows - 1),
+                   known_column = min(column, (job->known_cols - 1) / 4 * 4),
+                   last = job->known_cols - known_column - bytes;
+    const uint8_t *const from = job->from + bsmm_axis_at(&job->from_row_map, known_row) +
+                                bsmm_axis_at(&job->from_col_map, known_column);
+#pragma unroll
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *const at = from + min(i * bytes, last);
+        pieces[i] = bytes == 2 ? __ldg((const uint16_t *)at) : __ldg(at);
+    }
+}
+
+/* Joins what load_pieces has loaded to one word. Codes outside the source are 0. */
+static __device__ __forceinline__ uint32_t join_pieces(const bsmm_relayout_job *job, uint32_t count,
+                                                       uint32_t row, uint32_t column,
+                                                       const uint32_t *pieces) {
+    const uint32_t bytes = 4 / count;
+    uint32_t word = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < count; i++) {
+        const bool known = row < job->known_rows && column + i * bytes < job->known_cols;
+        word |= known ? pieces[i] << 8 * bytes * i : 0;
+    }
+    return word;
+}
+
+/* Copies the scales of one thread, from row `row0` and column `column` on, as move_block describes.
+ * Callers pass a constant for `loads` (job->by_words, or 1 for threads that load once). All loads
+ * begin before the thread computes with what it has loaded. */
+static __device__ __forceinline__ void move_rows(const bsmm_relayout_job *job, uint32_t loads,
+                                                 uint32_t rows_apart, uint32_t row0,
+                                                 uint32_t column) {
+    const bool word = job->by_words || job->wide;
+    uint32_t codes[BSMM_MOVED_ROWS][4];
+#pragma unroll
+    for (int i = 0; i < BSMM_MOVED_ROWS; i++)
+        if (loads > 1)
+            load_pieces(job, loads, row0 + i * rows_apart, column, codes[i]);
+        else
+            codes[i][0] = bsmm_move_load(job, word, row0 + i * rows_apart, column);
+#pragma unroll
+    for (int i = 0; i < BSMM_MOVED_ROWS; i++) {
+        const uint32_t row = row0 + i * rows_apart;
+        if (row < job->rows)
+            bsmm_move_store(job, word, row, column,
+                            loads > 1 ? join_pieces(job, loads, row, column, codes[i])
+                                      : codes[i][0]);
+    }
+}
+
 /* Copies the scales of one thread block of `threads` threads, which is number `across` along a row
  * of thread blocks and number `down` along a column. Each thread copies BSMM_MOVED_ROWS rows of one
  * column, or of four adjacent columns if `by_words` is set. Returns false if the thread has no
@@ -15,16 +71,13 @@ static __device__ __forceinline__ bool move_block(const bsmm_relayout_job *job, 
                    index = across * lanes + (threadIdx.x & (lanes - 1)),
                    column = job->by_words ? 4 * index : index,
                    row0 = down * rows_apart * BSMM_MOVED_ROWS + (threadIdx.x >> job->lanes_log2);
-    const bool word = job->by_words || job->wide;
-    uint32_t codes[BSMM_MOVED_ROWS];
     if (column >= job->cols || row0 >= job->rows) return false;
-#pragma unroll
-    for (int i = 0; i < BSMM_MOVED_ROWS; i++)
-        codes[i] = bsmm_move_load(job, word, row0 + i * rows_apart, column);
-#pragma unroll
-    for (int i = 0; i < BSMM_MOVED_ROWS; i++)
-        if (row0 + i * rows_apart < job->rows)
-            bsmm_move_store(job, word, row0 + i * rows_apart, column, codes[i]);
+    if (job->by_words == 2)
+        move_rows(job, 2, rows_apart, row0, column);
+    else if (job->by_words == 4)
+        move_rows(job, 4, rows_apart, row0, column);
+    else
+        move_rows(job, 1, rows_apart, row0, column);
     return true;
 }
 
