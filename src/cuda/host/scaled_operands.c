@@ -100,6 +100,10 @@ uint32_t bsmm_scaled_form_of(const bsmm_scaled_operands *s, const bsmm_operand *
            (bsmm_scaled_formats[s->kind].scale == BSMM_SCALE_E8M0 ? 1u << 23 : 0) | rows / 16 << 24;
 }
 
+static bool has_bytes(const bsmm_operand *o) {
+    return bsmm_elem_row(o->m.format.elem)->bits == 8;
+}
+
 void bsmm_scaled_params_set(const bsmm_product *p, const bsmm_scaled_operands *s, uint32_t a_rows,
                             uint32_t b_rows, bsmm_scaled_params *params) {
     const bsmm_scaled_format *x = &bsmm_scaled_formats[s->kind];
@@ -109,6 +113,7 @@ void bsmm_scaled_params_set(const bsmm_product *p, const bsmm_scaled_operands *s
     params->k = (uint32_t)p->a.m.cols;
     params->k_blocks = (uint32_t)bsmm_ceil_div(scales, (int64_t)4 * x->scale_tiles);
     params->scale_tiles = (uint32_t)bsmm_ceil_div(scales, 4);
+    params->spreads = !x->packed && !(has_bytes(&p->a) && has_bytes(&p->b));
     params->element_bytes = a_rows * bsmm_tma_rows_bytes(&p->a, &s->rows[0]) +
                             b_rows * bsmm_tma_rows_bytes(&p->b, &s->rows[1]);
 }

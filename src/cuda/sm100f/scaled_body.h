@@ -87,6 +87,8 @@
  *     E  "empty" barrier of a stage: the products have read the stage (tcgen05.commit). If
  *        SCALED_SIGNED, warp 6 has read its scales, too. Each thread block of the group has one, on
  *        which its loading thread waits before it loads again.
+ *     P  "step" barriers of a stage, only if TMA spreads elements to bytes: a product has read the
+ *        stage (load_bursts). The loading thread of each thread block waits at its own.
  *     J  "judged" barrier of a tile, only if SCALED_SIGNED: warp 6 has read all scales of the tile.
  *        Warps 0 to 3 wait.
  *     D  "done" barrier of an accumulator: all products of the tile have completed. Warps 0 to 3 of
@@ -101,8 +103,8 @@
  * the multiplying thread waits until the products of the second-last k block have completed (E)
  * before it overwrites the columns of that k block's scales.
  *
- * The order of this file is the path of a k block: constants, barriers, load, multiply
- * (scaled_multiply.h), store. The kernel comes last. */
+ * The order of this file is the path of a k block: constants, barriers, load
+ * (scaled_load.h), multiply (scaled_multiply.h), store. The kernel comes last. */
 #include "cuda/ptx/address.h"
 #include "cuda/ptx/cluster.h"
 #include "cuda/ptx/grid.h"
@@ -140,6 +142,9 @@ enum {
                              : BSMM_SCALED_STAGES(SCALE_TILES, CTAS),
     /* SPLITS is 1 if several groups may divide the K of a tile among them (scaled_split.h). */
     SPLITS = SCALED_BLOCK && !SCALED_SMALL_M,
+    /* BURSTS is the number of bursts in which a stage is loaded if TMA spreads elements of 4 or 6
+     * bits to bytes (load_bursts). */
+    BURSTS = SPLITS && !SCALED_PACKED ? 4 : 1,
     FINISH_WARPS = SCALED_GROUPS ? 8 : 4,
     STAGING = SCALED_SMALL_M ? 0 : FINISH_WARPS * BSMM_SCALED_STAGING / 4,
     A_BYTES = TILE_M * ROW_BYTES,
@@ -202,6 +207,8 @@ static_assert(STAGES + 2 < SIGN_TILES, "tiles whose signs are known");
 
 typedef struct shared {
     uint64_t full[STAGES], empty[STAGES], scaled[STAGES], done[2], available[2];
+    /* The thread that loads a stage again waits at the barriers steps[i] before burst i + 1. */
+    uint64_t steps[BURSTS > 1 ? BURSTS - 1 : 1][STAGES];
     uint64_t judged[SIGN_TILES];
     uint32_t columns; /* `columns` is the address of the allocated columns of tensor memory. */
     /* negative[n % SIGN_TILES] is nonzero if the thread block's tile number n has a negative scale.
@@ -263,6 +270,8 @@ static __device__ __forceinline__ void set_up(shared *told) {
         ptx_mbarrier_init(ptx_shared_address(&told->full[i]), 1 + SCALED_SIGNED * (CTAS - 1));
         ptx_mbarrier_init(ptx_shared_address(&told->empty[i]), 1 + SCALED_SIGNED);
         ptx_mbarrier_init(ptx_shared_address(&told->scaled[i]), 1);
+        for (int burst = 1; burst < BURSTS; burst++)
+            ptx_mbarrier_init(ptx_shared_address(&told->steps[burst - 1][i]), 1);
     }
     for (int i = 0; i < 2; i++) {
         ptx_mbarrier_init(ptx_shared_address(&told->done[i]), 1);
@@ -347,60 +356,7 @@ static __device__ __forceinline__ uint32_t scale_rows_of(corner at, uint32_t i) 
     return i == 0 ? at.row / SCALE_ROWS : at.col / SCALE_ROWS + i - 1;
 }
 
-/* Loads the scales of a k block. A copy always has SCALE_TILES scale tiles (4 scales along K of 128
- * rows). In the last k block, the copy may also bring scale tiles past the end of K. Those scale
- * tiles belong to other rows, and no product reads them. */
-static __device__ __forceinline__ void load_scales(const bsmm_scaled_params *p, uint32_t to,
-                                                   corner at, uint32_t block, uint32_t barrier) {
-    const uint32_t rows = SCALE_TILE / BSMM_SCALED_SCALE_BOX;
-#pragma unroll
-    for (int i = 0; i < SCALE_PARTS; i++)
-        group_load(to + i * PART_BYTES, &p->scales[i > 0], 0,
-                   rows * (scale_rows_of(at, (uint32_t)i) * p->scale_tiles + block * SCALE_TILES),
-                   barrier);
-}
-
-/* Announces the bytes that copies will write to a stage. The leader's "full" barrier gets the bytes
- * of the whole group (one or two thread blocks). If SCALED_SIGNED, the "scaled" barrier gets the
- * bytes of this thread block's scales. */
-static __device__ __forceinline__ void announce(const bsmm_scaled_params *p, shared *told,
-                                                uint32_t stage) {
-    const uint32_t bytes = p->element_bytes + (SCALED_SIGNED ? 0 : SCALE_BYTES);
-    if (group_rank() == LEADER)
-        ptx_mbarrier_arrive_expect(ptx_shared_address(&told->full[stage]), CTAS * bytes);
-    if (SCALED_SIGNED)
-        ptx_mbarrier_arrive_expect(ptx_shared_address(&told->scaled[stage]), SCALE_BYTES);
-}
-
-/* Loads 128 bytes of each of `rows` rows of A or B, from row `y` and unit `x` of the tensor map on.
- */
-static __device__ __forceinline__ void load_rows(uint32_t to, const void *map, uint32_t x,
-                                                 uint32_t y, uint32_t rows, uint32_t barrier) {
-    for (uint32_t row = 0; row < rows; row += BSMM_SCALED_LOAD_ROWS)
-        group_load(to + row * ROW_BYTES, map, x, y + row, barrier);
-}
-
-static __device__ __forceinline__ void load_tiles(const bsmm_scaled_params *p, uint32_t base,
-                                                  shared *told) {
-    const uint32_t rank = group_rank(), b_rows = p->tile_n / CTAS;
-    const k_range range = k_range_of(p);
-    uint32_t count = 0;
-    FOR_TILES(p, tile) {
-        const corner at = tile_at(p, tile);
-        for (uint32_t block = range.first; block < range.end; block++, count++) {
-            const uint32_t stage = count % STAGES, full = leaders(&told->full[stage]),
-                           scaled = ptx_shared_address(&told->scaled[stage]);
-            const place from = place_of(p, block);
-            wait_for(&told->empty[stage], emptied_parity(count));
-            announce(p, told, stage);
-            load_rows(a_of(base, stage), &p->a, from.a * BLOCK_WIDTH, at.row, TILE_M, full);
-            load_rows(b_of(base, stage), &p->b, from.b * BLOCK_WIDTH, at.col + rank * b_rows,
-                      b_rows, full);
-            load_scales(p, scales_of(base, stage), at, block, SCALED_SIGNED ? scaled : full);
-        }
-    }
-}
-
+#include "cuda/sm100f/scaled_load.h"
 #include "cuda/sm100f/scaled_multiply.h"
 #include "cuda/sm100f/scaled_signs.h"
 #if SCALED_SMALL_M

@@ -22,15 +22,18 @@ static __device__ __forceinline__ void copy_scales(uint32_t to, uint32_t from, u
  * begin at scale number `first` of the k block. These scales lie in the columns of scale tile first
  * / 4, from byte first % 4 of each 32-bit word on. `shift` is 0, or 2 if the tile's rows of B begin
  * in the middle of a block of 128 rows, because the scales of these rows then begin two columns
- * later. */
+ * later. If TMA spreads elements to bytes, the thread block that loads waits for each product
+ * (load_bursts). */
 static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uint32_t d,
                                                 uint32_t scales, uint32_t a, uint32_t b,
-                                                uint32_t shift, uint32_t left, uint32_t adds) {
+                                                uint32_t shift, uint32_t left, uint32_t adds,
+                                                shared *told, uint32_t stage) {
     const uint64_t a_rows = ptx_tcgen05_rows_128(a), b_rows = ptx_tcgen05_rows_128(b);
 #pragma unroll
     for (uint32_t step = 0; step < STEPS; step++) {
         const uint32_t first = step * STEP_SCALES, tile = first / 4, number = first % 4;
-        if (step * STEP_K >= left) break;
+        if (BURSTS > 1 && step > 0 && p->spreads) group_commit(&told->steps[step - 1][stage]);
+        if (step * STEP_K >= left) continue;
         group_multiply(d, a_rows + 2 * step, b_rows + 2 * step,
                        SCALED_BLOCK ? p->form | number << 4 | number << 29 : p->form,
                        scales + 4 * tile,
@@ -81,7 +84,7 @@ static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *
                 ptx_tcgen05_fence_after();
             }
             multiply(p, columns + which * SECOND_AT, scales, a_of(base, stage), b_of(base, stage),
-                     shift, p->k - place_of(p, block).k * BLOCK_K, in_sum++);
+                     shift, p->k - place_of(p, block).k * BLOCK_K, in_sum++, told, stage);
             group_commit(&told->empty[stage]);
             if (block + 1 < range.end && !(SCALED_GROUPS && in_sum == p->sum_blocks)) continue;
             group_commit(&told->done[which]);

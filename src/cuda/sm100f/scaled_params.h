@@ -140,6 +140,9 @@ typedef struct bsmm_scaled_params {
     /* `element_bytes` is the number of bytes of elements that TMA writes to a thread block's
      * stage. */
     uint32_t element_bytes;
+    /* `spreads` is nonzero if TMA spreads the elements of A or of B, which have 4 or 6 bits, to one
+     * byte each. */
+    uint32_t spreads;
     /* `scale_tiles` is the number of scale tiles (of 4 scales along K) in a row of A or B. */
     uint32_t scale_tiles;
     uint32_t tiles, tiles_m, tiles_n;
