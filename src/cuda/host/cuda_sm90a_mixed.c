@@ -129,7 +129,7 @@ static double results_of(const bsmm_product *p, const division *c) {
 /* Returns the number of waves of clusters. */
 static double waves_of(const bsmm_product *p, const division *c) {
     const int64_t clusters = bsmm_ceil_div(p->b.m.rows, rows_of(c)) * c->tiles;
-    return (double)bsmm_ceil_div(clusters, bsmm_small_m_clusters_at_once(p, c->splits));
+    return (double)bsmm_ceil_div(clusters, bsmm_cuda_clusters_at_once(p->device, c->splits));
 }
 
 /* Lists the numbers of thread blocks of a cluster that the host considers. Clusters of six or seven

@@ -1,5 +1,6 @@
 #include "cuda/host/scaled_tiles.h"
 
+#include "cuda/host/clusters.h"
 #include "cuda/host/wgmma.h"
 #include "gpu/params.h"
 #include <stdio.h>
@@ -75,15 +76,26 @@ static double memory_cycles(const bsmm_product *p) {
     return (row_bits + col_bits) * (double)p->a.m.cols / 8 / MEMORY_BYTES_OF_CYCLE;
 }
 
-/* Returns the largest number of groups that can divide the K of a tile among them, or a number
- * below 2 if K cannot be divided. All tiles must run at the same time. Each group must have at
- * least one k block to multiply, and at least one chunk of columns to store. The K of a
- * batch-invariant product is not divided, because the number of parts depends on the number of rows
- * of A. */
+/* Returns true if the clusters of all tiles run at the same time if `parts` groups divide the K of
+ * each tile among them. */
+static bool runs_at_once(const bsmm_product *p, const bsmm_scaled_tile *tile, int64_t parts) {
+    const bsmm_cuda_device *device = p->device;
+    const int64_t blocks = tile->ctas * parts;
+    return blocks <= MOST_BLOCKS && blocks * count_of(p, tile) <= device->multiprocessors &&
+           count_of(p, tile) <= bsmm_cuda_clusters_at_once(device, (uint32_t)blocks);
+}
+
+/* Returns the largest number of groups that can divide the K of a tile among them, or 1 if K cannot
+ * be divided. All tiles must run at the same time. Each group must have at least one k block to
+ * multiply, and at least one chunk of columns to store. The K of a batch-invariant product is not
+ * divided, because the number of parts depends on the number of rows of A. */
 static int64_t most_parts(const bsmm_product *p, const bsmm_scaled_tile *tile, int64_t k_blocks) {
+    int64_t most = 1;
     if (p->invariant || count_of(p, tile) == 0) return 1;
-    const int64_t most = bsmm_min_i64(tile->cols / BSMM_SCALED_CHUNK, MOST_BLOCKS / tile->ctas);
-    return bsmm_min_i64(bsmm_min_i64(most, groups_of(p, tile) / count_of(p, tile)), k_blocks);
+    while (most < k_blocks && most < tile->cols / BSMM_SCALED_CHUNK &&
+           runs_at_once(p, tile, most + 1))
+        most++;
+    return most;
 }
 
 /* Returns the parameters with which bsmm_wgmma_split_cycles estimates the cycles of split-K. All

@@ -93,28 +93,11 @@ const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS] = {
     [BSMM_SMALL_M_FP8] = {{BSMM_FP8_SMALL_M_GROUPS, BSMM_FP8_SMALL_M_ROWS, 4.2, 0.89}},
 };
 
-/* Lists how many clusters of each number of thread blocks run at once on an H200, which has 132
- * SMs, if an SM runs one thread block at a time. cuOccupancyMaxActiveClusters returned these counts
- * on an H200. Clusters of three or more leave some SMs idle, because a cluster must lie in one GPC
- * and the number of SMs of a GPC need not be a multiple of the cluster's size. The counts are
- * constants, because other counts may lead to another order of additions along K. If the driver
- * gave the counts, two H200s could compute different results. */
-static const uint8_t clusters_of_h200[] = {
-    [1] = 132, [2] = 66, [3] = 39, [4] = 30, [5] = 22, [6] = 17, [7] = 15, [8] = 15,
-};
-
-uint32_t bsmm_small_m_clusters_at_once(const bsmm_product *p, uint32_t splits) {
-    const bsmm_cuda_device *device = p->device;
-    const uint32_t clusters =
-        clusters_of_h200[splits] * (uint32_t)device->multiprocessors / clusters_of_h200[1];
-    return clusters ? clusters : 1;
-}
-
 /* Returns the number of waves of clusters: the number of clusters divided by the number of clusters
  * that run at once, rounded up. */
 static double count_waves(const bsmm_product *p, const bsmm_small_m_speed *speed, uint32_t splits) {
     const int64_t clusters = bsmm_ceil_div(p->b.m.rows, speed->rows);
-    return (double)bsmm_ceil_div(clusters, bsmm_small_m_clusters_at_once(p, splits));
+    return (double)bsmm_ceil_div(clusters, bsmm_cuda_clusters_at_once(p->device, splits));
 }
 
 double bsmm_small_m_predict_a(const bsmm_product *p, const bsmm_small_m_speed *speed,

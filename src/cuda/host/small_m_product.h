@@ -3,6 +3,7 @@
 #ifndef BSMM_CUDA_HOST_SMALL_M_PRODUCT_H
 #define BSMM_CUDA_HOST_SMALL_M_PRODUCT_H
 
+#include "cuda/host/clusters.h"
 #include "cuda/host/kernel.h"
 #include "cuda/sm90a/small_m_params.h"
 
@@ -75,10 +76,6 @@ typedef enum bsmm_small_m_family {
     BSMM_SMALL_M_FP8 = 2
 } bsmm_small_m_family;
 extern const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS];
-
-/* Returns the number of clusters of `splits` thread blocks that run at once, if an SM runs one
- * thread block at a time. */
-uint32_t bsmm_small_m_clusters_at_once(const bsmm_product *p, uint32_t splits);
 
 /* Returns the predicted time of a GEMM in microseconds: the number of waves of clusters times the
  * time of a thread block. A cluster has `splits` thread blocks, which have the same rows of B and

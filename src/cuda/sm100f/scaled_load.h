@@ -41,8 +41,8 @@ static __device__ __forceinline__ void load_rows(uint32_t to, const void *map, u
  * L2 delivers 64 bytes a cycle to an SM. TMA makes up to 128 bytes of them, which is all that
  * shared memory accepts. If TMA loaded a whole stage at once, the tensor cores could not read
  * shared memory for the time of half a stage, and they would wait. The first burst follows when the
- * stage is empty. Burst i waits until product number i of the following k block, which lies in the
- * next stage of the ring, may begin. */
+ * stage is empty. Burst i waits until the first i products of the k block in the next stage of the
+ * ring have completed. */
 static __device__ __forceinline__ void load_bursts(const bsmm_scaled_params *p, uint32_t base,
                                                    shared *told, corner first, uint32_t block,
                                                    uint32_t count) {
