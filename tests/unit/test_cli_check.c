@@ -102,9 +102,30 @@ static void test_finds_each_wrong_output(void **state) {
     check_format("f32");
 }
 
+/* Equal infinite values have no error, although the largest finite values of f16 and f32 differ. */
+static void test_infinite_values(void **state) {
+    (void)state;
+    static const struct {
+        double got, expected;
+        bool passes;
+    } cases[] = {
+        {INFINITY, INFINITY, true},   {-INFINITY, -INFINITY, true}, {-INFINITY, INFINITY, false},
+        {INFINITY, -INFINITY, false}, {INFINITY, 65472, false},     {65504, INFINITY, false},
+        {INFINITY, 65520, true},
+    };
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
+        cli_check check = {0};
+        comparison with = {.check = &check, .bound = 0x1p-20};
+        assert_true(cli_elem_find("f16", &with.elem) && cli_elem_find("f32", &with.f32));
+        compare(&with, 0, 0, cases[i].got, cases[i].expected, 1);
+        if ((check.share <= 1) != cases[i].passes) fail_msg("case %zu: %g", i, check.share);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_finds_each_wrong_output),
+        cmocka_unit_test(test_infinite_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
