@@ -138,6 +138,13 @@ static void test_refusals(void **state) {
     assert_int_equal(bsmm_writer_weight(writer, index, 0, &f), BSMM_OK);
     expect_failure(bsmm_writer_weight_pack(writer, index, 0, &f), BSMM_E_INVALID, "is mapped");
     bsmm_writer_abort(writer);
+    uint8_t codes[16] = {0}, scales[2] = {0};
+    writer = create();
+    expect_failure(pack_row(writer, "mxfp4", 32, NULL, scales), BSMM_E_INVALID, "src.data");
+    bsmm_writer_abort(writer);
+    writer = create();
+    expect_failure(pack_row(writer, "mxfp4", 32, codes, NULL), BSMM_E_INVALID, "src.scales");
+    bsmm_writer_abort(writer);
     expect_failure(bsmm_writer_create("x", "zip", &other), BSMM_E_INVALID, "npy or gguf");
 }
 
