@@ -92,6 +92,19 @@ static const product_case next_cases[] = {
     {"mxfp8", "mxfp8", 512, 256, 640, 0, 0, FILL_ORDINARY, false},
     /* The last plain step lies between the steps in which waves load the last group of scales. */
     {"mxfp8", "mxfp8", 512, 256, 1008, 0, 0, FILL_ORDINARY, false},
+    /* The tile has an odd number of steps of 256 elements of K. The last steps are not plain. */
+    {"mxfp4", "mxfp4", 512, 256, 1792, 0, 0, FILL_ORDINARY, false},
+    /* The last of eight steps has fewer than 256 elements of K. */
+    {"mxfp4", "mxfp4", 512, 256, 2000, 0, 0, FILL_ORDINARY, false},
+    /* All steps are plain. The first tiles have one pair of steps, the others have several. */
+    {"mxfp4", "mxfp4", 512, 256, 512, 0, 0, FILL_ORDINARY, false},
+    {"mxfp4", "mxfp4", 512, 256, 1536, 0, 0, FILL_ORDINARY, false},
+    {"mxfp8", "mxfp8", 512, 256, 1024, 0, 0, FILL_ORDINARY, false},
+    {"mxfp8", "mxfp4", 512, 256, 1024, 0, 0, FILL_ORDINARY, false},
+    /* The wave stores results by the general epilogue, while both stages of the next tile are
+     * already in LDS. */
+    {"mxfp8", "mxfp8", 512, 256, 1024, 0, 0, FILL_SPECIAL, false},
+    {"mxfp4", "mxfp4", 512, 256, 1024, 0, 0, FILL_SPECIAL, false},
 };
 
 static bsmm_matrix shape_of(const product_case *c, const char *format, int64_t rows,

@@ -42,15 +42,23 @@ BSMM_DEVICE void gemm_clear_sums(gemm_shape s, gemm_sums sums) {
  * magnitude GEMM_LEAST_SUM or more are accurate. */
 typedef enum gemm_trust { GEMM_TRUST_ALL, GEMM_TRUST_ZERO, GEMM_TRUST_LARGE } gemm_trust;
 
-/* Returns the number of floats from one row of a strip (a wave's LDS buffer of 16 rows of sums) to
- * the next. The rows have four floats of padding, so that they begin in different LDS banks. */
-BSMM_DEVICE uint32_t gemm_strip_pitch(gemm_shape s) {
-    return s.col_tiles * BSMM_CDNA_EDGE + 4;
+/* Returns the number of rows of a strip, i.e. of a wave's buffer for rows of sums in LDS. If a
+ * workgroup computes several tiles, LDS has less room for strips, because loads of the next tile
+ * fill the stages. */
+BSMM_DEVICE uint32_t gemm_strip_rows(gemm_shape s) {
+    return gemm_scouts(s) ? BSMM_CDNA_EDGE / 2 : BSMM_CDNA_EDGE;
 }
 
-/* Returns the number of bytes of a strip, i.e. of a wave's LDS buffer of 16 rows of sums. */
+/* Returns the number of floats from one row of a strip (a wave's LDS buffer for rows of sums) to
+ * the next. Strips of 16 rows have four floats of padding in each row, so that the rows begin in
+ * different LDS banks. */
+BSMM_DEVICE uint32_t gemm_strip_pitch(gemm_shape s) {
+    return s.col_tiles * BSMM_CDNA_EDGE + (gemm_scouts(s) ? 0 : 4);
+}
+
+/* Returns the number of bytes of a strip, i.e. of a wave's LDS buffer for rows of sums. */
 BSMM_DEVICE uint32_t gemm_strip_bytes(gemm_shape s) {
-    return BSMM_CDNA_EDGE * gemm_strip_pitch(s) * (uint32_t)sizeof(float);
+    return gemm_strip_rows(s) * gemm_strip_pitch(s) * (uint32_t)sizeof(float);
 }
 
 /* Returns true if an fp32 sum may be inaccurate and must be computed again. A sum of 0 is accurate
@@ -67,7 +75,7 @@ BSMM_DEVICE void gemm_finish_strip(gemm_shape s, const BSMM_IN_LDS float *strip,
     const bsmm_gpu_epilogue_factors factors = bsmm_gpu_epilogue_begin(&p->epilogue);
     const uint32_t cols = s.col_tiles * BSMM_CDNA_EDGE;
 #pragma clang loop unroll(disable)
-    for (uint32_t i = gemm_thread_of_tile() % GEMM_WAVE; i < BSMM_CDNA_EDGE * cols;
+    for (uint32_t i = gemm_thread_of_tile() % GEMM_WAVE; i < gemm_strip_rows(s) * cols;
          i += GEMM_WAVE) {
         const uint32_t r = row + i / cols, c = col + i % cols;
         const bool wanted = r < p->sides[0].rows && c < p->sides[1].rows;
@@ -87,27 +95,29 @@ BSMM_DEVICE void gemm_finish_strip(gemm_shape s, const BSMM_IN_LDS float *strip,
     }
 }
 
-/* Stores all sums of a wave by the general epilogue. The wave writes 16 rows of sums at a time to
- * `strip`, its buffer in LDS. The matrix instruction leaves in each lane four neighbouring columns
- * of row lane % 16 of a 16 x 16 tile. Registers cannot be indexed at run time, so the loop over `t`
- * compares t with every constant i. `row` and `col` are the first row and column of the wave's tile
- * in D. */
+/* Stores all sums of a wave by the general epilogue. The wave writes 8 or 16 rows of sums at a time
+ * to `strip`, its buffer in LDS. If loads or prefetches of the next tile may still write to this
+ * buffer, the wave first waits for them. The matrix instruction leaves in each lane four
+ * neighbouring columns of row lane % 16 of a 16 x 16 tile. Registers cannot be indexed at run time,
+ * so the loop over `t` compares t with every constant i. `row` and `col` are the first row and
+ * column of the wave's tile in D. */
 BSMM_DEVICE void gemm_finish_slowly(gemm_shape s, const gemm_sums sums, BSMM_IN_LDS float *strip,
                                     uint32_t row, uint32_t col, bool may_vanish) {
     const uint32_t pitch = gemm_strip_pitch(s), lane = gemm_thread_of_tile() % GEMM_WAVE;
-    BSMM_IN_LDS float *mine =
-        strip + lane % BSMM_CDNA_EDGE * pitch + lane / BSMM_CDNA_EDGE * 4 * s.col_tiles;
+    const uint32_t rows = gemm_strip_rows(s), strips = BSMM_CDNA_EDGE / rows;
+    BSMM_IN_LDS float *mine = strip + lane % rows * pitch + lane / BSMM_CDNA_EDGE * 4 * s.col_tiles;
+    if (gemm_scouts(s)) bsmm_isa_wait_loads(0);
 #pragma clang loop unroll(disable)
-    for (uint32_t t = 0; t < s.row_tiles; t++) {
+    for (uint32_t t = 0; t < s.row_tiles * strips; t++) {
 #pragma unroll
         for (uint32_t i = 0; i < s.row_tiles; i++) {
-            if (t != i) continue;
+            if (t / strips != i || lane % BSMM_CDNA_EDGE / rows != t % strips) continue;
 #pragma unroll
             for (uint32_t j = 0; j < s.col_tiles; j++)
                 *(BSMM_IN_LDS bsmm_f32x4 *)(mine + j * 4) = sums[i][j];
         }
         __builtin_amdgcn_wave_barrier();
-        gemm_finish_strip(s, strip, row + t * BSMM_CDNA_EDGE, col, may_vanish);
+        gemm_finish_strip(s, strip, row + t * rows, col, may_vanish);
         __builtin_amdgcn_wave_barrier();
     }
     bsmm_isa_wait_loads(0);

@@ -75,14 +75,13 @@ BSMM_DEVICE void gemm_next_tile(const gemm_next *n, gemm_place *at, gemm_chores 
     c->carrier.row = row * (uint32_t)n->stride;
     if (n->digits != 1)
         c->carrier.row = (uint32_t)bsmm_axis_at(&gemm_params_here()->sides[side].o.row_map, row);
-    c->carrier.low = 255;
+    c->carrier.low = UINT32_MAX;
     c->stage = gemm_stage(s, gemm_stage_count(s) - 1);
-    c->unused = (uint32_t)(uintptr_t)gemm_trays(s, c->ring);
 }
 
 /* GEMM_KEPT is the number of scalars that the main loop needs and that depend on the tile or come
  * from the kernel's parameters. */
-enum { GEMM_KEPT = 26 };
+enum { GEMM_KEPT = 25 };
 
 /* Writes to `list` the addresses of the scalars that GEMM_KEPT counts. */
 BSMM_DEVICE void gemm_list_kept(gemm_place *at, gemm_chores *c, uint32_t *list[GEMM_KEPT]) {
@@ -98,7 +97,7 @@ BSMM_DEVICE void gemm_list_kept(gemm_place *at, gemm_chores *c, uint32_t *list[G
     list[n++] = &at->steps, list[n++] = &c->whole, list[n++] = &c->plain;
     list[n++] = &scales[0], list[n++] = &scales[1];
     list[n++] = &c->carrier.period, list[n++] = &c->carrier.blocks;
-    list[n++] = &c->carrier.wide, list[n++] = &c->carrier.units;
+    list[n++] = &c->carrier.wide;
     list[n++] = &at->sources[0].wave, list[n++] = &c->group, list[n++] = &c->more;
 }
 

@@ -112,10 +112,10 @@ BSMM_DEVICE void gemm_scaled_scales(gemm_shape s, const gemm_lds *ring, gemm_sca
  * once. Each register of B is overwritten as soon as the last instruction that reads it has
  * started. A word of scales is read some time before its bytes are used, so that no matrix
  * instruction waits for scales. If the wave has no more than GEMM_LATE_ROWS rows of tiles, A's
- * operands are read after all instructions. */
+ * operands are read after all instructions. The function reads the first `cols` operands of B. */
 BSMM_DEVICE void gemm_scaled_turn(gemm_scaled *g, const gemm_place *at, gemm_shape s,
                                   const gemm_lds *stage, const gemm_lds *ring, uint32_t step,
-                                  gemm_sums sums) {
+                                  uint32_t cols, gemm_sums sums) {
     const uint32_t first = s.row_tiles - GEMM_LATE_ROWS, last = s.col_tiles - 1;
     const bsmm_i32x8 rows[GEMM_LATE_ROWS] = {g->rows[first], g->rows[first + 1]};
     gemm_scale_words words;
@@ -135,7 +135,7 @@ BSMM_DEVICE void gemm_scaled_turn(gemm_scaled *g, const gemm_place *at, gemm_sha
                         gemm_pick_scales(s, &words, g->reader.select, side, &scales);
             __builtin_amdgcn_sched_barrier(0);
         }
-        g->cols[j] = gemm_read_row(at, s, stage, 1, j);
+        if (j < cols) g->cols[j] = gemm_read_row(at, s, stage, 1, j);
         __builtin_amdgcn_sched_barrier(0);
     }
     if (s.col_tiles == 2) gemm_pick_scales(s, &words, g->reader.select, 1, &scales);
@@ -150,10 +150,6 @@ typedef struct gemm_chores {
     gemm_carrier carrier;
     gemm_lds *ring;  /* `ring` points to the ring buffer in LDS that holds the scales. */
     gemm_lds *stage; /* `stage` points to the stage in LDS that loads fill. */
-    /* `unused` is an address in LDS that plain steps do not need. It lies in the wave's trays, i.e.
-     * in its buffers for scales. Prefetches of large tiles write to two such addresses in turn,
-     * because the last prefetch may be unfinished. */
-    uint32_t unused;
     /* `step` is the number of this step of the main loop, and `loading` is the number of the step
      * whose elements are being loaded. */
     uint32_t step, loading;
@@ -166,6 +162,14 @@ typedef struct gemm_chores {
      * in LDS of the wave's first direct loads of A and B, and `offsets` holds the offsets of the
      * loaded elements in a row of A and of B. */
     uint32_t lds[2], offsets[2];
+    /* These fields are used in plain steps of large tiles (gemm_plain.h). `half` is the number of
+     * the stage, 0 or 1, that the step multiplies. `words` holds the step's scales of the row whose
+     * scales this thread moves. */
+    uint32_t half;
+    /* `loaded` is true if the next step's stage was loaded before this step. The stages of a large
+     * tile's first two steps are loaded before the main loop. */
+    bool loaded;
+    uint32_t words[GEMM_MOST_UNITS];
     /* `group_step` is the number of the step in which this wave loads the scales of the next four
      * units (128 elements of K each) by a wide load, or GEMM_NEVER if there is no such step. The
      * scales have arrived in the step after `group_step`. */
@@ -222,12 +226,79 @@ BSMM_DEVICE uint32_t gemm_plain_steps(const gemm_place *at, gemm_shape s, bool i
      * they end where the first of these loads begins. */
     const uint32_t wide = whole * gemm_units(s) / GEMM_GROUP * (GEMM_GROUP / gemm_units(s));
     const uint32_t most = wide == at->steps ? wide : wide > GEMM_AHEAD ? wide - GEMM_AHEAD : 0;
-    return !in_row ? 0 : direct < most ? direct : most;
+    const uint32_t steps = direct < most ? direct : most;
+    if (!in_row) return 0;
+    if (!gemm_scouts(s)) return steps;
+    /* A pair of plain steps may end a tile. The loads of the last step then load this step again,
+     * and nothing uses the elements. */
+    return wide == at->steps ? wide : steps / 2 * 2;
 }
 
-/* Executes chore number `number` of a plain step. A chore is a small task that the wave does after
- * a matrix instruction. A plain step has few instructions and branches, so that both waves of a
- * SIMD together keep the matrix core busy. */
+/* Returns an address in LDS to which this wave may write prefetched data that nothing uses. It lies
+ * in the wave's trays, i.e. in its buffers for scales, which plain steps do not need. Consecutive
+ * prefetches use different values of `slot`, because the previous prefetch may be unfinished. */
+BSMM_DEVICE uint32_t gemm_unused(const gemm_chores *c, const gemm_place *at, gemm_shape s,
+                                 uint32_t slot) {
+    return (uint32_t)(uintptr_t)c->ring + 2 * gemm_ring_half(s) +
+           at->sources[0].wave * (GEMM_WAVE * BSMM_CDNA_TRAY) + slot * GEMM_WAVE * 4;
+}
+
+/* Prefetches the cache lines of a later step of the tile to L2, or those of the last step that
+ * direct loads can load if the later step does not exist. */
+BSMM_DEVICE void gemm_scout_plain(gemm_chores *c, const gemm_place *at, gemm_shape s) {
+    const uint32_t ahead = c->loading + GEMM_SCOUTED, last = c->whole - 1;
+    gemm_scout_to(at, (ahead < last ? ahead : last) * gemm_scout_bytes(at, s),
+                  gemm_unused(c, at, s, c->half));
+}
+
+/* Reads the scales of the thread's row for this step from the ring buffer. */
+BSMM_DEVICE void gemm_read_own(gemm_chores *c, gemm_shape s) {
+    const BSMM_IN_LDS uint32_t *from =
+        (const BSMM_IN_LDS uint32_t *)(c->ring + gemm_slot(s, c->step * gemm_units(s)) +
+                                       bsmm_thread() * GEMM_RING_ROW);
+#pragma unroll
+    for (uint32_t u = 0; u < gemm_units(s); u++)
+        c->words[u] = from[u];
+}
+
+/* Lowers the smallest scale of the thread's row by the scales that gemm_read_own has read. */
+BSMM_DEVICE void gemm_lower_own(gemm_chores *c, gemm_shape s) {
+#pragma unroll
+    for (uint32_t u = 0; u < gemm_units(s); u++)
+        gemm_lower(&c->carrier, c->words[u]);
+}
+
+/* Executes chore number `number` of a plain step of a large tile. The chores have no branches,
+ * because a branch that is taken delays a wave by 32 cycles, and both waves of a SIMD reach it at
+ * about the same time. If a step does not load scales, the load runs without active lanes. Each
+ * step takes the minimum of its own scales (gemm_lower), not the minimum of a whole group. */
+BSMM_DEVICE void gemm_paired_chore(gemm_chores *c, const gemm_place *at, gemm_shape s,
+                                   uint32_t number) {
+#if defined(__gfx950__)
+    const uint32_t loads = gemm_stage_loads(s), part = number - GEMM_CHORE_PARTS;
+    if (number == GEMM_CHORE_STORE) {
+        gemm_read_own(c, s);
+    } else if (number == GEMM_CHORE_PARTS + loads + 2) {
+        gemm_lower_own(c, s);
+    } else if (number == GEMM_CHORE_LOAD) {
+        /* The delays are even in steps of one unit, so that no wave loads scales in odd steps. */
+        if (gemm_units(s) == 1 && c->half) return;
+        gemm_load_group_unless((c->step ^ gemm_group_delay(at, s)) % gemm_group_steps(s),
+                               &c->carrier, s, c->ring, at->sources[0].wave,
+                               gemm_group_unit(s, c->step));
+    } else if (part < loads) {
+        if (!c->loaded) gemm_load_part_near(at, s, c->lds, c->offsets, part);
+    } else if (part == loads) {
+        gemm_scout_plain(c, at, s);
+    }
+#else
+    (void)c, (void)at, (void)s, (void)number;
+#endif
+}
+
+/* Executes chore number `number` of a plain step of a small tile. A chore is a small task that the
+ * wave does after a matrix instruction. A plain step has few instructions and branches, so that
+ * both waves of a SIMD together keep the matrix core busy. */
 BSMM_DEVICE void gemm_plain_chore(gemm_chores *c, const gemm_place *at, gemm_shape s,
                                   uint32_t number) {
 #if defined(__gfx950__)
@@ -242,10 +313,6 @@ BSMM_DEVICE void gemm_plain_chore(gemm_chores *c, const gemm_place *at, gemm_sha
             gemm_load_group(&c->carrier, s, c->ring, unit);
     } else if (part < gemm_stage_loads(s)) {
         gemm_load_part_near(at, s, c->lds, c->offsets, part);
-    } else if (number < gemm_chore_count(s)) {
-        const uint32_t ahead = c->loading + GEMM_SCOUTED, last = c->whole - 1;
-        gemm_scout_to(at, (ahead < last ? ahead : last) * gemm_row_bytes(s.types[0]), c->unused);
-        c->unused ^= GEMM_WAVE * 4;
     }
 #else
     (void)c, (void)at, (void)s, (void)number;
@@ -261,6 +328,7 @@ BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_place *at, gemm_shape s, 
     const uint32_t part = number - GEMM_CHORE_PARTS;
     if (number == GEMM_CHORE_STORE) {
         gemm_store_scales(&c->carrier, s, c->ring);
+        if (gemm_scouts(s)) gemm_read_own(c, s), gemm_lower_own(c, s);
     } else if (number == GEMM_CHORE_LOAD) {
         gemm_load_scales(&c->carrier, s, c->ring, c->step);
     } else if (part < gemm_stage_loads(s)) {
@@ -277,6 +345,41 @@ BSMM_DEVICE void gemm_scaled_chore(gemm_chores *c, const gemm_place *at, gemm_sh
         gemm_plain_chore(c, at, s, number);
     else
         gemm_chore(c, at, s, number);
+}
+
+/* Computes the LDS addresses and the offsets of the loads from memory to LDS that a step of the
+ * main loop issues. The function is for steps whose loads need no bounds checks. */
+BSMM_DEVICE void gemm_scaled_aim(gemm_chores *c, const gemm_place *at, gemm_shape s) {
+    const uint32_t last = c->whole - 1;
+    const uint32_t step = gemm_scouts(s) && c->loading > last ? last : c->loading;
+#pragma unroll
+    for (uint32_t side = 0; side < 2; side++) {
+        c->lds[side] = (uint32_t)(uintptr_t)c->stage +
+                       at->sources[side].wave * GEMM_WAVE * gemm_load_bytes(s.types[side]);
+        c->offsets[side] = step * gemm_row_bytes(s.types[side]);
+    }
+}
+
+/* Multiplies row i of the wave's 16 x 16 tiles in a plain step of a large tile, and reads A's
+ * operand for row i + 2 from LDS. All other work of the step comes after its first matrix
+ * instruction, because both waves of a SIMD begin a step at about the same time, and the matrix
+ * core would wait for this work. Row 0 also reads B's last operand. If the previous step read it,
+ * right after the instruction that uses its old value, it would wait for this instruction. */
+BSMM_DEVICE void gemm_paired_row(gemm_scaled *g, const gemm_place *at, gemm_shape s,
+                                 const gemm_lds *stage, uint32_t i, gemm_chores *chores,
+                                 gemm_sums sums) {
+    const uint32_t last = s.col_tiles - 1;
+#pragma unroll
+    for (uint32_t j = 0; j < s.col_tiles; j++) {
+        sums[i][j] = gemm_scaled_tile(s, g->rows[i], g->cols[j], &g->scales, i, j, sums[i][j]);
+        bsmm_isa_stay(sums[i][j]);
+        __builtin_amdgcn_sched_barrier(0);
+        if (i == 0 && j == 1) g->cols[last] = gemm_read_row(at, s, stage, 1, last);
+        if (j == 0) g->rows[i + 2] = gemm_read_row(at, s, stage, 0, i + 2);
+        if (i == 0 && j == 1 && !chores->loaded) gemm_scaled_aim(chores, at, s);
+        gemm_paired_chore(chores, at, s, i * s.col_tiles + j);
+        __builtin_amdgcn_sched_barrier(0);
+    }
 }
 
 /* Multiplies row i of the wave's 16 x 16 tiles, and reads A's operand for row i + 2 from LDS. */

@@ -40,14 +40,15 @@ BSMM_DEVICE void gemm_scaled_wait(gemm_shape s, bool direct) {
     bsmm_isa_barrier();
 }
 
-/* Issues the loads of elements for a tile's first stages, i.e. for all stages in LDS but one. If
- * one wide load can load the tile's first scales, the function issues this load too. When the
- * function is called, all waves must have finished reading these stages. Each wave must also have
- * finished reading its tray, its buffer for scales in LDS. */
+/* Issues the loads of elements for a tile's first stages, i.e. for all stages in LDS but one, or
+ * for both stages of a large tile (gemm_loads_both). If one wide
+ * load can load the tile's first scales, the function issues this load too. When the function is
+ * called, all waves must have finished reading these stages. Each wave must also have finished
+ * reading its tray, its buffer for scales in LDS. */
 BSMM_DEVICE void gemm_scaled_request(const gemm_place *at, const gemm_carrier *carrier,
                                      gemm_shape s) {
     const uint32_t stages = gemm_stage_count(s);
-    for (uint32_t step = 0; step < stages - 1 && step < at->steps; step++)
+    for (uint32_t step = 0; step < stages - !gemm_loads_both(s) && step < at->steps; step++)
         gemm_load_stage(at, s, step, gemm_stage(s, step));
     gemm_request_scales(carrier, s, gemm_stage(s, stages));
 }
@@ -57,17 +58,6 @@ typedef struct gemm_turns {
     gemm_lds *now, *next;
 } gemm_turns;
 
-/* Computes the LDS addresses and the offsets of the loads from memory to LDS that a step of the
- * main loop issues. The function is for steps whose loads need no bounds checks. */
-BSMM_DEVICE void gemm_scaled_aim(gemm_chores *c, const gemm_place *at, gemm_shape s) {
-#pragma unroll
-    for (uint32_t side = 0; side < 2; side++) {
-        c->lds[side] = (uint32_t)(uintptr_t)c->stage +
-                       at->sources[side].wave * GEMM_WAVE * gemm_load_bytes(s.types[side]);
-        c->offsets[side] = c->loading * gemm_row_bytes(s.types[side]);
-    }
-}
-
 /* Runs step `step` of the main loop. `plain` is true if the step loads elements directly to LDS and
  * needs no bounds checks. It is a constant in each call. */
 BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_place *at, gemm_chores *chores,
@@ -75,38 +65,87 @@ BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_place *at, gemm_cho
                                   gemm_sums sums) {
     const uint32_t stages = gemm_stage_count(s), early = s.row_tiles - GEMM_LATE_ROWS;
     chores->step = step, chores->loading = step + stages - 1;
-    if (plain) gemm_scaled_aim(chores, at, s);
+    const bool paired = plain && gemm_scouts(s);
+    if (plain && !paired) gemm_scaled_aim(chores, at, s);
     if (!plain && chores->loading >= chores->whole && chores->loading < at->steps)
         gemm_load_stage(at, s, chores->loading, chores->stage);
 #pragma unroll
     for (uint32_t i = 0; i < early; i++)
-        gemm_scaled_row(g, at, s, turns->now, i, chores, plain, sums);
+        if (paired)
+            gemm_paired_row(g, at, s, turns->now, i, chores, sums);
+        else
+            gemm_scaled_row(g, at, s, turns->now, i, chores, plain, sums);
 #pragma unroll
-    for (uint32_t n = early * s.col_tiles; n < gemm_chore_count(s); n++)
+    for (uint32_t n = early * s.col_tiles; !paired && n < gemm_chore_count(s); n++)
         gemm_scaled_chore(chores, at, s, n, plain);
-    gemm_scaled_wait(s, plain || chores->loading < chores->whole);
+    if (paired && chores->loaded)
+        bsmm_isa_barrier();
+    else
+        gemm_scaled_wait(s, plain || chores->loading < chores->whole);
     /* After the last step of the main loop, the wave reads the operands of the same step once
      * more, because there is no next step. Nothing uses these operands. */
     const bool last = !plain && step + 1 == at->steps;
     gemm_scaled_turn(g, at, s, last ? turns->now : turns->next, chores->ring,
-                     last ? step : step + 1, sums);
+                     last ? step : step + 1, s.col_tiles - paired, sums);
     gemm_lds *free = turns->now;
     turns->now = turns->next, turns->next = stages == 3 ? chores->stage : free;
     chores->stage = free;
 }
 
-/* Prepares the scales for the steps after the plain steps (gemm_chores). The first step after them
- * is `step`. From `step` on, all waves issue a wide load of scales in the first step of each group
- * of four units (128 elements of K each). In plain steps, some waves delay this load. If the first
- * step of the current group was plain and this wave has not issued the load yet, the function
- * issues it. The function also waits for loads and for prefetches, which may still write to buffers
- * that the following steps use for scales. */
+/* Runs the plain steps `step` and step + 1 of a large tile. `step` is even. `first` is true if
+ * these are the tile's first steps, and it is a constant in each call. */
+BSMM_DEVICE void gemm_scaled_pair(gemm_scaled *g, const gemm_place *at, gemm_chores *chores,
+                                  gemm_shape s, gemm_turns *turns, uint32_t step, bool first,
+                                  gemm_sums sums) {
+#pragma unroll
+    for (uint32_t half = 0; half < 2; half++) {
+        *turns = (gemm_turns){gemm_stage(s, half), gemm_stage(s, 1 - half)};
+        chores->half = half, chores->stage = turns->next, chores->loaded = first && !half;
+        __asm__ volatile("" : "+s"(turns->now), "+s"(turns->next));
+        gemm_scaled_step(g, at, chores, s, turns, step / 2 * 2 + half, true, sums);
+    }
+}
+
+/* Runs the plain steps of a large tile in pairs. The stages of a pair, and the part of a group of
+ * scales that a step reads, are then constants. Returns the number of steps. */
+BSMM_DEVICE uint32_t gemm_scaled_pairs(gemm_scaled *g, const gemm_place *at, gemm_chores *chores,
+                                       gemm_shape s, gemm_turns *turns, gemm_sums sums) {
+    if (!chores->plain) return 0;
+    if (gemm_loads_both(s)) gemm_scaled_pair(g, at, chores, s, turns, 0, true, sums);
+#pragma clang loop unroll(disable)
+    for (uint32_t step = gemm_loads_both(s) ? 2 : 0; step < chores->plain; step += 2)
+        gemm_scaled_pair(g, at, chores, s, turns, step, false, sums);
+    *turns = (gemm_turns){gemm_stage(s, 0), gemm_stage(s, 1)};
+    chores->stage = turns->next;
+    g->cols[s.col_tiles - 1] = gemm_read_row(at, s, turns->now, 1, s.col_tiles - 1);
+    return chores->plain;
+}
+
+/* Prepares the scales for the steps after the plain steps of a large tile. The first step after
+ * them is `step`. From `step` on, all waves issue a wide load of scales in the first step of each
+ * group of four units (128 elements of K each). If this step of the current group was plain, and
+ * this wave would have issued the load later (gemm_group_delay), the function issues it. */
+BSMM_DEVICE void gemm_scaled_leave_pairs(gemm_chores *chores, const gemm_place *at, gemm_shape s,
+                                         uint32_t step) {
+    const uint32_t gone = step % gemm_group_steps(s), unit = gemm_group_unit(s, step);
+    if (gone && gone <= gemm_group_delay(at, s) && unit < chores->carrier.wide)
+        gemm_load_group(&chores->carrier, s, chores->ring, unit);
+    bsmm_isa_wait_loads(0);
+    if (step < at->steps) gemm_carrier_refresh(&chores->carrier, s);
+}
+
+/* Prepares the scales for the steps after the plain steps of a small tile (gemm_chores). The first
+ * step after them is `step`. From `step` on, all waves issue a wide load of scales in the first
+ * step of each group of four units (128 elements of K each). In plain steps, some waves delay this
+ * load. If the first step of the current group was plain and this wave has not issued the load yet,
+ * the function issues it. The function also waits for loads and for prefetches, which may still
+ * write to buffers that the following steps use for scales. */
 BSMM_DEVICE void gemm_scaled_leave_plain(gemm_chores *chores, gemm_shape s, uint32_t step) {
     gemm_carrier *c = &chores->carrier;
     const uint32_t unit = gemm_group_unit(s, chores->group_step);
     const bool begun = unit - GEMM_GROUP < step * gemm_units(s);
     if (begun && chores->group_step >= step) gemm_load_group(c, s, chores->ring, unit);
-    if (gemm_scouts(s) || begun) bsmm_isa_wait_loads(0);
+    if (begun) bsmm_isa_wait_loads(0);
     if (begun) c->arrived = GEMM_FOUR_UNITS, c->unit = unit;
 }
 
@@ -126,23 +165,33 @@ BSMM_DEVICE void gemm_scaled_multiply(const gemm_place *at, gemm_chores *chores,
     gemm_scaled_scales(s, chores->ring, g.reader, 0, &g.scales);
     gemm_scaled_begin(&g, at, s, turns.now);
     uint32_t step = 0;
-    chores->group_step = gemm_group_step(c, s, gemm_group_delay(at, s));
-    for (; step < chores->plain; step++)
-        gemm_scaled_step(&g, at, chores, s, &turns, step, true, sums);
-    gemm_scaled_leave_plain(chores, s, step);
+    if (gemm_scouts(s)) {
+        step = gemm_scaled_pairs(&g, at, chores, s, &turns, sums);
+        gemm_scaled_leave_pairs(chores, at, s, step);
+    } else {
+        chores->group_step = gemm_group_step(c, s, gemm_group_delay(at, s));
+        for (; step < chores->plain; step++)
+            gemm_scaled_step(&g, at, chores, s, &turns, step, true, sums);
+        gemm_scaled_leave_plain(chores, s, step);
+    }
     for (; step < at->steps; step++)
         gemm_scaled_step(&g, at, chores, s, &turns, step, false, sums);
     bsmm_isa_wait_barrier();
 }
 
+/* The compiler reports an error if it cannot remove a call of this function. */
+void gemm_needs_two_stages(void)
+    __attribute__((error("workgroups that compute several tiles need two stages in LDS")));
+
 /* Issues the first loads of the tile that this workgroup computes next: the loads that
  * gemm_scaled_request issues for a first tile, and prefetches of the following steps to L2. If the
  * workgroup issued these loads after it stores results, the loads would wait for the stores. */
 BSMM_DEVICE void gemm_scaled_request_next(const gemm_place *at, gemm_chores *c, gemm_shape s) {
-    const uint32_t ahead = gemm_stage_count(s) - 1;
+    const uint32_t stages = gemm_stage_count(s), loaded = stages - !gemm_loads_both(s);
+    if (stages != 2) gemm_needs_two_stages();
     if (!c->whole) return;
 #pragma unroll
-    for (uint32_t step = 0; step < ahead; step++) {
+    for (uint32_t step = 0; step < loaded; step++) {
         c->loading = step, c->stage = gemm_stage(s, step);
         gemm_scaled_aim(c, at, s);
 #if defined(__gfx950__)
@@ -151,12 +200,12 @@ BSMM_DEVICE void gemm_scaled_request_next(const gemm_place *at, gemm_chores *c, 
             gemm_load_part_near(at, s, c->lds, c->offsets, i);
 #endif
     }
-    c->stage = gemm_stage(s, ahead);
+    c->stage = gemm_stage(s, stages - 1);
     gemm_request_scales(&c->carrier, s, c->ring);
     /* gemm_store_rows assumes that prefetches were issued after the first loads. Without prefetches
      * its wait would be too short, so this function waits here. */
     if (c->plain)
-        gemm_scout_first(at, s, ahead, gemm_scouted_first(s), c->unused + 2 * GEMM_WAVE * 4);
+        gemm_scout_first(at, s, loaded, gemm_scouted_first(s), gemm_unused(c, at, s, 2));
     else
         bsmm_isa_wait_loads(0);
 }
@@ -167,11 +216,15 @@ BSMM_DEVICE gemm_chores gemm_chores_of(const bsmm_cdna_gemm *p, const gemm_place
     return (gemm_chores){
         .carrier = gemm_carrier_of(p, s, at->tile),
         .ring = ring,
-        .unused = (uint32_t)(uintptr_t)gemm_trays(s, ring),
         .stage = gemm_stage(s, gemm_stage_count(s) - 1),
         .whole = at->sources[0].whole,
         .group = bsmm_group_x(),
         .plain = gemm_plain_steps(at, s, p->sides[0].scales_in_row & p->sides[1].scales_in_row)};
+}
+
+/* Returns the value of a gemm_trust that a vector register holds. */
+BSMM_DEVICE gemm_trust gemm_trust_here(uint32_t trust) {
+    return (gemm_trust)__builtin_amdgcn_readfirstlane((int32_t)trust);
 }
 
 /* Computes the tiles of a workgroup, one after another. A workgroup issues the first loads of the
@@ -180,7 +233,8 @@ BSMM_DEVICE gemm_chores gemm_chores_of(const bsmm_cdna_gemm *p, const gemm_place
 BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
     gemm_place at = gemm_place_of(p, s, bsmm_group_x());
     gemm_chores chores = gemm_chores_of(p, &at, s);
-    gemm_lds *strips = gemm_stage(s, gemm_stage_count(s) - 1);
+    gemm_lds *strips = gemm_scouts(s) ? chores.ring + 2 * gemm_ring_half(s)
+                                      : gemm_stage(s, gemm_stage_count(s) - 1);
     bool arrived = false;
     do {
         gemm_sums sums;
@@ -188,10 +242,13 @@ BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
         if (!arrived) gemm_scaled_request(&at, &chores.carrier, s);
         gemm_scaled_multiply(&at, &chores, s, arrived, sums);
         p = gemm_params_here();
-        const gemm_trust trust = gemm_trust_of(&chores.carrier, s, chores.ring);
+        /* The empty assembly moves `trust` to a vector register, because scalar registers are
+         * scarce while the wave computes the next tile's addresses. */
+        uint32_t trust = gemm_trust_of(&chores.carrier, s, chores.ring);
+        __asm__ volatile("" : "+v"(trust));
         const uint32_t first[2] = {at.first[0], at.first[1]};
         if (!gemm_scouts(s)) {
-            gemm_store_sums(s, sums, first, strips, trust);
+            gemm_store_sums(s, sums, first, strips, gemm_trust_here(trust));
             return;
         }
         const gemm_next next = gemm_next_of(p, s);
@@ -202,7 +259,7 @@ BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
             gemm_scaled_request_next(&at, &chores, s);
         }
         const gemm_kept kept = gemm_keep(&at, &chores);
-        gemm_store_sums(s, sums, first, strips, trust);
+        gemm_store_sums(s, sums, first, strips, gemm_trust_here(trust));
         gemm_take_kept(&at, &chores, kept);
         arrived = chores.whole;
     } while (chores.more);

@@ -42,13 +42,15 @@ typedef struct gemm_carrier {
      * different lanes, because reading another lane's register takes less time than loading a
      * kernel parameter. */
     uint32_t at, period;
-    uint32_t blocks; /* `blocks` is the number of scale blocks along K. */
-    uint32_t low;    /* `low` is the least scale of the thread's row so far, as an e8m0 code. */
-    /* Wide loads load the scales of four units at once, where a unit is 128 elements of K. `wide`
-     * is the number of units whose scales come by wide loads, and `units` is the number of all
-     * units. Both are 0 if this wave has no rows, because the tile has fewer rows than the
-     * workgroup has threads. */
-    uint32_t wide, units;
+    /* `blocks` is the number of scale blocks along K. It is 0 if this wave has no rows, because the
+     * tile has fewer rows than the workgroup has threads. */
+    uint32_t blocks;
+    /* `low` has the least scale of the thread's row so far, as an e8m0 code. It is the smaller one
+     * of the upper bytes of two 16-bit numbers (gemm_lower). */
+    uint32_t low;
+    /* `wide` is the number of units (128 elements of K each) whose scales come by wide loads. A
+     * wide load loads the scales of four units at once. */
+    uint32_t wide;
     /* `arrived` says which scales the previous step has loaded: none, those of one step to the
      * thread's tray (a buffer in LDS), or those of four units to the ring buffer. `unit` is the
      * first unit to which these scales belong. */
@@ -100,24 +102,36 @@ BSMM_DEVICE uint32_t gemm_carrier_row(gemm_shape s, uint32_t side, uint32_t firs
     return at < rows - 1 ? at : rows - 1;
 }
 
+/* Returns the field `at` of a carrier whose wave moves scales of operand `o`. */
+BSMM_DEVICE uint32_t gemm_carrier_at(const bsmm_cdna_side *o) {
+    return o->scale_at[gemm_thread_of_tile() % BSMM_CDNA_SCALES];
+}
+
+/* Loads the field `at` again for large tiles, whose plain steps have no register for it. */
+BSMM_DEVICE void gemm_carrier_refresh(gemm_carrier *c, gemm_shape s) {
+    if (gemm_scouts(s)) c->at = gemm_carrier_at(&gemm_params_here()->sides[gemm_carrier_side(s)]);
+    /* The wait for this load comes here. Otherwise the compiler would put it ahead of the plain
+     * steps of the next tile, where it is a wait for all loads. */
+    bsmm_isa_stay(c->at);
+}
+
 BSMM_DEVICE gemm_carrier gemm_carrier_of(const bsmm_cdna_gemm *p, gemm_shape s,
                                          const uint32_t first[2]) {
     const uint32_t wave_row = gemm_wave() * GEMM_WAVE, side = gemm_carrier_side(s);
     const bsmm_cdna_side *o = &p->sides[side];
     const uint32_t length = gemm_part_length(p);
-    const uint32_t blocks = (length + GEMM_SCALED_BLOCK - 1) / GEMM_SCALED_BLOCK;
     const bool works = wave_row < gemm_rows(s, 0) + gemm_rows(s, 1);
+    const uint32_t blocks = works ? (length + GEMM_SCALED_BLOCK - 1) / GEMM_SCALED_BLOCK : 0;
     return (gemm_carrier){
         .buffer = bsmm_isa_buffer(o->o.scales, UINT32_MAX),
         .row =
             (uint32_t)bsmm_axis_at(&o->o.row_map, gemm_carrier_row(s, side, first[side], o->rows)) +
             gemm_part_scale(p, side, GEMM_SCALED_BLOCK),
-        .at = o->scale_at[gemm_thread_of_tile() % BSMM_CDNA_SCALES],
+        .at = gemm_scouts(s) ? 0 : gemm_carrier_at(o),
         .period = o->scale_period,
         .blocks = blocks,
-        .low = 255,
-        .wide = works && o->scales_in_row ? blocks / (4 * GEMM_UNIT_BLOCKS) * 4 : 0,
-        .units = works ? (length + BSMM_CDNA_K - 1) / BSMM_CDNA_K : 0,
+        .low = UINT32_MAX,
+        .wide = o->scales_in_row ? blocks / (GEMM_GROUP * GEMM_UNIT_BLOCKS) * GEMM_GROUP : 0,
         .arrived = GEMM_NOTHING,
     };
 }
@@ -130,6 +144,19 @@ BSMM_DEVICE void gemm_load_group(const gemm_carrier *c, gemm_shape s, const gemm
     bsmm_isa_load_to_lds(c->buffer, (uint32_t)(uintptr_t)ring + to, c->row, unit * GEMM_UNIT_BLOCKS,
                          GEMM_RING_ROW);
 }
+
+#if defined(__gfx950__)
+/* Loads the scales of the four units from `unit` on, as gemm_load_group does, if `skip` is 0. The
+ * function has no branch. If there is no wide load for these units, it loads the last group of
+ * four units again. The ring buffer's other half receives these scales, and nothing uses them. */
+BSMM_DEVICE void gemm_load_group_unless(uint32_t skip, const gemm_carrier *c, gemm_shape s,
+                                        const gemm_lds *ring, uint32_t wave, uint32_t unit) {
+    const uint32_t to = gemm_slot(s, unit) + wave * GEMM_WAVE * GEMM_RING_ROW;
+    const uint32_t last = c->wide - GEMM_GROUP;
+    bsmm_isa_load_to_lds_unless(skip, c->buffer, (uint32_t)(uintptr_t)ring + to, c->row,
+                                (unit < last ? unit : last) * GEMM_UNIT_BLOCKS);
+}
+#endif
 
 BSMM_DEVICE void gemm_load_step(gemm_carrier *c, gemm_shape s, gemm_lds *trays, uint32_t unit) {
     c->arrived = GEMM_ONE_STEP, c->unit = unit;
@@ -152,11 +179,21 @@ BSMM_DEVICE void gemm_load_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
     c->arrived = GEMM_NOTHING;
     if (__builtin_expect(unit % GEMM_GROUP != 0 && next < c->wide, 1)) return;
     if (next >= c->wide) {
-        if (next < c->units) gemm_load_step(c, s, gemm_trays(s, ring), next);
+        if (next * GEMM_UNIT_BLOCKS < c->blocks) gemm_load_step(c, s, gemm_trays(s, ring), next);
     } else if (unit % GEMM_GROUP == 0 && unit + GEMM_GROUP < c->wide) {
         c->arrived = GEMM_FOUR_UNITS, c->unit = unit + GEMM_GROUP;
         gemm_load_group(c, s, ring, c->unit);
     }
+}
+
+/* Lowers the row's smallest e8m0 codes, c->low, by the four codes of a unit (128 elements of K),
+ * one code in each byte of `word`. AMD GPUs have a minimum of 16-bit numbers but none of bytes, so
+ * the function takes minima of 16-bit numbers whose upper bytes are codes: first bytes 1 and 3 of
+ * the word, then bytes 0 and 2. The lower bytes do not matter. */
+BSMM_DEVICE void gemm_lower(gemm_carrier *c, uint32_t word) {
+    typedef uint16_t pair __attribute__((vector_size(4)));
+    const pair odd = __builtin_elementwise_min((pair)c->low, (pair)word);
+    c->low = (uint32_t)__builtin_elementwise_min(odd, (pair)(word << 8));
 }
 
 /* Moves the scales of one step of the main loop from the thread's tray (a small buffer in LDS) to
@@ -164,7 +201,7 @@ BSMM_DEVICE void gemm_load_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
  * NaN is NaN. */
 BSMM_DEVICE void gemm_store_step(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     const BSMM_IN_LDS uint32_t *words =
-        (const BSMM_IN_LDS uint32_t *)gemm_trays(s, ring) + gemm_lane();
+        (const BSMM_IN_LDS uint32_t *)gemm_trays(s, ring) + gemm_thread_of_tile() % GEMM_WAVE;
     gemm_lds *row = ring + gemm_thread_of_tile() * GEMM_RING_ROW;
 #pragma unroll
     for (uint32_t u = 0; u < gemm_units(s); u++) {
@@ -174,34 +211,23 @@ BSMM_DEVICE void gemm_store_step(gemm_carrier *c, gemm_shape s, gemm_lds *ring) 
             const bool inside = (c->unit + u) * GEMM_UNIT_BLOCKS + b < c->blocks;
             const uint32_t code =
                 inside ? words[(u * GEMM_UNIT_BLOCKS + b) * GEMM_WAVE] : GEMM_SCALE_ONE;
-            c->low = code < c->low ? code : c->low;
             four |= code << 8 * b;
         }
+        gemm_lower(c, four);
         *(BSMM_IN_LDS uint32_t *)(row + gemm_slot(s, c->unit + u)) = four;
     }
 }
 
-/* Lowers c->low to the smallest e8m0 code of a row of A or B in four units (128 elements of K
- * each). A wide load has brought the codes of these units to the ring buffer. A unit has four
- * codes, one in each byte of a 32-bit word. AMD GPUs have a minimum of 16-bit numbers but none of
- * bytes, so the loop takes minima of 16-bit numbers whose upper bytes are codes. `odd` has bytes 1
- * and 3 of the words as upper bytes, and `even` has bytes 0 and 2. The lower bytes do not matter.
- */
+/* Lowers c->low by the codes of four units (128 elements of K each). A wide load has brought the
+ * codes to the ring buffer. */
 BSMM_DEVICE void gemm_lower_group(gemm_carrier *c, gemm_shape s, const gemm_lds *ring,
                                   uint32_t unit) {
-    typedef uint16_t pair __attribute__((vector_size(4)));
     const bsmm_i32x4 words =
         *(const BSMM_IN_LDS bsmm_i32x4 *)(ring + gemm_slot(s, unit) +
                                           gemm_thread_of_tile() * GEMM_RING_ROW);
-    pair odd = (pair)words[0], even = (pair)(words[0] << 8);
 #pragma unroll
-    for (uint32_t i = 1; i < 4; i++) {
-        odd = __builtin_elementwise_min(odd, (pair)words[i]);
-        even = __builtin_elementwise_min(even, (pair)(words[i] << 8));
-    }
-    const pair both = __builtin_elementwise_min(odd, even);
-    const uint32_t least = (both[0] < both[1] ? both[0] : both[1]) >> 8;
-    c->low = least < c->low ? least : c->low;
+    for (uint32_t i = 0; i < 4; i++)
+        gemm_lower(c, (uint32_t)words[i]);
 }
 
 /* Moves the scales that the previous step has loaded from registers to LDS. The loads must have
@@ -209,7 +235,7 @@ BSMM_DEVICE void gemm_lower_group(gemm_carrier *c, gemm_shape s, const gemm_lds 
 BSMM_DEVICE void gemm_store_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     if (__builtin_expect(c->arrived == GEMM_NOTHING, 1)) return;
     if (c->arrived == GEMM_ONE_STEP) gemm_store_step(c, s, ring);
-    if (c->arrived == GEMM_FOUR_UNITS) gemm_lower_group(c, s, ring, c->unit);
+    if (c->arrived == GEMM_FOUR_UNITS && !gemm_scouts(s)) gemm_lower_group(c, s, ring, c->unit);
 }
 
 /* Loads the scales of the first four units (128 elements of K each), if a wide load can load
@@ -219,12 +245,17 @@ BSMM_DEVICE void gemm_request_scales(const gemm_carrier *c, gemm_shape s, gemm_l
 }
 
 /* Moves the scales of the first steps to the ring buffer in LDS, before the main loop. The loads of
- * gemm_request_scales must have finished. */
+ * gemm_request_scales must have finished. With wide loads, a large tile's scales are already there,
+ * and each step of the main loop takes the minimum of its own scales. */
 BSMM_DEVICE void gemm_begin_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     const uint32_t last = (c->wide ? 1 : GEMM_AHEAD) * gemm_units(s);
+    c->arrived = GEMM_NOTHING;
+    if (gemm_scouts(s) && c->wide) return;
+    gemm_carrier_refresh(c, s);
     c->arrived = GEMM_FOUR_UNITS, c->unit = 0;
 #pragma clang loop unroll(disable)
-    for (uint32_t unit = 0; unit < last && unit < c->units; unit += gemm_units(s)) {
+    for (uint32_t unit = 0; unit < last && unit * GEMM_UNIT_BLOCKS < c->blocks;
+         unit += gemm_units(s)) {
         if (!c->wide) {
             gemm_load_step(c, s, gemm_trays(s, ring), unit);
             bsmm_isa_wait_loads(0);
@@ -318,12 +349,13 @@ BSMM_DEVICE uint32_t gemm_wave_least(uint32_t value) {
  * number) or more, no term becomes 0. Each wave writes its least scale to the second half of the
  * ring buffer in LDS, so no wave may need this half any more. */
 BSMM_DEVICE gemm_trust gemm_trust_of(const gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
-    BSMM_IN_LDS uint32_t *lows = (BSMM_IN_LDS uint32_t *)(ring + gemm_ring_half(s));
     /* The empty assembly hides the address from the compiler, which would otherwise keep the
-     * address of each word in a scalar register throughout the main loop. */
-    __asm__ volatile("" : "+v"(lows));
+     * address of each word in a register throughout the main loop. */
+    __asm__ volatile("" : "+s"(ring));
+    BSMM_IN_LDS uint32_t *lows = (BSMM_IN_LDS uint32_t *)(ring + gemm_ring_half(s));
     uint32_t least[2] = {255, 255};
-    lows[gemm_wave()] = gemm_wave_least(c->low);
+    const uint32_t odd = c->low >> 24, even = c->low >> 8 & 255;
+    lows[gemm_wave()] = gemm_wave_least(odd < even ? odd : even);
     bsmm_isa_wait_barrier();
     for (uint32_t w = 0; w < gemm_threads(s) / GEMM_WAVE; w++) {
         const uint32_t side = w * GEMM_WAVE >= gemm_rows(s, 0);

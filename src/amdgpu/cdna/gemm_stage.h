@@ -63,6 +63,9 @@ BSMM_DEVICE gemm_place gemm_place_of(const bsmm_cdna_gemm *p, gemm_shape s, uint
         sources[0].whole < sources[1].whole ? sources[0].whole : sources[1].whole;
     sources[0].whole = sources[1].whole = whole;
     sources[1].wave = sources[0].wave;
+    const gemm_reader reader = gemm_reader_of(s.types[0]);
+    /* The compiler does not know that two calls of gemm_reader_of return the same. */
+    const bool same = gemm_scouts(s) && gemm_row_bytes(s.types[0]) == gemm_row_bytes(s.types[1]);
     return (gemm_place){
         .tile = {rows[0], rows[1]},
         .first = {rows[0] + down, rows[1] + across},
@@ -71,7 +74,7 @@ BSMM_DEVICE gemm_place gemm_place_of(const bsmm_cdna_gemm *p, gemm_shape s, uint
         .steps = (gemm_part_length(p) + gemm_k(s.types[0]) - 1) / gemm_k(s.types[0]),
         .sources = {sources[0], sources[1]},
         .scout = gemm_scout_of(sources, tile),
-        .readers = {gemm_reader_of(s.types[0]), gemm_reader_of(s.types[1])},
+        .readers = {reader, same ? reader : gemm_reader_of(s.types[1])},
     };
 }
 
@@ -124,13 +127,24 @@ BSMM_DEVICE void gemm_load_part_near(const gemm_place *at, gemm_shape s, const u
 }
 #endif
 
+/* Returns the number of bytes that a step reads of a row of the operand that this wave prefetches.
+ * The first four waves prefetch A, and the other waves prefetch B. */
+BSMM_DEVICE uint32_t gemm_scout_bytes(const gemm_place *at, gemm_shape s) {
+    const uint32_t bytes[2] = {gemm_row_bytes(s.types[0]), gemm_row_bytes(s.types[1])};
+    return bytes[0] == bytes[1] || at->sources[0].wave / 4 == 0 ? bytes[0] : bytes[1];
+}
+
 /* Returns the offset, in bytes from the start of a row, of the cache lines that step `step` reads.
  * If direct loads cannot load this step, the function returns the offset for the last step that
  * direct loads can load. */
 BSMM_DEVICE uint32_t gemm_scout_offset(const gemm_place *at, gemm_shape s, uint32_t step) {
     const uint32_t whole = at->sources[0].whole, last = whole ? whole - 1 : 0;
-    return (uint32_t)__builtin_amdgcn_readfirstlane(
-        (int32_t)((step < last ? step : last) * gemm_row_bytes(s.types[0])));
+    int32_t offset = __builtin_amdgcn_readfirstlane(
+        (int32_t)((step < last ? step : last) * gemm_scout_bytes(at, s)));
+    /* A load may use a scalar register that v_readfirstlane_b32 has written only after five wait
+     * states. The compiler does not insert them ahead of inline assembly. */
+    __asm__ volatile("s_nop 4" : "+s"(offset));
+    return (uint32_t)offset;
 }
 
 /* Returns the buffer descriptor of the operand that this wave prefetches. The first four waves

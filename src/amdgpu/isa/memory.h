@@ -78,6 +78,20 @@ BSMM_DEVICE void bsmm_isa_load_to_lds_near(bsmm_i32x4 buffer, uint32_t lds, uint
 }
 #endif
 
+#if defined(__gfx950__)
+/* Loads 16 bytes per lane like bsmm_isa_load_to_lds if `skip` is 0. Otherwise no lane loads. The
+ * function has no branch: it makes no lane active during the load. All lanes must be active before
+ * the call. */
+BSMM_DEVICE void bsmm_isa_load_to_lds_unless(uint32_t skip, bsmm_i32x4 buffer, uint32_t lds,
+                                             uint32_t lane_offset, uint32_t offset) {
+    __asm__ volatile("s_cmp_eq_u32 %4, 0\n\ts_mov_b32 m0, %0\n\ts_cselect_b64 exec, -1, 0\n\t"
+                     "buffer_load_dwordx4 %1, %2, %3 offen lds\n\ts_mov_b64 exec, -1"
+                     :
+                     : "s"(lds), "v"(lane_offset), "s"(buffer), "s"(offset), "s"(skip)
+                     : "memory", "scc");
+}
+#endif
+
 /* Prefetches cache lines to L2. Each lane loads one 32-bit word of its cache line, and nothing uses
  * the word. The load overwrites v254 or, if `odd`, v255 at any time until it has finished, and the
  * compiler does not know this. A kernel that calls this function must therefore need fewer than 254
