@@ -51,10 +51,10 @@ static int print(const values *options, const char *const paths[2], const cli_di
     return why ? cli_fail("%s: %s", options->plot, why) : CLI_OK;
 }
 
-static bool plot_is_apart(const values *options, const bsmm_file *const models[2],
-                          const char *const paths[2]) {
-    return !options->plot || (cli_output_is_apart_from(models[0], paths[0], options->plot) &&
-                              cli_output_is_apart_from(models[1], paths[1], options->plot));
+static bool plot_differs(const values *options, const bsmm_file *const models[2],
+                         const char *const paths[2]) {
+    return !options->plot || (cli_output_differs_from(models[0], paths[0], options->plot) &&
+                              cli_output_differs_from(models[1], paths[1], options->plot));
 }
 
 static int compare(const values *options, const char *const paths[2]) {
@@ -63,7 +63,7 @@ static int compare(const values *options, const char *const paths[2]) {
     bsmm_file *first = cli_file_open(paths[0]);
     bsmm_file *second = first ? cli_file_open(paths[1]) : NULL;
     const bsmm_file *const models[2] = {first, second};
-    if (second && plot_is_apart(options, models, paths) &&
+    if (second && plot_differs(options, models, paths) &&
         cli_compare_models(models, paths, (uint32_t)options->threads, &list))
         status = print(options, paths, &list);
     free(list.items);

@@ -28,7 +28,7 @@ typedef struct fields {
     uint32_t sign_bits, sign, exponent, mantissa;
 } fields;
 
-static fields take_apart(const bsmm_elem_info *info, uint32_t code) {
+static fields split_fields(const bsmm_elem_info *info, uint32_t code) {
     uint32_t magnitude_bits = info->exponent_bits + info->mantissa_bits;
     return (fields){
         .sign_bits = info->bits - magnitude_bits,
@@ -68,7 +68,7 @@ static void formula_cell(cli_rows *rows, const bsmm_elem_info *info, const field
 }
 
 static void code_row(cli_rows *rows, const bsmm_elem_info *info, uint32_t code, double value) {
-    fields parts = take_apart(info, code);
+    fields parts = split_fields(info, code);
     char exact[160];
     snprintf(exact, sizeof exact, "%.140g", value);
     cli_row_text(rows, info->name);

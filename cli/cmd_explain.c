@@ -32,7 +32,7 @@ static const cli_column columns[] = {
 
 /* Tells whether the kernel runs on the device that the user named. A simulated GPU runs the
  * kernels of the real GPU. */
-static bool is_asked(const values *options, const bsmm_explanation *kernel) {
+static bool is_requested(const values *options, const bsmm_explanation *kernel) {
     const char *device = options->device ? options->device : "cpu";
     const bench_device_kind *kind = bench_device_kind_of(options->device);
     if (kind->kernels) return strcmp(kernel->device, kind->kernels) == 0;
@@ -92,7 +92,7 @@ static int run(const void *arguments, char **args, int count) {
     for (uint32_t i = 0; !(status = bsmm_explain(&product.desc, i, &kernel)); i++) {
         bool first = kernel.accepts && !taken;
         taken |= first;
-        if (options->all || is_asked(options, &kernel))
+        if (options->all || is_requested(options, &kernel))
             kernel_row(rows, &product.desc, &kernel, first);
     }
     cli_rows_close(rows);

@@ -60,10 +60,10 @@ static bool open_operands(const values *options, char **args, product *job) {
     return !options->c || cli_operand_open(options->c, &job->c);
 }
 
-static bool output_is_apart(const values *options, const product *job) {
-    return cli_output_is_apart(job->a.file, options->out) &&
-           cli_output_is_apart(job->b.file, options->out) &&
-           cli_output_is_apart(job->c.file, options->out);
+static bool output_differs(const values *options, const product *job) {
+    return cli_output_differs(job->a.file, options->out) &&
+           cli_output_differs(job->b.file, options->out) &&
+           cli_output_differs(job->c.file, options->out);
 }
 
 static void describe(const values *options, product *job) {
@@ -147,7 +147,7 @@ static void print_row(const values *options, const product *job) {
 }
 
 static bool work(const values *options, char **args, product *job) {
-    if (!open_operands(options, args, job) || !output_is_apart(options, job)) return false;
+    if (!open_operands(options, args, job) || !output_differs(options, job)) return false;
     if (!cli_output_create(&job->output, options->out, options->dtype, job->a.loaded.matrix.rows,
                            job->b.loaded.matrix.rows)) {
         cli_fail_library(NULL);

@@ -32,7 +32,7 @@ void cli_file_close(bsmm_file *file) {
     bsmm_file_close(file);
 }
 
-bool cli_path_is_apart(const char *path, const char *out) {
+bool cli_path_differs(const char *path, const char *out) {
     struct stat target, own;
     if (stat(out, &target) || stat(path, &own) || own.st_dev != target.st_dev ||
         own.st_ino != target.st_ino)
@@ -41,27 +41,27 @@ bool cli_path_is_apart(const char *path, const char *out) {
     return false;
 }
 
-bool cli_output_is_apart(const bsmm_file *file, const char *out) {
+bool cli_output_differs(const bsmm_file *file, const char *out) {
     bsmm_file_part part = BSMM_INIT(bsmm_file_part);
     char *folder = NULL;
-    bool apart = true;
-    for (uint64_t i = 0; file && apart && !bsmm_file_part_at(file, i, &part); i++) {
+    bool differs = true;
+    for (uint64_t i = 0; file && differs && !bsmm_file_part_at(file, i, &part); i++) {
         char *next = cli_path_folder(part.path);
-        apart = cli_path_is_apart(part.path, out) &&
-                ((folder && !strcmp(folder, next)) || cli_others_are_apart(next, false, out));
+        differs = cli_path_differs(part.path, out) &&
+                  ((folder && !strcmp(folder, next)) || cli_others_differ(next, false, out));
         free(folder);
         folder = next;
     }
     free(folder);
-    return apart;
+    return differs;
 }
 
-bool cli_output_is_apart_from(const bsmm_file *file, const char *in, const char *out) {
+bool cli_output_differs_from(const bsmm_file *file, const char *in, const char *out) {
     char *source = cli_folder_source(in);
-    const bool apart =
-        cli_output_is_apart(file, out) && (!source || cli_others_are_apart(source, true, out));
+    const bool differs =
+        cli_output_differs(file, out) && (!source || cli_others_differ(source, true, out));
     free(source);
-    return apart;
+    return differs;
 }
 
 const char *cli_kind_of(const char *path) {

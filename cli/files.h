@@ -12,13 +12,13 @@ void cli_file_close(bsmm_file *file); /* Closes a file. The file may be NULL. */
 /* Checks that the output path `out` is none of the files that belong to the input `file`, because
  * the output would overwrite the input. A model's config.json and tokenizer beside the weights
  * belong to it. If `out` is such a file, the function prints a message and returns false. */
-bool cli_output_is_apart(const bsmm_file *file, const char *out);
-/* Checks the same as cli_output_is_apart for the input `in`. If `in` is a folder, the output must
+bool cli_output_differs(const bsmm_file *file, const char *out);
+/* Checks the same as cli_output_differs for the input `in`. If `in` is a folder, the output must
  * also be none of the other files that the command would copy to an output folder. */
-bool cli_output_is_apart_from(const bsmm_file *file, const char *in, const char *out);
+bool cli_output_differs_from(const bsmm_file *file, const char *in, const char *out);
 /* Checks that the output path `out` is not the input file `path`. If both are the same file, prints
  * a message and returns false. */
-bool cli_path_is_apart(const char *path, const char *out);
+bool cli_path_differs(const char *path, const char *out);
 
 /* Holds one matrix of a weight. If the file does not store the matrix as bsmm reads it, e.g. with
  * scales between the elements, `matrix` is an unpacked copy in memory. */

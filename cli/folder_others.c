@@ -142,15 +142,15 @@ static int is_other(const struct dirent *entry) {
 
 /* Returns true if the output file `out` is not the file `path`. If `path` is a folder, returns true
  * if `out` is none of the files in it that hold no weights. */
-static bool is_apart(void *out, const char *path, const char *unused) {
+static bool differs(void *out, const char *path, const char *unused) {
     struct stat info;
     (void)unused;
-    if (lstat(path, &info) || !S_ISDIR(info.st_mode)) return cli_path_is_apart(path, out);
-    return !can_list(path) || each_entry(path, path, is_other, is_apart, out);
+    if (lstat(path, &info) || !S_ISDIR(info.st_mode)) return cli_path_differs(path, out);
+    return !can_list(path) || each_entry(path, path, is_other, differs, out);
 }
 
-bool cli_others_are_apart(const char *source, bool is_model, const char *out) {
+bool cli_others_differ(const char *source, bool is_model, const char *out) {
     if (access(out, F_OK) || !can_list(source)) return true;
-    return each_entry(source, source, is_model ? is_other : is_usual, is_apart,
+    return each_entry(source, source, is_model ? is_other : is_usual, differs,
                       (void *)(uintptr_t)out);
 }

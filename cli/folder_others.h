@@ -18,6 +18,6 @@ bool cli_others_copy(const char *source, const char *work);
  * `is_model` is false, the input is a file and not the folder. The function then checks only those
  * files whose names are usual for a model, because the folder may hold files of other kinds. If
  * `out` is such a file, prints a message and returns false. */
-bool cli_others_are_apart(const char *source, bool is_model, const char *out);
+bool cli_others_differ(const char *source, bool is_model, const char *out);
 
 #endif

@@ -220,8 +220,8 @@ static bool write_gguf(cli_job *job, const char *in) {
 
 static bool write_file(cli_job *job, const char *in) {
     const char *out = job->transfer->values->out, *also_read = job->transfer->values->also_read;
-    if (!cli_output_is_apart_from(job->file, in, out) ||
-        (also_read && !cli_path_is_apart(also_read, out)))
+    if (!cli_output_differs_from(job->file, in, out) ||
+        (also_read && !cli_path_differs(also_read, out)))
         return false;
     const bool makes_gguf =
         !strcmp(cli_kind_of(out), "gguf") && !strcmp(bsmm_file_kind(job->file), "safetensors");

@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
     if (threadIdx.x == 0) multiply_tile(p, s, row, col);
     wait_for(&s->done, 0);
     __syncwarp();
-    finish_tile(p, s, row, col);
+    store_tile(p, s, row, col);
     end(s);
 }
 #else

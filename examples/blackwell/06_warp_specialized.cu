@@ -7,7 +7,7 @@
 #    define CTAS   1
 #    include "device.h"
 
-enum { LOAD_WARP = FINISH_WARPS, MULTIPLY_WARP };
+enum { LOAD_WARP = EPILOGUE_WARPS, MULTIPLY_WARP };
 
 static __device__ void load_tile(const ladder_params *p, shared *s, uint32_t row, uint32_t col) {
     for (uint32_t block = 0; block < p->k_blocks; block++) {
@@ -43,9 +43,9 @@ extern "C" __global__ void __launch_bounds__(192, 1)
         load_tile(p, s, row, col);
     else if (warp == MULTIPLY_WARP && ptx_elect())
         multiply_tile(p, s);
-    else if (warp < FINISH_WARPS) {
+    else if (warp < EPILOGUE_WARPS) {
         wait_for(&s->done, 0);
-        finish_tile(p, s, row, col);
+        store_tile(p, s, row, col);
     }
     end(s);
 }

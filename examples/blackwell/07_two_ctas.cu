@@ -9,7 +9,7 @@
 #    include "cuda/ptx/cluster.h"
 #    include "device.h"
 
-enum { LOAD_WARP = FINISH_WARPS, MULTIPLY_WARP, LEADER = 0, BOTH = 3 };
+enum { LOAD_WARP = EPILOGUE_WARPS, MULTIPLY_WARP, LEADER = 0, BOTH = 3 };
 
 /* Visits the tiles of this pair of thread blocks. The first tile has the number blockIdx.x / 2,
  * and the stride is gridDim.x / 2. */
@@ -102,7 +102,7 @@ static __device__ void multiply_tiles(const ladder_params *p, shared *s) {
     }
 }
 
-static __device__ void finish_tiles(const ladder_params *p, shared *s, uint32_t rank) {
+static __device__ void store_tiles(const ladder_params *p, shared *s, uint32_t rank) {
     const uint32_t available = ptx_mapa(ptx_shared_address(&s->available), LEADER);
     uint32_t number = 0;
     FOR_TILES(p, tile) {
@@ -128,8 +128,8 @@ extern "C" __global__ void __launch_bounds__(192, 1)
         load_tiles(p, s, rank);
     else if (warp == MULTIPLY_WARP && rank == LEADER && ptx_elect())
         multiply_tiles(p, s);
-    else if (warp < FINISH_WARPS)
-        finish_tiles(p, s, rank);
+    else if (warp < EPILOGUE_WARPS)
+        store_tiles(p, s, rank);
     end_pair(s);
 }
 #else

@@ -27,7 +27,7 @@ enum {
     /* STEPS is the number of tcgen05.mma for a k block. Each of them multiplies 32 bytes of a row.
      */
     STEPS = 4,
-    FINISH_WARPS = 4
+    EPILOGUE_WARPS = 4
 };
 
 /* Holds the barriers in shared memory. The barrier `full` signals that the elements and scales of
@@ -68,7 +68,7 @@ static __device__ __forceinline__ void make_barriers(shared *s) {
     }
     ptx_mbarrier_init(ptx_shared_address(&s->done), 1);
     ptx_mbarrier_init(ptx_shared_address(&s->scaled), 1);
-    ptx_mbarrier_init(ptx_shared_address(&s->available), CTAS * FINISH_WARPS);
+    ptx_mbarrier_init(ptx_shared_address(&s->available), CTAS * EPILOGUE_WARPS);
     ptx_fence_mbarrier_init();
 }
 
@@ -191,7 +191,7 @@ static __device__ __forceinline__ void store_rows(const ladder_params *p, const 
                                                   uint32_t row, uint32_t col) {
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     uint8_t *const staging =
-        memory + STAGES * STAGE_BYTES(CTAS) + warp * (STAGING_BYTES / FINISH_WARPS);
+        memory + STAGES * STAGE_BYTES(CTAS) + warp * (STAGING_BYTES / EPILOGUE_WARPS);
 #pragma unroll
     for (uint32_t part = 0; part < TILE_N / 64; part++) {
         const uint32_t *from = words + 32 * part;
@@ -213,8 +213,8 @@ static __device__ __forceinline__ void store_rows(const ladder_params *p, const 
 
 /* Stores the tile of D at (row, col). The shared memory for D must not change until TMA has read
  * it. */
-static __device__ __forceinline__ void finish_tile(const ladder_params *p, const shared *s,
-                                                   uint32_t row, uint32_t col) {
+static __device__ __forceinline__ void store_tile(const ladder_params *p, const shared *s,
+                                                  uint32_t row, uint32_t col) {
     uint32_t words[TILE_N / 2];
     ptx_tcgen05_fence_after();
     read_row(s->columns, words);

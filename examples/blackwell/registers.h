@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
         ptx_tcgen05_fence_after();
         __syncwarp();
     }
-    finish_tile(p, s, row, col);
+    store_tile(p, s, row, col);
     end(s);
 }
 

@@ -77,10 +77,10 @@ static void tokenize(const llm_tokenizer *t) {
 static void encode_prompt(const llm_tokenizer *t, const char *prompt, bool raw, llm_ids *ids) {
     static const char before[] = "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, "
                                  "trained by Hugging Face<|im_end|>\n<|im_start|>user\n",
-                      behind[] = "<|im_end|>\n<|im_start|>assistant\n";
-    size_t bytes = strlen(prompt) + sizeof before + sizeof behind;
+                      after[] = "<|im_end|>\n<|im_start|>assistant\n";
+    size_t bytes = strlen(prompt) + sizeof before + sizeof after;
     char *text = llm_alloc(bytes, 1);
-    snprintf(text, bytes, "%s%s%s", raw ? "" : before, prompt, raw ? "" : behind);
+    snprintf(text, bytes, "%s%s%s", raw ? "" : before, prompt, raw ? "" : after);
     llm_encode(t, text, strlen(text), ids);
     free(text);
     if (ids->count == 0) llm_fail("PROMPT: has no tokens");

@@ -18,8 +18,8 @@ void llm_ids_add(llm_ids *ids, int32_t id) {
 /* Holds a token of a piece of text while the tokenizer merges tokens. */
 typedef struct symbol {
     int32_t id; /* `id` is -1 if the token was merged into its left neighbor. */
-    /* `before` and `behind` are the indices of the neighbors, or -1 at the ends of the piece. */
-    int32_t before, behind;
+    /* `before` and `after` are the indices of the neighbors, or -1 at the ends of the piece. */
+    int32_t before, after;
 } symbol;
 
 /* Holds a pair of adjacent tokens that may be merged. The pair is stale if one of its tokens has
@@ -58,8 +58,8 @@ static candidate pop(piece *p) {
 
 /* Adds the pair of symbol `left` and its right neighbor to the heap if it can be merged. */
 static void consider(piece *p, int32_t left) {
-    if (left < 0 || p->symbols[left].behind < 0) return;
-    int32_t left_id = p->symbols[left].id, right_id = p->symbols[p->symbols[left].behind].id;
+    if (left < 0 || p->symbols[left].after < 0) return;
+    int32_t left_id = p->symbols[left].id, right_id = p->symbols[p->symbols[left].after].id;
     const llm_merge *m = llm_merge_of(p->t, left_id, right_id);
     if (m) push(p, (candidate){(uint64_t)m->rank << 32 | (uint32_t)left, left_id, right_id});
 }
@@ -67,13 +67,13 @@ static void consider(piece *p, int32_t left) {
 static void merge_at(piece *p, const candidate *c) {
     const int32_t at = (int32_t)(c->order & INT32_MAX);
     symbol *left = &p->symbols[at];
-    if (left->id != c->left_id || left->behind < 0) return;
-    symbol *right = &p->symbols[left->behind];
+    if (left->id != c->left_id || left->after < 0) return;
+    symbol *right = &p->symbols[left->after];
     if (right->id != c->right_id) return;
     left->id = llm_merge_of(p->t, c->left_id, c->right_id)->id;
-    left->behind = right->behind;
+    left->after = right->after;
     right->id = -1;
-    if (left->behind >= 0) p->symbols[left->behind].before = at;
+    if (left->after >= 0) p->symbols[left->after].before = at;
     consider(p, left->before);
     consider(p, at);
 }
@@ -92,7 +92,7 @@ static void split_bytes(piece *p, const char *text, size_t bytes) {
         }
         was_unknown = unknown;
     }
-    if (p->count) p->symbols[p->count - 1].behind = -1;
+    if (p->count) p->symbols[p->count - 1].after = -1;
 }
 
 static void encode_piece(piece *p, const char *text, size_t bytes, llm_ids *ids) {

@@ -114,10 +114,10 @@ static ptx_function *new_function(ptx_parser *p, const ptx_token *name, bool ent
  * have separate ranges, because a kernel may call all of them; recursion is not supported. A
  * kernel's range begins after those of the functions. Ranges of different kernels may overlap. */
 static void place_function(ptx_module *m, ptx_function *f) {
-    const bool behind = !f->entry && m->most_bytes > m->function_bytes;
-    f->base = behind ? m->most_bytes : m->function_bytes;
-    f->pred_base = behind ? m->most_preds : m->function_preds;
-    f->local_base = behind ? m->most_local : m->function_local;
+    const bool after_kernels = !f->entry && m->most_bytes > m->function_bytes;
+    f->base = after_kernels ? m->most_bytes : m->function_bytes;
+    f->pred_base = after_kernels ? m->most_preds : m->function_preds;
+    f->local_base = after_kernels ? m->most_local : m->function_local;
     f->shared = m->shared_bytes;
 }
 

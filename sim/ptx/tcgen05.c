@@ -351,10 +351,10 @@ static void execute_commit(ptx_warp *w, const ptx_inst *i) {
 
 /* Describes the lanes of tensor memory to which tcgen05.cp copies rows of shared memory. Without a
  * multicast, each row goes to one lane, and neighboring rows go to lanes whose numbers differ by
- * `apart`. With warpx4, 32 rows go to each of the four groups of 32 lanes. With warpx2, each row
+ * `stride`. With warpx4, 32 rows go to each of the four groups of 32 lanes. With warpx2, each row
  * goes to two of these groups. */
 typedef struct {
-    uint32_t rows, copies, apart;
+    uint32_t rows, copies, stride;
     /* `groups` lists the groups of 32 lanes that receive rows 0 to 31 (groups[0]) and rows 32 to 63
      * (groups[1]). */
     uint32_t groups[2][4];
@@ -396,7 +396,7 @@ static bool copy_word(ptx_async *j, ptx_block *block, const ptx_layout *y, const
     uint32_t word = 0;
     const bool read = bits < 8 ? unpack_word(j, at, bits, &word) : read_word(j, at, &word);
     for (uint32_t k = 0; read && k < s->copies; k++) {
-        const uint32_t lane = s->copies == 1 ? r * s->apart : 32 * s->groups[r / 32][k] + r % 32;
+        const uint32_t lane = s->copies == 1 ? r * s->stride : 32 * s->groups[r / 32][k] + r % 32;
         uint32_t *to = ptx_tmem_cell_of(block, j->warp, j->inst, (uint32_t)(j->to >> 16) + lane,
                                         ((uint32_t)j->to & 0xffff) + c, true);
         if (!to) return false;

@@ -82,8 +82,8 @@ static inline bool bsmm_is_aligned(const void *pointer, uint32_t alignment) {
     return ((uintptr_t)pointer & (alignment - 1)) == 0;
 }
 
-/* Returns the number of threads to use for a call whose caller asked for `asked` threads, but at
- * most 1024. If `asked` is 0, it is the number of processors that the process may use. */
-int bsmm_thread_count(uint32_t asked);
+/* Returns the number of threads to use for a call whose caller asked for `requested` threads, but
+ * at most 1024. If `requested` is 0, it is the number of processors that the process may use. */
+int bsmm_thread_count(uint32_t requested);
 
 #endif

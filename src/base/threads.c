@@ -28,9 +28,9 @@ static int count_processors(void) {
 
 enum { MOST_THREADS = 1024 };
 
-int bsmm_thread_count(uint32_t asked) {
-    int threads = asked < MOST_THREADS ? (int)asked : MOST_THREADS;
-    if (asked == 0) threads = count_processors();
+int bsmm_thread_count(uint32_t requested) {
+    int threads = requested < MOST_THREADS ? (int)requested : MOST_THREADS;
+    if (requested == 0) threads = count_processors();
     return threads < MOST_THREADS ? threads : MOST_THREADS;
 }
 

@@ -80,7 +80,7 @@ static double clamp(double x, double least, double most) {
     return x < least ? least : x > most ? most : x;
 }
 
-double bsmm_finish_activate(const bsmm_finish *f, double gate, double up) {
+double bsmm_epilogue_activate(const bsmm_product_epilogue *f, double gate, double up) {
     if (!f->activation->info.is_gated) return f->activation->apply(gate, f->slope);
     double value = f->activation->apply(clamp(gate, -INFINITY, f->limit), f->slope);
     return value * (clamp(up, -f->limit, f->limit) + f->up_offset);

@@ -29,7 +29,7 @@ static bsmm_status check_d_cols(const bsmm_product *p) {
     if (!bsmm_is_gated(p)) return check_same("d.cols", p->d.m.cols, "b.rows", n);
     if (n % 2)
         return bsmm_fail(BSMM_E_INVALID, "b.rows: value is %lld; must be even for activation %s",
-                         (long long)n, p->finish->activation->info.name);
+                         (long long)n, p->epilogue->activation->info.name);
     return check_same("d.cols", p->d.m.cols, "b.rows / 2", n / 2);
 }
 
@@ -38,8 +38,8 @@ static bsmm_status check_shapes(const bsmm_product *p) {
     bool gathers = p->groups && p->groups->flags & BSMM_GROUP_GATHER_A;
     if (!gathers) BSMM_TRY(check_same("d.rows", p->d.m.rows, "a.rows", p->a.m.rows));
     BSMM_TRY(check_d_cols(p));
-    if (p->finish && p->finish->has_residual) {
-        const bsmm_matrix *residual = &p->finish->residual.m;
+    if (p->epilogue && p->epilogue->has_residual) {
+        const bsmm_matrix *residual = &p->epilogue->residual.m;
         BSMM_TRY(check_same("residual.rows", residual->rows, "d.rows", p->d.m.rows));
         BSMM_TRY(check_same("residual.cols", residual->cols, "d.cols", p->d.m.cols));
     }
@@ -154,10 +154,10 @@ bsmm_status bsmm_describe(const bsmm_matmul_desc *desc, bsmm_request *request) {
     BSMM_TRY(take_d(&copy, p));
     BSMM_TRY(take_bias(&copy, p));
     if (copy.epilogue) {
-        BSMM_TRY(bsmm_finish_take(copy.epilogue, &request->finish));
-        p->finish = &request->finish;
+        BSMM_TRY(bsmm_epilogue_take(copy.epilogue, &request->epilogue));
+        p->epilogue = &request->epilogue;
     }
     BSMM_TRY(check_shapes(p));
     if (!p->groups) return BSMM_OK;
-    return bsmm_groups_place(&group, &request->groups, p, p->finish ? &request->finish : NULL);
+    return bsmm_groups_place(&group, &request->groups, p, p->epilogue ? &request->epilogue : NULL);
 }

@@ -15,8 +15,9 @@ enum {
  * named. */
 typedef struct bsmm_request {
     bsmm_product product;
-    /* `finish` is the validated epilogue. product.finish points to it if there is an epilogue. */
-    bsmm_finish finish;
+    /* `epilogue` is the validated epilogue. product.epilogue points to it if there is an epilogue.
+     */
+    bsmm_product_epilogue epilogue;
     /* `groups` holds the validated groups. product.groups points to it if there are groups. */
     bsmm_groups groups;
     /* `device` is the name of the device, such as "cuda:0". It is never NULL. */
@@ -78,7 +79,7 @@ bsmm_status bsmm_check_b(const bsmm_product *product, const bsmm_kernel *kernel)
 
 /* The functions from here on are in describe_epilogue.c. They validate epilogues. */
 
-bsmm_status bsmm_finish_take(const bsmm_epilogue *from, bsmm_finish *to);
+bsmm_status bsmm_epilogue_take(const bsmm_epilogue *from, bsmm_product_epilogue *to);
 
 /* The functions from here on are in features.c. They compare a product with the features of a
  * kernel. */

@@ -48,19 +48,19 @@ static bsmm_status check_fields(const bsmm_epilogue *e, const bsmm_activation_ro
     return check_numbers(e, row);
 }
 
-static bsmm_status take_residual(const bsmm_epilogue *e, bsmm_finish *to) {
+static bsmm_status take_residual(const bsmm_epilogue *e, bsmm_product_epilogue *to) {
     to->has_residual = e->residual != NULL;
     if (!to->has_residual) return BSMM_OK;
     BSMM_TRY(bsmm_operand_take(e->residual, "residual", &to->residual));
     return bsmm_check_addend(&to->residual, "residual");
 }
 
-bsmm_status bsmm_finish_take(const bsmm_epilogue *from, bsmm_finish *to) {
+bsmm_status bsmm_epilogue_take(const bsmm_epilogue *from, bsmm_product_epilogue *to) {
     bsmm_epilogue e;
     BSMM_TRY(bsmm_take_struct(&e, sizeof e, from, "epilogue"));
     const bsmm_activation_row *row = bsmm_activation_row_of(e.activation);
     BSMM_TRY(check_fields(&e, row));
-    *to = (bsmm_finish){
+    *to = (bsmm_product_epilogue){
         .activation = row,
         .interleaved = e.halves == BSMM_HALVES_INTERLEAVED,
         .limit = e.limit > 0 ? (double)e.limit : (double)INFINITY,

@@ -7,12 +7,12 @@
 
 static const char *const kinds[] = {"none", "batch", "rows", "masked", "k"};
 
-static bool shares_out(uint32_t kind) {
+static bool divides_extent(uint32_t kind) {
     return kind == BSMM_GROUP_ROWS || kind == BSMM_GROUP_K;
 }
 
 static bsmm_status check_flags(const bsmm_group *g) {
-    bool gathers = g->flags & BSMM_GROUP_GATHER_A, apart = g->flags & BSMM_GROUP_SCALES_APART;
+    bool gathers = g->flags & BSMM_GROUP_GATHER_A, separate = g->flags & BSMM_GROUP_SCALES_APART;
     if (g->flags & ~(uint32_t)BSMM_ALL_GROUP_FLAGS)
         return bsmm_fail(BSMM_E_INVALID,
                          "group.flags: value is %u; must be a sum of bsmm_group_flags", g->flags);
@@ -20,7 +20,7 @@ static bsmm_status check_flags(const bsmm_group *g) {
         return bsmm_fail(BSMM_E_INVALID,
                          "group.flags: value is %u; GATHER_A is for kinds rows and masked",
                          g->flags);
-    if (apart && !shares_out(g->kind))
+    if (separate && !divides_extent(g->kind))
         return bsmm_fail(BSMM_E_INVALID,
                          "group.flags: value is %u; SCALES_APART is for kinds rows and k",
                          g->flags);
@@ -42,7 +42,7 @@ static bsmm_status check_fields(const bsmm_group *g) {
     BSMM_TRY(check_flags(g));
     BSMM_TRY(check_number("count", g->count, INT32_MAX));
     BSMM_TRY(check_number("expected_rows", g->expected_rows, INT64_MAX));
-    return check_number("align", g->align, shares_out(g->kind) ? INT32_MAX : 0);
+    return check_number("align", g->align, divides_extent(g->kind) ? INT32_MAX : 0);
 }
 
 bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_groups *to) {
@@ -63,11 +63,11 @@ bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_grou
  * of each group must be a multiple of the number that this function returns. At each such multiple,
  * the codes begin a new byte. A scale block and a tile of the scale layout (a rectangle of scales
  * that are adjacent in memory) also begin there. If the scales of each group are a separate array
- * (`apart`), blocks and tiles do not matter. */
-static int64_t grain_of(const bsmm_operand *o, bool by_cols, bool apart) {
+ * (`separate`), blocks and tiles do not matter. */
+static int64_t grain_of(const bsmm_operand *o, bool by_cols, bool separate) {
     bool contiguous = by_cols == (o->m.order == BSMM_ORDER_ROW);
     int64_t grain = contiguous ? bsmm_elem_group(o->m.format.elem) : 1;
-    if (apart || o->m.format.scale == BSMM_SCALE_NONE) return grain;
+    if (separate || o->m.format.scale == BSMM_SCALE_NONE) return grain;
     int64_t block = by_cols ? o->m.format.block_cols : o->m.format.block_rows;
     int64_t scales = block * (by_cols ? o->map.tile_cols : o->map.tile_rows);
     return scales % grain == 0 ? scales : scales * grain;
@@ -87,8 +87,8 @@ static bsmm_status check_pitch(const bsmm_operand *o, const char *what) {
 }
 
 static bsmm_status check_shared_out(const bsmm_groups *g, const bsmm_operand *o, const char *what) {
-    bool by_cols = g->kind == BSMM_GROUP_K, apart = g->flags & BSMM_GROUP_SCALES_APART;
-    int64_t extent = by_cols ? o->m.cols : o->m.rows, grain = grain_of(o, by_cols, apart);
+    bool by_cols = g->kind == BSMM_GROUP_K, separate = g->flags & BSMM_GROUP_SCALES_APART;
+    int64_t extent = by_cols ? o->m.cols : o->m.rows, grain = grain_of(o, by_cols, separate);
     if (extent > INT32_MAX)
         return bsmm_fail(BSMM_E_INVALID, "%s.%s: value is %lld; groups divide at most %d", what,
                          by_cols ? "cols" : "rows", (long long)extent, INT32_MAX);
@@ -97,10 +97,10 @@ static bsmm_status check_shared_out(const bsmm_groups *g, const bsmm_operand *o,
                          "group.align: value is %lld; must be a multiple of %lld, where bytes and "
                          "scales of %s begin",
                          (long long)g->align, (long long)grain, what);
-    if (apart && o->m.scale_ld)
+    if (separate && o->m.scale_ld)
         return bsmm_fail(BSMM_E_INVALID, "%s.scale_ld: value is %lld; must be 0 with SCALES_APART",
                          what, (long long)o->m.scale_ld);
-    return apart ? BSMM_OK : check_pitch(o, what);
+    return separate ? BSMM_OK : check_pitch(o, what);
 }
 
 /* Returns the largest number of tiles that `count` groups can need for their scales if the groups
@@ -116,7 +116,7 @@ static uint64_t most_grains(int64_t extent, int64_t tile, int64_t count) {
 /* Computes the largest number of bytes that the scales of a matrix can need if each group owns a
  * range of its rows or columns and stores its scales separately. The sizes of the groups are known
  * only when the plan runs. */
-static bsmm_status measure_apart(const bsmm_groups *g, const char *what, bsmm_operand *o) {
+static bsmm_status measure_separate(const bsmm_groups *g, const char *what, bsmm_operand *o) {
     bool by_cols = g->kind == BSMM_GROUP_K;
     int64_t extent = by_cols ? o->m.cols : o->m.rows;
     int64_t tile = by_cols ? o->map.tile_cols : o->map.tile_rows;
@@ -147,7 +147,7 @@ bsmm_status bsmm_groups_take_operand(const bsmm_groups *g, const bsmm_matrix *fr
     matrix.scale_bytes = 0;
     BSMM_TRY(bsmm_operand_take(&matrix, what, to));
     if (to->m.format.scale == BSMM_SCALE_NONE) return BSMM_OK;
-    BSMM_TRY(measure_apart(g, what, to));
+    BSMM_TRY(measure_separate(g, what, to));
     to->m.scale_bytes = declared;
     if (declared >= to->scale_bytes) return BSMM_OK;
     return bsmm_fail(
@@ -226,8 +226,8 @@ static bsmm_status check_written(const stack *s, int64_t count) {
     const bsmm_operand *o = s->o;
     uint64_t step = s->to->elements, bytes;
     if (count < 2 || o->data_bytes == 0) return BSMM_OK;
-    bool apart = !bsmm_elem_bytes(o->m.format.elem, step, &bytes) || bytes >= o->data_bytes;
-    if (!apart && !lie_side_by_side(o, step, count))
+    bool separate = !bsmm_elem_bytes(o->m.format.elem, step, &bytes) || bytes >= o->data_bytes;
+    if (!separate && !lie_side_by_side(o, step, count))
         return bsmm_fail(BSMM_E_INVALID,
                          "group.%s: value is %lld; matrices of %llu bytes would overlap", s->field,
                          (long long)s->given, (unsigned long long)o->data_bytes);
@@ -297,7 +297,7 @@ static bsmm_status describe_gathered(bsmm_groups *g, const bsmm_product *p) {
 }
 
 static bsmm_status check_each(const bsmm_groups *g, const bsmm_product *p) {
-    bool scales_cols = p->finish && p->finish->scale_by & BSMM_SCALE_BY_COL;
+    bool scales_cols = p->epilogue && p->epilogue->scale_by & BSMM_SCALE_BY_COL;
     if (g->flags & BSMM_GROUP_EACH_BIAS && p->bias_elem == BSMM_ELEM_NONE)
         return bsmm_fail(BSMM_E_INVALID, "group.flags: value is %u; EACH_BIAS needs a bias",
                          g->flags);
@@ -316,8 +316,8 @@ static bsmm_status check_each(const bsmm_groups *g, const bsmm_product *p) {
 }
 
 bsmm_status bsmm_groups_place(const bsmm_group *from, bsmm_groups *g, bsmm_product *p,
-                              bsmm_finish *finish) {
-    bsmm_operand *residual = finish && finish->has_residual ? &finish->residual : NULL;
+                              bsmm_product_epilogue *epilogue) {
+    bsmm_operand *residual = epilogue && epilogue->has_residual ? &epilogue->residual : NULL;
     BSMM_TRY(check_each(g, p));
     if (g->kind == BSMM_GROUP_ROWS) {
         if (!(g->flags & BSMM_GROUP_GATHER_A)) BSMM_TRY(check_shared_out(g, &p->a, "a"));

@@ -46,10 +46,10 @@ static uint32_t when(bool condition, uint32_t value) {
 
 static uint32_t parts_of(const bsmm_product *p) {
     uint32_t parts = when(p->has_c, HAS_C) | when(p->bias_elem, HAS_BIAS);
-    if (p->finish)
-        parts |= when(p->finish->has_residual, HAS_RESIDUAL) |
-                 when(p->finish->scale_by & BSMM_SCALE_BY_ROW, HAS_ROW_SCALE) |
-                 when(p->finish->scale_by & BSMM_SCALE_BY_COL, HAS_COL_SCALE);
+    if (p->epilogue)
+        parts |= when(p->epilogue->has_residual, HAS_RESIDUAL) |
+                 when(p->epilogue->scale_by & BSMM_SCALE_BY_ROW, HAS_ROW_SCALE) |
+                 when(p->epilogue->scale_by & BSMM_SCALE_BY_COL, HAS_COL_SCALE);
     if (p->groups)
         parts |= when(p->groups->kind != BSMM_GROUP_BATCH, HAS_SIZES) |
                  when(p->groups->flags & BSMM_GROUP_GATHER_A, HAS_GATHER) |
@@ -92,8 +92,8 @@ static inline bool overlaps_parts(const bsmm_operand *o, const void *memory, uin
 }
 
 /* Checks that the data and scales of D do not overlap memory that a run reads. */
-static bsmm_status check_apart(const bsmm_operand *d, const void *read, uint64_t bytes,
-                               const char *what) {
+static bsmm_status check_disjoint(const bsmm_operand *d, const void *read, uint64_t bytes,
+                                  const char *what) {
     if (!overlaps_parts(d, read, bytes)) return BSMM_OK;
     return bsmm_fail(BSMM_E_INVALID, "d: its memory overlaps %s; must not", what);
 }
@@ -111,7 +111,7 @@ static bsmm_status check_values(const bsmm_product *p, const void *values, int64
         return bsmm_fail(BSMM_E_INVALID, "%s: value is %p; must be aligned to %d bytes", what,
                          values, (int)bytes);
     BSMM_TRY(p->backend->check_pointer(p->device, values, what));
-    return check_apart(&p->d, values, (uint64_t)count * bytes, what);
+    return check_disjoint(&p->d, values, (uint64_t)count * bytes, what);
 }
 
 /* `value_array` describes an array of 4-byte values that a run reads. */
@@ -132,7 +132,7 @@ static void add_array(value_arrays *to, bool given, const char *name, const void
 }
 
 static void add_factors(const bsmm_product *p, value_arrays *to) {
-    const bsmm_finish *f = p->finish;
+    const bsmm_product_epilogue *f = p->epilogue;
     bool each = p->groups && p->groups->flags & BSMM_GROUP_EACH_COL_SCALE;
     add_array(to, f->scale_by & BSMM_SCALE_BY_ROW, "row_scale", f->row_scale, bsmm_groups_rows(p));
     add_array(to, f->scale_by & BSMM_SCALE_BY_COL, "col_scale", f->col_scale,
@@ -155,7 +155,7 @@ static void add_groups(const bsmm_product *p, value_arrays *to) {
 static value_arrays arrays_of(const bsmm_product *p) {
     value_arrays all;
     all.count = 0;
-    if (p->finish) add_factors(p, &all);
+    if (p->epilogue) add_factors(p, &all);
     if (p->groups) add_groups(p, &all);
     add_array(&all, p->device_rows != NULL, "device_rows", p->device_rows, 1);
     return all;
@@ -166,7 +166,7 @@ static value_arrays arrays_of(const bsmm_product *p) {
  * read none. Callers call has_arrays first, because arrays_of takes a hundredth of the time of a
  * small product. */
 static bool has_arrays(const bsmm_product *p) {
-    return p->finish || p->groups || p->device_rows;
+    return p->epilogue || p->groups || p->device_rows;
 }
 
 static bsmm_status check_arrays(const bsmm_product *p) {
@@ -197,15 +197,15 @@ static bsmm_status check_addend_place(const bsmm_product *p, const bsmm_operand 
 /* Checks that D does not overlap an operand's second-level scale, the one scale of the whole
  * matrix. */
 static bsmm_status check_global(const bsmm_operand *d, const bsmm_operand *o, const char *what) {
-    return check_apart(d, o->m.global_scale, sizeof *o->m.global_scale, what);
+    return check_disjoint(d, o->m.global_scale, sizeof *o->m.global_scale, what);
 }
 
-static bsmm_status check_d_apart(const bsmm_product *p) {
+static bsmm_status check_d_disjoint(const bsmm_product *p) {
     const bsmm_operand *d = &p->d;
-    BSMM_TRY(check_apart(d, p->a.m.data, p->a.data_bytes, "a"));
-    BSMM_TRY(check_apart(d, p->a.m.scales, p->a.scale_bytes, "a's scales"));
-    BSMM_TRY(check_apart(d, p->b.m.data, p->b.data_bytes, "b"));
-    BSMM_TRY(check_apart(d, p->b.m.scales, p->b.scale_bytes, "b's scales"));
+    BSMM_TRY(check_disjoint(d, p->a.m.data, p->a.data_bytes, "a"));
+    BSMM_TRY(check_disjoint(d, p->a.m.scales, p->a.scale_bytes, "a's scales"));
+    BSMM_TRY(check_disjoint(d, p->b.m.data, p->b.data_bytes, "b"));
+    BSMM_TRY(check_disjoint(d, p->b.m.scales, p->b.scale_bytes, "b's scales"));
     BSMM_TRY(check_global(d, &p->a, "a.global_scale"));
     BSMM_TRY(check_global(d, &p->b, "b.global_scale"));
     BSMM_TRY(check_global(d, d, "d.global_scale"));
@@ -234,7 +234,7 @@ static bsmm_status check_bias(const bsmm_product *p) {
         return bsmm_fail(BSMM_E_INVALID, "bias: value is %p; must be aligned to %u bytes", p->bias,
                          bytes);
     BSMM_TRY(p->backend->check_pointer(p->device, p->bias, "bias"));
-    return check_apart(&p->d, p->bias, bias_bytes(p), "bias");
+    return check_disjoint(&p->d, p->bias, bias_bytes(p), "bias");
 }
 
 static bsmm_status check_operand(const bsmm_product *p, const bsmm_kernel *kernel,
@@ -252,7 +252,7 @@ bsmm_status bsmm_check_rows(const bsmm_product *p) {
 }
 
 static bsmm_status check_residual(const bsmm_product *p, const bsmm_kernel *kernel) {
-    const bsmm_operand *residual = &p->finish->residual;
+    const bsmm_operand *residual = &p->epilogue->residual;
     BSMM_TRY(check_operand(p, kernel, residual, "residual"));
     return check_addend_place(p, residual, p->groups ? p->groups->residual.elements : 0,
                               "residual");
@@ -282,16 +282,16 @@ static inline bool touches(const bsmm_operand *o, const void *memory, uint64_t b
 /* Returns true if two ranges of memory do not overlap. Unlike bsmm_overlap, it may say that an
  * empty range overlaps, although an empty range never does. It therefore needs fewer instructions.
  */
-static inline bool is_apart(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes) {
+static inline bool are_disjoint(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes) {
     return (uintptr_t)a + a_bytes <= (uintptr_t)b || (uintptr_t)b + b_bytes <= (uintptr_t)a;
 }
 
 /* Returns true if it is certain that no buffer of an operand overlaps a range of memory. A result
  * of false does not mean that a buffer overlaps the range: the caller must then check exactly. */
 static inline bool is_clear_of(const bsmm_operand *o, const void *memory, uint64_t bytes) {
-    return is_apart(o->m.data, o->data_bytes, memory, bytes) &&
-           is_apart(o->m.scales, o->scale_bytes, memory, bytes) &&
-           is_apart(o->m.global_scale, sizeof *o->m.global_scale, memory, bytes);
+    return are_disjoint(o->m.data, o->data_bytes, memory, bytes) &&
+           are_disjoint(o->m.scales, o->scale_bytes, memory, bytes) &&
+           are_disjoint(o->m.global_scale, sizeof *o->m.global_scale, memory, bytes);
 }
 
 /* Returns true if C and the bias are absent, or given and aligned to 4 bytes. */
@@ -306,15 +306,15 @@ static inline bool are_addends_simple(const bsmm_product *p) {
 static inline bool are_inputs_clear_of(const bsmm_product *p, const void *range, uint64_t bytes) {
     return is_clear_of(&p->a, range, bytes) && is_clear_of(&p->b, range, bytes) &&
            (!p->has_c || same_place(&p->c, &p->d) || is_clear_of(&p->c, range, bytes)) &&
-           (!p->bias_elem || is_apart(p->bias, bias_bytes(p), range, bytes));
+           (!p->bias_elem || are_disjoint(p->bias, bias_bytes(p), range, bytes));
 }
 
 /* Returns true if the scales of a block-scaled D overlap neither its data nor an input. */
-static bool are_scales_apart(const bsmm_product *p) {
+static bool are_scales_disjoint(const bsmm_product *p) {
     const bsmm_matrix *d = &p->d.m;
     return are_inputs_clear_of(p, d->scales, p->d.scale_bytes) &&
-           is_apart(d->data, p->d.data_bytes, d->scales, p->d.scale_bytes) &&
-           is_apart(d->global_scale, sizeof *d->global_scale, d->scales, p->d.scale_bytes);
+           are_disjoint(d->data, p->d.data_bytes, d->scales, p->d.scale_bytes) &&
+           are_disjoint(d->global_scale, sizeof *d->global_scale, d->scales, p->d.scale_bytes);
 }
 
 /* Returns true if the memory of a simple product is certainly valid. A simple product lies in host
@@ -326,8 +326,8 @@ static bool is_valid_simple(const bsmm_product *p, const bsmm_kernel *kernel) {
     return is_simple && is_simple_operand(&p->a) && (p->packed_form || is_simple_operand(&p->b)) &&
            is_simple_operand(d) && are_addends_simple(p) &&
            are_inputs_clear_of(p, d->m.data, d->data_bytes) &&
-           is_apart(d->m.global_scale, sizeof *d->m.global_scale, d->m.data, d->data_bytes) &&
-           (d->m.format.scale == BSMM_SCALE_NONE || are_scales_apart(p));
+           are_disjoint(d->m.global_scale, sizeof *d->m.global_scale, d->m.data, d->data_bytes) &&
+           (d->m.format.scale == BSMM_SCALE_NONE || are_scales_disjoint(p));
 }
 
 bsmm_status bsmm_check_memory(const bsmm_product *p, const bsmm_kernel *kernel) {
@@ -337,9 +337,9 @@ bsmm_status bsmm_check_memory(const bsmm_product *p, const bsmm_kernel *kernel) 
     BSMM_TRY(check_operand(p, kernel, &p->d, "d"));
     if (p->has_c) BSMM_TRY(check_operand(p, kernel, &p->c, "c"));
     BSMM_TRY(check_bias(p));
-    if (p->finish && p->finish->has_residual) BSMM_TRY(check_residual(p, kernel));
+    if (p->epilogue && p->epilogue->has_residual) BSMM_TRY(check_residual(p, kernel));
     BSMM_TRY(check_arrays(p));
-    return check_d_apart(p);
+    return check_d_disjoint(p);
 }
 
 static bsmm_status fail_overlap(const char *what, const char *with) {
@@ -352,7 +352,7 @@ static bool is_room_simple(const bsmm_product *p, const void *memory, uint64_t b
     return !has_arrays(p) && is_clear_of(&p->a, memory, bytes) &&
            is_clear_of(&p->b, memory, bytes) && is_clear_of(&p->d, memory, bytes) &&
            (!p->has_c || is_clear_of(&p->c, memory, bytes)) &&
-           (!p->bias || is_apart(p->bias, bias_bytes(p), memory, bytes));
+           (!p->bias || are_disjoint(p->bias, bias_bytes(p), memory, bytes));
 }
 
 bsmm_status bsmm_check_room(const bsmm_product *p, const void *memory, uint64_t bytes,
@@ -362,7 +362,7 @@ bsmm_status bsmm_check_room(const bsmm_product *p, const void *memory, uint64_t 
     if (touches(&p->b, memory, bytes)) return fail_overlap(what, "b");
     if (p->has_c && touches(&p->c, memory, bytes)) return fail_overlap(what, "c");
     if (touches(&p->d, memory, bytes)) return fail_overlap(what, "d");
-    if (p->finish && p->finish->has_residual && touches(&p->finish->residual, memory, bytes))
+    if (p->epilogue && p->epilogue->has_residual && touches(&p->epilogue->residual, memory, bytes))
         return fail_overlap(what, "the residual");
     if (p->bias && bsmm_overlap(p->bias, bias_bytes(p), memory, bytes))
         return fail_overlap(what, "the bias");

@@ -22,22 +22,23 @@ static double combine(const bsmm_product *p, int64_t r, int64_t n, double acc) {
 /* A gated activation computes column c of D as f(gate) * up, where gate and up are values of two
  * columns of A x B^T. These functions return the numbers of the two columns. */
 static int64_t gate_column(const bsmm_product *p, int64_t c) {
-    return p->finish->interleaved ? 2 * c : c;
+    return p->epilogue->interleaved ? 2 * c : c;
 }
 static int64_t up_column(const bsmm_product *p, int64_t c) {
-    return p->finish->interleaved ? 2 * c + 1 : c + p->d.m.cols;
+    return p->epilogue->interleaved ? 2 * c + 1 : c + p->d.m.cols;
 }
 
 static double activate(const bsmm_product *p, int64_t r, int64_t c, const double *acc, int64_t up) {
-    if (!bsmm_is_gated(p)) return bsmm_finish_activate(p->finish, combine(p, r, c, *acc), 0);
-    return bsmm_finish_activate(p->finish, combine(p, r, gate_column(p, c), *acc),
-                                combine(p, r, up_column(p, c), acc[up]));
+    if (!bsmm_is_gated(p)) return bsmm_epilogue_activate(p->epilogue, combine(p, r, c, *acc), 0);
+    return bsmm_epilogue_activate(p->epilogue, combine(p, r, gate_column(p, c), *acc),
+                                  combine(p, r, up_column(p, c), acc[up]));
 }
 
 /* Returns D(r, c) in double, before it is rounded to D's format. With a gated activation, f(gate) *
  * up, *acc is the accumulator of the gate and acc[up] is the accumulator of the up. */
-static double finish(const bsmm_product *p, int64_t r, int64_t c, const double *acc, int64_t up) {
-    const bsmm_finish *f = p->finish;
+static double unrounded_result(const bsmm_product *p, int64_t r, int64_t c, const double *acc,
+                               int64_t up) {
+    const bsmm_product_epilogue *f = p->epilogue;
     if (!f) return combine(p, r, c, *acc);
     double value = activate(p, r, c, acc, up);
     if (f->has_residual) value += element_at(&f->residual, r, c);
@@ -54,7 +55,7 @@ void bsmm_epilogue_store(const bsmm_product *p, int64_t row, int64_t rows, int64
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) {
             const double *acc = s->acc + r * s->pitch + c * s->step;
-            double value = finish(p, row + r, col + c, acc, s->up) / global;
+            double value = unrounded_result(p, row + r, col + c, acc, s->up) / global;
             bsmm_elem_store(elem, p->d.m.data, bsmm_operand_index(&p->d, row + r, col + c),
                             bsmm_elem_encode(elem, value, saturate));
         }
@@ -66,7 +67,7 @@ void bsmm_epilogue_quantize(const bsmm_product *p, int64_t row, int64_t rows, co
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++)
             values[r * cols + c] =
-                (float)finish(p, row + r, c, s->acc + r * s->pitch + c * s->step, s->up);
+                (float)unrounded_result(p, row + r, c, s->acc + r * s->pitch + c * s->step, s->up);
     bsmm_recipe_store(p->recipe, &p->d, row, rows, 0, cols, values, cols,
                       (float)bsmm_operand_global(&p->d));
 }

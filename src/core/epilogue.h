@@ -17,12 +17,12 @@ const bsmm_activation_row *bsmm_activation_row_of(uint32_t activation);
 /* Computes the activation in double. A plain activation f returns f(gate), and `up` is ignored. A
  * gated activation returns f(gate) * (up + offset), after gate and up have been clamped to the
  * epilogue's limit. */
-double bsmm_finish_activate(const bsmm_finish *finish, double gate, double up);
+double bsmm_epilogue_activate(const bsmm_product_epilogue *epilogue, double gate, double up);
 
 /* Tells whether the product has a gated activation, which computes each column of D from two
  * columns of A x B^T: a gate and an up. */
 static inline bool bsmm_is_gated(const bsmm_product *product) {
-    return product->finish && product->finish->activation->info.is_gated;
+    return product->epilogue && product->epilogue->activation->info.is_gated;
 }
 
 /* Describes the accumulators of a rectangle of D, as an array of doubles. The accumulator for row r

@@ -5,7 +5,7 @@
 
 static uint32_t features_of(const bsmm_product *p) {
     uint32_t features =
-        (p->finish ? BSMM_FEATURE_EPILOGUE : 0) | (p->invariant ? BSMM_FEATURE_INVARIANT : 0);
+        (p->epilogue ? BSMM_FEATURE_EPILOGUE : 0) | (p->invariant ? BSMM_FEATURE_INVARIANT : 0);
     if (p->b.m.order == BSMM_ORDER_COMPACT) features |= BSMM_FEATURE_COMPACT;
     /* CPU kernels need not support ANY_ROWS and GROUPS, because parts.c divides such a product into
      * parts that are products without these features. */

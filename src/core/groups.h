@@ -18,10 +18,10 @@ bsmm_status bsmm_groups_take_operand(const bsmm_groups *groups, const bsmm_matri
 
 /* Checks that the product's matrices fit the groups. For each operand that is a stack, i.e. has one
  * matrix per group, the function computes the stride between these matrices. It also sets the
- * operand's sizes in bytes to those of the whole stack. `finish` is the epilogue to which
- * product->finish points, or NULL. */
+ * operand's sizes in bytes to those of the whole stack. `epilogue` is the epilogue to which
+ * product->epilogue points, or NULL. */
 bsmm_status bsmm_groups_place(const bsmm_group *from, bsmm_groups *groups, bsmm_product *product,
-                              bsmm_finish *finish);
+                              bsmm_product_epilogue *epilogue);
 
 /* Returns the total number of rows of D over all groups. Without groups it is D's number of
  * rows. */

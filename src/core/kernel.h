@@ -25,7 +25,7 @@ enum {
  * it supports in bsmm_kernel.features. If a product has a feature that the kernel does not list,
  * core/features.c makes the kernel refuse the product. */
 typedef enum bsmm_feature {
-    /* BSMM_FEATURE_EPILOGUE: the product has an epilogue (bsmm_finish). */
+    /* BSMM_FEATURE_EPILOGUE: the product has an epilogue (bsmm_product_epilogue). */
     BSMM_FEATURE_EPILOGUE = 1,
     /* BSMM_FEATURE_ANY_ROWS: each run chooses the number of rows of A and D (any_rows). CPU kernels
      * need not support this feature, because src/core divides such a product into plain products

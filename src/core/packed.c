@@ -175,16 +175,16 @@ bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_request *requ
                      (long long)stored->m.rows, (long long)stored->m.cols);
 }
 
-bsmm_packed_places bsmm_packed_places_of(const bsmm_operand *view, const void *matrix,
+bsmm_packed_arrays bsmm_packed_arrays_of(const bsmm_operand *view, const void *matrix,
                                          uint64_t panel_bytes) {
-    bsmm_packed_places at = {.panels = (uint8_t *)(uintptr_t)matrix};
+    bsmm_packed_arrays at = {.panels = (uint8_t *)(uintptr_t)matrix};
     at.codes = at.panels + panel_bytes;
     at.scales = at.codes + align(view->data_bytes);
     at.global = at.scales + align(view->scale_bytes);
     return at;
 }
 
-void bsmm_packed_set(const bsmm_packed_places *at, bool host_memory, bsmm_operand *b) {
+void bsmm_packed_set(const bsmm_packed_arrays *at, bool host_memory, bsmm_operand *b) {
     b->m.data = at->codes;
     if (b->m.format.scale != BSMM_SCALE_NONE) b->m.scales = at->scales;
     b->m.global_scale = (float *)(void *)at->global;
@@ -198,7 +198,7 @@ void bsmm_packed_bind(const bsmm_packed *packed, const void *given, int64_t inde
                       bsmm_product *p) {
     const uint8_t *matrix =
         (const uint8_t *)given + sizeof packed->header + (uint64_t)index * packed->matrix_bytes;
-    const bsmm_packed_places at = bsmm_packed_places_of(&packed->view, matrix, packed->panel_bytes);
+    const bsmm_packed_arrays at = bsmm_packed_arrays_of(&packed->view, matrix, packed->panel_bytes);
     p->packed_b = matrix;
     bsmm_packed_set(&at, p->backend->host_memory, &p->b);
 }

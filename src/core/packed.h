@@ -48,9 +48,9 @@ typedef struct bsmm_packed {
 
 /* Points to the arrays of one matrix in packed weights. In form compact there are no panels, and
  * `panels` equals `codes`. */
-typedef struct bsmm_packed_places {
+typedef struct bsmm_packed_arrays {
     uint8_t *panels, *codes, *scales, *global;
-} bsmm_packed_places;
+} bsmm_packed_arrays;
 
 /* Returns the table entry of a form of packed weights, or NULL if there is no such form. */
 const bsmm_packed_form_info *bsmm_packed_form_row(uint32_t form);
@@ -98,11 +98,11 @@ void bsmm_packed_bind(const bsmm_packed *packed, const void *given, int64_t inde
                       bsmm_product *product);
 
 uint64_t bsmm_packed_matrix_bytes(const bsmm_operand *view, uint64_t panel_bytes);
-bsmm_packed_places bsmm_packed_places_of(const bsmm_operand *view, const void *matrix,
+bsmm_packed_arrays bsmm_packed_arrays_of(const bsmm_operand *view, const void *matrix,
                                          uint64_t panel_bytes);
 /* Points the operand `b` to the codes, scales and second-level scale of one matrix in packed
  * weights. */
-void bsmm_packed_set(const bsmm_packed_places *at, bool host_memory, bsmm_operand *b);
+void bsmm_packed_set(const bsmm_packed_arrays *at, bool host_memory, bsmm_operand *b);
 
 /* Copies the contents of a header to a caller's *info. */
 bsmm_status bsmm_packed_give_info(const bsmm_packed_header *header, bsmm_packed_info *info);

@@ -23,7 +23,7 @@ static void clear_gap(uint8_t *at, uint64_t used, const uint8_t *end) {
  * caller may write packed weights to a file, whose bytes must not depend on the memory's old
  * contents. */
 static bsmm_status fill_in_host_memory(const bsmm_product *p, const bsmm_operand *view,
-                                       const bsmm_packed_places *at) {
+                                       const bsmm_packed_arrays *at) {
     bsmm_operand to = *view;
     const global_part global = {.value = p->b.m.global_scale ? *p->b.m.global_scale : 1,
                                 .given = p->b.m.global_scale != NULL};
@@ -55,7 +55,7 @@ static bsmm_status queue_codes(const bsmm_recode *job, const bsmm_backend *backe
 /* Queues the kernels and copies that write one matrix of B to packed weights. `to` is the matrix in
  * packed weights. The bytes between the arrays become zero, as in host memory. */
 static bsmm_status fill_on_device(const bsmm_product *p, const bsmm_operand *to,
-                                  const bsmm_packed_places *at) {
+                                  const bsmm_packed_arrays *at) {
     const bsmm_recode job = {.device = p->device, .stream = p->stream, .src = p->b, .dst = *to};
     const bsmm_backend *k = p->backend;
     const global_part global = {.value = 1, .given = p->b.m.global_scale != NULL};
@@ -83,7 +83,7 @@ static bsmm_product take_matrix(const bsmm_product *product, int64_t index) {
 /* Writes one matrix of packed weights in host memory or in device memory. */
 static bsmm_status fill_matrix(const bsmm_packed *packed, const bsmm_kernel *kernel,
                                const bsmm_product *p, const void *state,
-                               const bsmm_packed_places *at) {
+                               const bsmm_packed_arrays *at) {
     if (p->backend->host_memory) {
         if (packed->panel_bytes) BSMM_TRY(kernel->pack_b(p, state, at->panels));
         return fill_in_host_memory(p, &packed->view, at);
@@ -106,8 +106,8 @@ static bsmm_status fill_matrices(const bsmm_packed *packed, const bsmm_kernel *k
         const bsmm_product p = take_matrix(product, i);
         const uint8_t *matrix =
             (uint8_t *)to + sizeof packed->header + (uint64_t)i * packed->matrix_bytes;
-        const bsmm_packed_places at =
-            bsmm_packed_places_of(&packed->view, matrix, packed->panel_bytes);
+        const bsmm_packed_arrays at =
+            bsmm_packed_arrays_of(&packed->view, matrix, packed->panel_bytes);
         BSMM_TRY(fill_matrix(packed, kernel, &p, state, &at));
     }
     return BSMM_OK;
@@ -218,7 +218,7 @@ static bsmm_status find_matrix(const void *packed, const bsmm_packed_header *h, 
                          (unsigned long long)h->bytes, sizeof *h, (long long)count,
                          (unsigned long long)least);
     const uint8_t *matrix = (const uint8_t *)packed + sizeof *h + (uint64_t)index * each;
-    const bsmm_packed_places at = bsmm_packed_places_of(view, matrix, each - least);
+    const bsmm_packed_arrays at = bsmm_packed_arrays_of(view, matrix, each - least);
     bsmm_packed_set(&at, true, view);
     return BSMM_OK;
 }

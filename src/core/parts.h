@@ -51,11 +51,11 @@ int64_t bsmm_parts_b_count(const bsmm_product *product);
 /* The functions from here on are in parts_cut.c. They make single parts, i.e. plain products. */
 
 /* A part is a copy of a product in which pointers and extents are those of the part. Its
- * product.finish points into the struct itself, so a bsmm_part must not be copied. */
+ * product.epilogue points into the struct itself, so a bsmm_part must not be copied. */
 typedef struct bsmm_part {
     bsmm_product product;
-    /* `finish` is the part's epilogue. product.finish points to it if there is an epilogue. */
-    bsmm_finish finish;
+    /* `epilogue` is the part's epilogue. product.epilogue points to it if there is an epilogue. */
+    bsmm_product_epilogue epilogue;
 } bsmm_part;
 
 /* Remembers where the previous group ended. `end` is the number of the first row or column after

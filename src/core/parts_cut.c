@@ -10,9 +10,9 @@ static void copy_product(const bsmm_product *product, bsmm_part *part) {
     part->product = *product;
     part->product.groups = NULL;
     part->product.any_rows = false;
-    if (!product->finish) return;
-    part->finish = *product->finish;
-    part->product.finish = &part->finish;
+    if (!product->epilogue) return;
+    part->epilogue = *product->epilogue;
+    part->product.epilogue = &part->epilogue;
 }
 
 void bsmm_part_widest(const bsmm_product *product, bsmm_product *part) {
@@ -33,11 +33,11 @@ void bsmm_part_widest(const bsmm_product *product, bsmm_product *part) {
  * row numbers then differ from D's. */
 static void keep_rows(bsmm_part *part, int64_t row, int64_t rows, bool of_a) {
     bsmm_product *p = &part->product;
-    bsmm_finish *f = &part->finish;
+    bsmm_product_epilogue *f = &part->epilogue;
     if (of_a) bsmm_operand_keep_rows(&p->a, row, rows);
     bsmm_operand_keep_rows(&p->d, row, rows);
     if (p->has_c) bsmm_operand_keep_rows(&p->c, row, rows);
-    if (!p->finish) return;
+    if (!p->epilogue) return;
     if (f->has_residual) bsmm_operand_keep_rows(&f->residual, row, rows);
     if (f->row_scale) f->row_scale += row;
 }
@@ -56,7 +56,7 @@ static void take_matrices(const bsmm_groups *g, uint64_t index, bsmm_part *part)
     step_to(&part->product.b, &g->b, index);
     step_to(&part->product.c, &g->c, index);
     step_to(&part->product.d, &g->d, index);
-    if (part->product.finish) step_to(&part->finish.residual, &g->residual, index);
+    if (part->product.epilogue) step_to(&part->epilogue.residual, &g->residual, index);
 }
 
 static void step_global(bsmm_operand *o, bool each, int64_t index) {
@@ -74,10 +74,10 @@ static void take_values(const bsmm_groups *g, int64_t index, bsmm_part *part) {
     if (g->flags & BSMM_GROUP_EACH_BIAS)
         p->bias = (const uint8_t *)p->bias +
                   index * p->b.m.rows * (bsmm_elem_row(p->bias_elem)->bits / 8);
-    if (!p->finish) return;
-    if (g->flags & BSMM_GROUP_EACH_COL_SCALE) part->finish.col_scale += index * p->d.m.cols;
-    if (part->finish.row_scale && g->kind != BSMM_GROUP_ROWS)
-        part->finish.row_scale += index * p->d.m.rows;
+    if (!p->epilogue) return;
+    if (g->flags & BSMM_GROUP_EACH_COL_SCALE) part->epilogue.col_scale += index * p->d.m.cols;
+    if (part->epilogue.row_scale && g->kind != BSMM_GROUP_ROWS)
+        part->epilogue.row_scale += index * p->d.m.rows;
 }
 
 static int64_t clamp(int64_t value, int64_t least, int64_t most) {
@@ -87,7 +87,7 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most) {
 /* Returns the first row or column of group number `index` of a grouped product, and stores the
  * number of the group's rows or columns in *count. The groups divide `extent` rows or columns. A
  * group's end comes from g->sizes, an array that was not checked before, so it is clamped. */
-static int64_t next_share(const bsmm_groups *g, int64_t index, int64_t extent,
+static int64_t next_range(const bsmm_groups *g, int64_t index, int64_t extent,
                           bsmm_part_cursor *cursor, int64_t *count) {
     int64_t start = bsmm_min_i64(bsmm_round_up(cursor->end, g->align), extent);
     cursor->end = clamp(g->sizes[index], start, extent);
@@ -98,7 +98,7 @@ static int64_t next_share(const bsmm_groups *g, int64_t index, int64_t extent,
 /* If groups store their scales separately, points the scales of `part`, the matrix of one group, to
  * the scales of this group. `offset` counts the scales of the groups before; the function adds the
  * number of this group's scales to the offset. */
-static void take_apart(const bsmm_operand *whole, bsmm_operand *part, uint64_t *offset) {
+static void take_own_scales(const bsmm_operand *whole, bsmm_operand *part, uint64_t *offset) {
     *offset += bsmm_operand_own_scales(part, whole, *offset);
 }
 
@@ -106,23 +106,23 @@ static int64_t take_rows(const bsmm_product *product, int64_t index, bsmm_part_c
                          bsmm_part *part) {
     const bsmm_groups *g = product->groups;
     bool gathers = g->flags & BSMM_GROUP_GATHER_A;
-    int64_t count, start = next_share(g, index, product->d.m.rows, cursor, &count);
+    int64_t count, start = next_range(g, index, product->d.m.rows, cursor, &count);
     keep_rows(part, start, count, !gathers);
     if (!(g->flags & BSMM_GROUP_SCALES_APART)) return start;
-    if (!gathers) take_apart(&product->a, &part->product.a, &cursor->scales[0]);
-    take_apart(&product->d, &part->product.d, &cursor->scales[1]);
+    if (!gathers) take_own_scales(&product->a, &part->product.a, &cursor->scales[0]);
+    take_own_scales(&product->d, &part->product.d, &cursor->scales[1]);
     return start;
 }
 
 static void take_cols(const bsmm_product *product, int64_t index, bsmm_part_cursor *cursor,
                       bsmm_part *part) {
     const bsmm_groups *g = product->groups;
-    int64_t count, start = next_share(g, index, product->a.m.cols, cursor, &count);
+    int64_t count, start = next_range(g, index, product->a.m.cols, cursor, &count);
     bsmm_operand_keep_cols(&part->product.a, start, count);
     bsmm_operand_keep_cols(&part->product.b, start, count);
     if (!(g->flags & BSMM_GROUP_SCALES_APART)) return;
-    take_apart(&product->a, &part->product.a, &cursor->scales[0]);
-    take_apart(&product->b, &part->product.b, &cursor->scales[1]);
+    take_own_scales(&product->a, &part->product.a, &cursor->scales[0]);
+    take_own_scales(&product->b, &part->product.b, &cursor->scales[1]);
 }
 
 int64_t bsmm_part_take_group(const bsmm_product *product, int64_t index, bsmm_part_cursor *cursor,

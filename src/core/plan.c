@@ -12,8 +12,8 @@
 struct bsmm_plan {
     /* `product` describes the product. Its pointers to the caller's memory are NULL. */
     bsmm_product product;
-    /* `finish` is the plan's epilogue. product.finish points to it if there is an epilogue. */
-    bsmm_finish finish;
+    /* `epilogue` is the plan's epilogue. product.epilogue points to it if there is an epilogue. */
+    bsmm_product_epilogue epilogue;
     /* `groups` holds the plan's groups. product.groups points to it if there are groups. */
     bsmm_groups groups;
     const bsmm_kernel *kernel;
@@ -74,11 +74,11 @@ static bsmm_status make(bsmm_request *request, bsmm_plan *plan) {
     forget_memory(&request->product);
     BSMM_TRY(bsmm_kernel_choose(request, plan->state, &plan->kernel));
     plan->product = request->product;
-    if (plan->product.finish) {
-        plan->finish = request->finish;
-        forget_operand(&plan->finish.residual);
-        plan->finish.row_scale = plan->finish.col_scale = NULL;
-        plan->product.finish = &plan->finish;
+    if (plan->product.epilogue) {
+        plan->epilogue = request->epilogue;
+        forget_operand(&plan->epilogue.residual);
+        plan->epilogue.row_scale = plan->epilogue.col_scale = NULL;
+        plan->product.epilogue = &plan->epilogue;
     }
     if (plan->product.groups) {
         plan->groups = request->groups;
@@ -119,7 +119,7 @@ static bsmm_status keep(const bsmm_plan *made, const bsmm_packed *packed, bsmm_p
     *plan = &kept->plan;
     (*plan)->packed = &kept->packed;
     if (made->product.packed_form) (*plan)->product.b = packed->view;
-    if (made->product.finish) (*plan)->product.finish = &(*plan)->finish;
+    if (made->product.epilogue) (*plan)->product.epilogue = &(*plan)->epilogue;
     if (made->product.groups) (*plan)->product.groups = &(*plan)->groups;
     (*plan)->state = (uint8_t *)*plan + head;
     memcpy((*plan)->state, made->state, made->kernel->state_bytes);
@@ -199,8 +199,8 @@ static void bind(const bsmm_buffers *buffers, bsmm_product *p) {
 }
 
 /* Returns a copy of the plan's epilogue with the pointers of one run. */
-static bsmm_finish bind_finish(const bsmm_plan *plan, const bsmm_buffers *buffers) {
-    bsmm_finish f = plan->finish;
+static bsmm_product_epilogue bind_epilogue(const bsmm_plan *plan, const bsmm_buffers *buffers) {
+    bsmm_product_epilogue f = plan->epilogue;
     f.residual.m.data = mutable(buffers->residual);
     f.row_scale = buffers->row_scale;
     f.col_scale = buffers->col_scale;
@@ -329,10 +329,10 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     bind(&copy, &product);
     BSMM_TRY(bind_pool(&copy, &product));
     BSMM_TRY(bsmm_check_surplus(&product, &copy));
-    bsmm_finish finish;
-    if (product.finish) {
-        finish = bind_finish(plan, &copy);
-        product.finish = &finish;
+    bsmm_product_epilogue epilogue;
+    if (product.epilogue) {
+        epilogue = bind_epilogue(plan, &copy);
+        product.epilogue = &epilogue;
     }
     bsmm_groups groups;
     if (product.groups) {
@@ -355,9 +355,9 @@ bsmm_status bsmm_plan_run(const bsmm_plan *plan, const bsmm_buffers *buffers) {
 /* Collects the pointers of a description into a bsmm_buffers, because bsmm_matmul runs its plan
  * with the description's own memory. */
 static bsmm_buffers buffers_of(const bsmm_product *p) {
-    static const bsmm_finish none;
+    static const bsmm_product_epilogue none;
     static const bsmm_groups one;
-    const bsmm_finish *finish = p->finish ? p->finish : &none;
+    const bsmm_product_epilogue *epilogue = p->epilogue ? p->epilogue : &none;
     const bsmm_groups *groups = p->groups ? p->groups : &one;
     return (bsmm_buffers){
         .struct_size = sizeof(bsmm_buffers),
@@ -372,9 +372,9 @@ static bsmm_buffers buffers_of(const bsmm_product *p) {
         .d_scales = p->d.m.scales,
         .d_global = p->d.m.global_scale,
         .bias = p->bias,
-        .residual = finish->residual.m.data,
-        .row_scale = finish->row_scale,
-        .col_scale = finish->col_scale,
+        .residual = epilogue->residual.m.data,
+        .row_scale = epilogue->row_scale,
+        .col_scale = epilogue->col_scale,
         .group_sizes = groups->sizes,
         .gather = groups->gather,
         .group_alpha = groups->alpha,

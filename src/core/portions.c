@@ -108,7 +108,7 @@ const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *
     if (p->any_rows)
         return "D is block-scaled; a run then has the rows of the description (flags: ANY_ROWS)";
     if (p->groups) return "D is block-scaled; the kernel then runs one product, not groups";
-    if (p->finish) return "D is block-scaled; the epilogue then has only alpha, beta and bias";
+    if (p->epilogue) return "D is block-scaled; the epilogue then has only alpha, beta and bias";
     if (!p->backend->run_quantizer) return "D is block-scaled; the device cannot quantize";
     take_last(p, &all, &portion);
     const char *reason = kernel->refuse(&portion, last_state, why, size);
@@ -171,14 +171,14 @@ bsmm_status bsmm_portions_run(const bsmm_kernel *kernel, const bsmm_product *p, 
                               const void *last_state, const bsmm_portion_quantizers *quantizers,
                               void *workspace) {
     const bsmm_portions all = portions_of(p);
-    uint8_t *behind = (uint8_t *)workspace + all.result_bytes;
+    uint8_t *kernel_workspace = (uint8_t *)workspace + all.result_bytes;
     for (int64_t row = 0; row < p->d.m.rows; row += all.rows) {
         const int64_t left = p->d.m.rows - row, rows = bsmm_min_i64(all.rows, left);
         const bool is_last = left <= all.rows;
         bsmm_product portion;
         bsmm_recode job;
         take(p, row, rows, workspace, &portion);
-        BSMM_TRY(kernel->run(&portion, is_last ? last_state : state, behind));
+        BSMM_TRY(kernel->run(&portion, is_last ? last_state : state, kernel_workspace));
         describe_quantization(p, row, rows, workspace, &job);
         BSMM_TRY(p->backend->run_quantizer(&job, is_last ? quantizers->last : quantizers->first));
     }

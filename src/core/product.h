@@ -6,10 +6,10 @@
 #include "core/backend.h"
 #include "core/recipe.h"
 
-/* `bsmm_finish` is a validated bsmm_epilogue. core/epilogue.h declares the functions that apply it.
- * In a plan the pointers of this struct are NULL. Each run copies the struct and sets the pointers
- * in its copy. */
-typedef struct bsmm_finish {
+/* `bsmm_product_epilogue` is a validated bsmm_epilogue. core/epilogue.h declares the functions that
+ * apply it. In a plan the pointers of this struct are NULL. Each run copies the struct and sets the
+ * pointers in its copy. */
+typedef struct bsmm_product_epilogue {
     /* `activation` is the table entry of the activation. It is never NULL. */
     const struct bsmm_activation_row *activation;
     /* `interleaved` is true if a gated activation reads its gates from even columns and its ups
@@ -25,7 +25,7 @@ typedef struct bsmm_finish {
      * flags. */
     uint32_t scale_by;
     const float *row_scale, *col_scale;
-} bsmm_finish;
+} bsmm_product_epilogue;
 
 /* `bsmm_group_step` holds the stride from one group's matrix to the next group's matrix of the same
  * operand, in elements and in scales. 0 means that all groups share one matrix. */
@@ -73,9 +73,9 @@ typedef struct bsmm_product {
     const void *packed_b;
     /* `recipe` is the recipe that quantizes a block-scaled D. It is NULL if D has no scales. */
     const bsmm_recipe *recipe;
-    /* `finish` points to the epilogue. If it is NULL, D is alpha * A x B^T + beta * C + bias,
+    /* `epilogue` points to the epilogue. If it is NULL, D is alpha * A x B^T + beta * C + bias,
      * rounded. */
-    const bsmm_finish *finish;
+    const bsmm_product_epilogue *epilogue;
     const bsmm_groups *groups; /* `groups` points to the groups. NULL means a single product. */
     /* `backend` is the device's backend. It is set before any kernel function is called. */
     const bsmm_backend *backend;

@@ -93,9 +93,9 @@ static void decode_source(const source *s, int64_t n, double *to) {
         return;
     }
     int64_t group = bsmm_elem_group(s->elem), within = (int64_t)(s->index % (uint64_t)group);
-    int64_t apart = s->step == 1 ? bsmm_min_i64(n, bsmm_round_up(within, group) - within) : n;
-    decode_each(s, values, apart, to);
-    if (apart < n) decode_run(s, s->index + (uint64_t)apart, n - apart, to + apart);
+    int64_t head = s->step == 1 ? bsmm_min_i64(n, bsmm_round_up(within, group) - within) : n;
+    decode_each(s, values, head, to);
+    if (head < n) decode_run(s, s->index + (uint64_t)head, n - head, to + head);
 }
 
 /* RUN is the number of elements that are decoded to doubles and then scaled at a time. It is so

@@ -189,9 +189,9 @@ typedef struct bsmm_pack_job {
     /* `lanes_log2` is the log2 of the number of adjacent threads that pack adjacent elements of one
      * row. */
     uint32_t lanes_log2;
-    /* `share` is the number of adjacent threads (1, 2 or 4) that have elements in the same scale
-     * block. */
-    uint32_t share;
+    /* `scale_lanes` is the number of adjacent threads (1, 2 or 4) that have elements in the same
+     * scale block. */
+    uint32_t scale_lanes;
     /* `fours` is nonzero if one load can read the scales of four consecutive blocks as one aligned
      * uint32. The four blocks begin at a multiple of four. The value 2 means that `words` tells
      * where this uint32 lies. Blocks have 32 elements if scales are e8m0 and 16 if they are

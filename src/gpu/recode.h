@@ -113,9 +113,9 @@ typedef struct bsmm_dequantize_job {
     uint32_t src_elem, src_bits, dst_elem, scale;
     uint32_t aligned_src, aligned_dst;
     uint32_t lanes_log2;
-    /* `share` is the number of adjacent threads (1, 2 or 4) that have items in the same scale
+    /* `scale_lanes` is the number of adjacent threads (1, 2 or 4) that have items in the same scale
      * block. An item is 8 consecutive elements, which one thread converts at once. */
-    uint32_t share;
+    uint32_t scale_lanes;
     uint32_t by_divisor;
     /* `way` tells how values are computed. It is a value of the enum bsmm_dequantize_way. */
     uint32_t way;

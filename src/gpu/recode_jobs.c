@@ -205,7 +205,7 @@ bsmm_dequantize_job bsmm_dequantize_job_of(const bsmm_recode *job) {
         q.pair = bsmm_pair_codec_of(src->format.elem, true);
     }
     uint32_t items = src->format.block_cols / 8;
-    q.share = items % 4 == 0 ? 4 : items % 2 == 0 ? 2 : 1;
+    q.scale_lanes = items % 4 == 0 ? 4 : items % 2 == 0 ? 2 : 1;
     if (elem != BSMM_ELEM_F32) q.coder = bsmm_coder_make(elem, false, BSMM_TIES_EVEN, 0);
     return q;
 }

@@ -43,9 +43,9 @@ INLINE __m256i with_signs(int bits, __m256i codes, __m256i signs) {
 }
 
 INLINE __m256i in_order(vec codes) {
-    const __m256i turns = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     if (codes.group == 8) return _mm256_permute4x64_epi64(codes.bytes, 0xd8);
-    return _mm256_permutevar8x32_epi32(codes.bytes, turns);
+    return _mm256_permutevar8x32_epi32(codes.bytes, order);
 }
 
 /* Returns the index of the code in byte i of a register of 32 codes (type vec). Groups of `group`

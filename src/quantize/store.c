@@ -173,7 +173,7 @@ static void store_blocks(const bsmm_recipe_run *run, const block_row *row) {
     const int64_t step = strip_cols(f);
     bsmm_strip_job job = job_of(run, f->block_cols, early ? 2 * step : step);
     uint64_t scale_row = bsmm_scale_map_at(&run->dst->map, row->r / f->block_rows, 0);
-    strip turns[2], *now = &turns[0], *next = &turns[1];
+    strip strips[2], *now = &strips[0], *next = &strips[1];
     if (row->cols <= 0) return;
     strip_at(row, f, 0, step, now);
     choose_scales(run, now);

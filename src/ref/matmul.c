@@ -109,7 +109,7 @@ static bsmm_status multiply_group(const bsmm_product *p, const scratch *s, int64
  * for each row of B. With a gated activation, gates and ups alternate or fill two halves of the
  * row. */
 static bsmm_sums sums_of(const bsmm_product *p, const scratch *s) {
-    bool interleaved = p->finish && p->finish->interleaved;
+    bool interleaved = p->epilogue && p->epilogue->interleaved;
     return (bsmm_sums){.acc = s->acc,
                        .pitch = p->b.m.rows,
                        .step = interleaved ? 2 : 1,

@@ -67,8 +67,8 @@ static double count_bytes(const bsmm_product *p) {
                    matrix_bytes(p, &p->b, (double)p->b.m.rows, g->b) +
                    matrix_bytes(p, &p->d, rows, g->d) + bias_bytes(p);
     if (p->has_c) bytes += matrix_bytes(p, &p->c, rows, g->c);
-    if (p->finish && p->finish->has_residual)
-        bytes += matrix_bytes(p, &p->finish->residual, rows, g->residual);
+    if (p->epilogue && p->epilogue->has_residual)
+        bytes += matrix_bytes(p, &p->epilogue->residual, rows, g->residual);
     return bytes;
 }
 

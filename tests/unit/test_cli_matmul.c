@@ -50,7 +50,7 @@ bool cli_operand_open(const char *text, cli_operand *operand) {
 void cli_operand_close(cli_operand *operand) {
     (void)operand;
 }
-bool cli_output_is_apart(const bsmm_file *file, const char *out) {
+bool cli_output_differs(const bsmm_file *file, const char *out) {
     (void)file, (void)out;
     return true;
 }

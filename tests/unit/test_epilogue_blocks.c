@@ -93,10 +93,11 @@ static void make_values(fused *x) {
     double *a = test_matrix_values(&x->a), *b = test_matrix_values(&x->b);
     double *c = test_matrix_values(&x->c), *residual = test_matrix_values(&x->residual);
     double *sums = calloc((size_t)(rows * N), sizeof *sums);
-    const bsmm_finish f = {.activation = bsmm_activation_row_of(x->epilogue.activation),
-                           .limit = x->epilogue.limit > 0 ? (double)x->epilogue.limit : 1e300,
-                           .slope = x->epilogue.slope != 0 ? (double)x->epilogue.slope : 1,
-                           .up_offset = (double)x->epilogue.up_offset};
+    const bsmm_product_epilogue f = {
+        .activation = bsmm_activation_row_of(x->epilogue.activation),
+        .limit = x->epilogue.limit > 0 ? (double)x->epilogue.limit : 1e300,
+        .slope = x->epilogue.slope != 0 ? (double)x->epilogue.slope : 1,
+        .up_offset = (double)x->epilogue.up_offset};
     bool pairs = x->epilogue.halves == BSMM_HALVES_INTERLEAVED;
     for (int64_t m = 0; m < rows; m++)
         for (int64_t n = 0; n < N; n++) {
@@ -110,7 +111,7 @@ static void make_values(fused *x) {
         for (int64_t n = 0; n < cols; n++) {
             const double *row = sums + m * N;
             double up = cols == N ? 0 : row[pairs ? 2 * n + 1 : n + HALF];
-            double y = bsmm_finish_activate(&f, row[pairs ? 2 * n : n], up);
+            double y = bsmm_epilogue_activate(&f, row[pairs ? 2 * n : n], up);
             y = (y + residual[m * cols + n]) * (double)x->row_scale[m] * (double)x->col_scale[n];
             x->values[m * cols + n] = (float)y;
         }

@@ -69,8 +69,8 @@ BSMM_DEVICE bool gemm_doubts(float sum, bool may_vanish) {
     return !(size >= GEMM_LEAST_SUM && size <= GEMM_MOST_SUM);
 }
 
-BSMM_DEVICE void gemm_finish_strip(gemm_shape s, const BSMM_IN_LDS float *strip, uint32_t row,
-                                   uint32_t col, bool may_vanish) {
+BSMM_DEVICE void gemm_epilogue_store_strip(gemm_shape s, const BSMM_IN_LDS float *strip,
+                                           uint32_t row, uint32_t col, bool may_vanish) {
     const bsmm_cdna_gemm *p = gemm_params_here();
     const bsmm_gpu_epilogue_factors factors = bsmm_gpu_epilogue_begin(&p->epilogue);
     const uint32_t cols = s.col_tiles * BSMM_CDNA_EDGE;
@@ -101,8 +101,9 @@ BSMM_DEVICE void gemm_finish_strip(gemm_shape s, const BSMM_IN_LDS float *strip,
  * neighbouring columns of row lane % 16 of a 16 x 16 tile. Registers cannot be indexed at run time,
  * so the loop over `t` compares t with every constant i. `row` and `col` are the first row and
  * column of the wave's tile in D. */
-BSMM_DEVICE void gemm_finish_slowly(gemm_shape s, const gemm_sums sums, BSMM_IN_LDS float *strip,
-                                    uint32_t row, uint32_t col, bool may_vanish) {
+BSMM_DEVICE void gemm_epilogue_store_slowly(gemm_shape s, const gemm_sums sums,
+                                            BSMM_IN_LDS float *strip, uint32_t row, uint32_t col,
+                                            bool may_vanish) {
     const uint32_t pitch = gemm_strip_pitch(s), lane = gemm_thread_of_tile() % GEMM_WAVE;
     const uint32_t rows = gemm_strip_rows(s), strips = BSMM_CDNA_EDGE / rows;
     BSMM_IN_LDS float *mine = strip + lane % rows * pitch + lane / BSMM_CDNA_EDGE * 4 * s.col_tiles;
@@ -117,7 +118,7 @@ BSMM_DEVICE void gemm_finish_slowly(gemm_shape s, const gemm_sums sums, BSMM_IN_
                 *(BSMM_IN_LDS bsmm_f32x4 *)(mine + j * 4) = sums[i][j];
         }
         __builtin_amdgcn_wave_barrier();
-        gemm_finish_strip(s, strip, row + t * rows, col, may_vanish);
+        gemm_epilogue_store_strip(s, strip, row + t * rows, col, may_vanish);
         __builtin_amdgcn_wave_barrier();
     }
     bsmm_isa_wait_loads(0);
@@ -267,9 +268,9 @@ BSMM_DEVICE bool gemm_globals_are_1(const bsmm_gpu_epilogue *e) {
     return all;
 }
 
-/* Loads the parameters that gemm_finish needs. Because of the empty assembly, the wave issues all
- * of these loads before it waits for one of them. */
-BSMM_DEVICE void gemm_finish_fetch(const bsmm_cdna_gemm *p) {
+/* Loads the parameters that gemm_epilogue_store needs. Because of the empty assembly, the wave
+ * issues all of these loads before it waits for one of them. */
+BSMM_DEVICE void gemm_epilogue_fetch(const bsmm_cdna_gemm *p) {
     const bsmm_gpu_epilogue *e = &p->epilogue;
     __asm__ volatile(""
                      :
@@ -281,9 +282,9 @@ BSMM_DEVICE void gemm_finish_fetch(const bsmm_cdna_gemm *p) {
 /* Stores the sums of a wave's tile. `row` and `col` are the tile's first row and column in D. The
  * operators & join conditions without branches. The wave therefore waits only once for all
  * parameters that the conditions need. */
-BSMM_DEVICE void gemm_finish(const bsmm_cdna_gemm *p, gemm_shape s, const gemm_sums sums,
-                             BSMM_IN_LDS float *strip, uint32_t row, uint32_t col,
-                             gemm_trust trust) {
+BSMM_DEVICE void gemm_epilogue_store(const bsmm_cdna_gemm *p, gemm_shape s, const gemm_sums sums,
+                                     BSMM_IN_LDS float *strip, uint32_t row, uint32_t col,
+                                     gemm_trust trust) {
     const gemm_target target = gemm_target_of(&p->epilogue, s, row, col);
     const bool plain = (row + s.row_tiles * BSMM_CDNA_EDGE <= p->sides[0].rows) &
                        (col + s.col_tiles * BSMM_CDNA_EDGE <= p->sides[1].rows) &
@@ -291,7 +292,7 @@ BSMM_DEVICE void gemm_finish(const bsmm_cdna_gemm *p, gemm_shape s, const gemm_s
     bool trusted = plain && gemm_globals_are_1(&p->epilogue) && gemm_trusts_large(s, sums);
     if (trusted && trust == GEMM_TRUST_ZERO) trusted = gemm_trusts_small(s, sums);
     if (__builtin_amdgcn_ballot_w64(!trusted)) {
-        gemm_finish_slowly(s, sums, strip, row, col, trust == GEMM_TRUST_LARGE);
+        gemm_epilogue_store_slowly(s, sums, strip, row, col, trust == GEMM_TRUST_LARGE);
         return;
     }
     const int32_t elem = __builtin_amdgcn_readfirstlane((int32_t)target.elem);

@@ -236,7 +236,7 @@ BSMM_DEVICE void gemm_load_columns(gemm_memory *from, uint32_t at, uint32_t pitc
 }
 
 /* Transposes a 4 x 4 matrix of bytes. Each word is one row of the matrix. */
-BSMM_DEVICE void gemm_turn(const uint32_t from[4], uint32_t to[4]) {
+BSMM_DEVICE void gemm_transpose(const uint32_t from[4], uint32_t to[4]) {
     const uint32_t a = bsmm_pick_bytes(from[0], from[1], 0x5140);
     const uint32_t b = bsmm_pick_bytes(from[2], from[3], 0x5140);
     const uint32_t c = bsmm_pick_bytes(from[0], from[1], 0x7362);
@@ -261,14 +261,14 @@ BSMM_DEVICE void gemm_load_by_columns(const gemm_source *from, gemm_shape s, uin
     for (; i < quads * (row_bytes / 16); i += gemm_threads(s)) {
         const uint32_t row = i % quads * 4, piece = i / quads, k = piece * 16;
         const uint32_t rows = row < from->rows ? from->rows - row : 0;
-        /* The word words[q][i] first holds column 4 q + i of four rows. After gemm_turn it holds
-         * row i of columns 4 q to 4 q + 3. */
+        /* The word words[q][i] first holds column 4 q + i of four rows. After gemm_transpose it
+         * holds row i of columns 4 q to 4 q + 3. */
         uint32_t words[4][4];
         gemm_load_columns(data, k * from->pitch + row, from->pitch, rows, k < left ? left - k : 0,
                           words);
 #pragma unroll
         for (uint32_t q = 0; q < 4; q++)
-            gemm_turn(words[q], words[q]);
+            gemm_transpose(words[q], words[q]);
 #pragma unroll
         for (uint32_t r = 0; r < 4; r++) {
             const uint32_t to = gemm_row_in_lds(gemm_order(s, side), row) + r;

@@ -59,7 +59,8 @@ BSMM_DEVICE bsmm_i32x4 gemm_next_buffer(const gemm_next *n, gemm_shape s, uint32
 
 /* Changes the addresses in *at and *c from those of the workgroup's current tile to those of the
  * tile with number c->group. */
-BSMM_DEVICE void gemm_next_tile(const gemm_next *n, gemm_place *at, gemm_chores *c, gemm_shape s) {
+BSMM_DEVICE void gemm_next_tile(const gemm_next *n, gemm_position *at, gemm_chores *c,
+                                gemm_shape s) {
     const uint32_t side = gemm_carrier_side(s);
     const gemm_tile tile = gemm_tile_of(gemm_number(c->group, n->row_tiles * n->col_tiles),
                                         n->row_tiles, n->col_tiles);
@@ -84,7 +85,7 @@ BSMM_DEVICE void gemm_next_tile(const gemm_next *n, gemm_place *at, gemm_chores 
 enum { GEMM_KEPT = 25 };
 
 /* Writes to `list` the addresses of the scalars that GEMM_KEPT counts. */
-BSMM_DEVICE void gemm_list_kept(gemm_place *at, gemm_chores *c, uint32_t *list[GEMM_KEPT]) {
+BSMM_DEVICE void gemm_list_kept(gemm_position *at, gemm_chores *c, uint32_t *list[GEMM_KEPT]) {
     uint32_t n = 0;
 #pragma unroll
     for (uint32_t i = 0; i < 2; i++) {
@@ -108,7 +109,7 @@ typedef struct gemm_kept {
     uint32_t lanes[2];
 } gemm_kept;
 
-BSMM_DEVICE gemm_kept gemm_keep(gemm_place *at, gemm_chores *c) {
+BSMM_DEVICE gemm_kept gemm_keep(gemm_position *at, gemm_chores *c) {
     uint32_t *list[GEMM_KEPT];
     gemm_kept kept = {{0, 0}};
     gemm_list_kept(at, c, list);
@@ -121,7 +122,7 @@ BSMM_DEVICE gemm_kept gemm_keep(gemm_place *at, gemm_chores *c) {
 /* Reads the scalars of gemm_list_kept back from the vector registers. The empty assembly hides from
  * the compiler that the scalars have not changed. Otherwise the compiler would keep them in scalar
  * registers. */
-BSMM_DEVICE void gemm_take_kept(gemm_place *at, gemm_chores *c, gemm_kept kept) {
+BSMM_DEVICE void gemm_take_kept(gemm_position *at, gemm_chores *c, gemm_kept kept) {
     uint32_t *list[GEMM_KEPT];
     __asm__ volatile("" : "+v"(kept.lanes[0]), "+v"(kept.lanes[1]));
     gemm_list_kept(at, c, list);

@@ -28,6 +28,7 @@ add_parts(bsmm_cdna_gemm p, uint32_t stored_rows, uint32_t stored_cols) {
         for (uint32_t j = 0; j < COL_TILES; j++)
             sums[0][j] += ((const BSMM_GLOBAL bsmm_f32x4 *)from)[j];
     }
-    gemm_finish(gemm_params_here(), s, sums, strips + gemm_wave() * ROWS * gemm_strip_pitch(s), row,
-                col, GEMM_TRUST_ZERO);
+    gemm_epilogue_store(gemm_params_here(), s, sums,
+                        strips + gemm_wave() * ROWS * gemm_strip_pitch(s), row, col,
+                        GEMM_TRUST_ZERO);
 }

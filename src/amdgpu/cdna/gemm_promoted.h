@@ -40,7 +40,7 @@ BSMM_DEVICE uint32_t gemm_promoted_row(const bsmm_cdna_gemm *p, uint32_t side, u
 }
 
 BSMM_DEVICE void gemm_promoted_begin(gemm_promoted *g, const bsmm_cdna_gemm *p, gemm_shape s,
-                                     const gemm_place *at) {
+                                     const gemm_position *at) {
     const uint32_t row = gemm_lane() % BSMM_CDNA_EDGE,
                    col = gemm_lane() / BSMM_CDNA_EDGE * GEMM_D_COLS * s.col_tiles;
     g->low[0] = g->low[1] = g->high[0] = g->high[1] = 1;

@@ -22,7 +22,7 @@
 #include "amdgpu/cdna/gemm_relay.h"
 
 BSMM_DEVICE void gemm_promoted_run(const bsmm_cdna_gemm *p, gemm_shape s) {
-    const gemm_place at = gemm_place_of(p, s, bsmm_group_x());
+    const gemm_position at = gemm_position_of(p, s, bsmm_group_x());
     gemm_promoted now, next;
     const uint32_t relayed = gemm_relay_steps(p, s);
     gemm_relay relay;

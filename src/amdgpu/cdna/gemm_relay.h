@@ -58,14 +58,14 @@ BSMM_DEVICE gemm_quad gemm_quad_of(gemm_shape s) {
                        i % 4 + i / (half / 2) * 4};
 }
 
-BSMM_DEVICE __amdgpu_buffer_rsrc_t gemm_relay_buffer(const gemm_place *at, uint32_t side) {
+BSMM_DEVICE __amdgpu_buffer_rsrc_t gemm_relay_buffer(const gemm_position *at, uint32_t side) {
     const gemm_source *from = &at->sources[side];
     const uint64_t first = (uint32_t)from->buffer[0] | (uint64_t)(uint32_t)from->buffer[1] << 32;
     return __builtin_amdgcn_make_buffer_rsrc((void *)first, 0, (uint32_t)from->buffer[2],
                                              0x00020000);
 }
 
-BSMM_DEVICE void gemm_relay_load(const gemm_place *at, gemm_shape s, uint32_t step,
+BSMM_DEVICE void gemm_relay_load(const gemm_position *at, gemm_shape s, uint32_t step,
                                  gemm_relay *relay) {
     typedef uint32_t u32x4 __attribute__((vector_size(16)));
     const gemm_quad q = gemm_quad_of(s);
@@ -98,7 +98,7 @@ BSMM_DEVICE uint32_t gemm_relay_recode(gemm_shape s, int32_t word) {
 
 /* Writes a thread's transposed block of a column-major operand to LDS: 16 elements along K of each
  * of four rows. */
-BSMM_DEVICE void gemm_relay_turn(gemm_shape s, gemm_relay *relay, gemm_lds *stage) {
+BSMM_DEVICE void gemm_relay_transpose(gemm_shape s, gemm_relay *relay, gemm_lds *stage) {
     const gemm_quad q = gemm_quad_of(s);
     const uint32_t first = q.side ? gemm_row_in_lds(gemm_order(s, 1), q.row) : q.row;
     gemm_lds *to = stage + (q.side ? gemm_side_bytes(s, 0) : 0);
@@ -108,7 +108,7 @@ BSMM_DEVICE void gemm_relay_turn(gemm_shape s, gemm_relay *relay, gemm_lds *stag
         uint32_t from[4];
         for (uint32_t c = 0; c < 4; c++)
             from[c] = gemm_relay_recode(s, relay->pieces[n][c]);
-        gemm_turn(from, words[n]);
+        gemm_transpose(from, words[n]);
     }
 #pragma unroll
     for (uint32_t r = 0; r < 4; r++) {
@@ -122,7 +122,7 @@ BSMM_DEVICE void gemm_relay_turn(gemm_shape s, gemm_relay *relay, gemm_lds *stag
 
 BSMM_DEVICE void gemm_relay_store(gemm_shape s, gemm_relay *relay, gemm_lds *stage) {
     if (s.columns) {
-        gemm_relay_turn(s, relay, stage);
+        gemm_relay_transpose(s, relay, stage);
         return;
     }
 #pragma unroll

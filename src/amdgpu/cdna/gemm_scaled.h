@@ -62,7 +62,7 @@ BSMM_DEVICE bsmm_f32x4 gemm_scaled_tile(gemm_shape s, bsmm_i32x8 row, bsmm_i32x8
 #endif
 }
 
-BSMM_DEVICE bsmm_i32x8 gemm_read_row(const gemm_place *at, gemm_shape s, const gemm_lds *stage,
+BSMM_DEVICE bsmm_i32x8 gemm_read_row(const gemm_position *at, gemm_shape s, const gemm_lds *stage,
                                      uint32_t side, uint32_t tile) {
     const uint32_t bytes = BSMM_CDNA_EDGE * gemm_row_bytes(s.types[side]);
     return gemm_read_fragment(stage + at->offsets[side] + tile * bytes, at->readers[side],
@@ -71,14 +71,14 @@ BSMM_DEVICE bsmm_i32x8 gemm_read_row(const gemm_place *at, gemm_shape s, const g
 
 /* Returns the offsets and the byte selector with which this lane reads scales from the ring buffer
  * (gemm_read_scales). */
-BSMM_DEVICE gemm_scale_reader gemm_scaled_reader(const gemm_place *at, gemm_shape s) {
+BSMM_DEVICE gemm_scale_reader gemm_scaled_reader(const gemm_position *at, gemm_shape s) {
     const uint32_t rows[2] = {at->first[0] - at->tile[0], at->first[1] - at->tile[1]};
     return gemm_scale_reader_of(s, rows);
 }
 
 /* Reads A's operands for the first two rows of 16 x 16 tiles of a step from LDS. A step of the main
  * loop multiplies one stage. */
-BSMM_DEVICE void gemm_scaled_first(gemm_scaled *g, const gemm_place *at, gemm_shape s,
+BSMM_DEVICE void gemm_scaled_first(gemm_scaled *g, const gemm_position *at, gemm_shape s,
                                    const gemm_lds *stage) {
 #pragma unroll
     for (uint32_t i = 0; i < GEMM_LATE_ROWS; i++)
@@ -87,7 +87,7 @@ BSMM_DEVICE void gemm_scaled_first(gemm_scaled *g, const gemm_place *at, gemm_sh
 }
 
 /* Reads the first operands of the first stage from LDS, before the main loop begins. */
-BSMM_DEVICE void gemm_scaled_begin(gemm_scaled *g, const gemm_place *at, gemm_shape s,
+BSMM_DEVICE void gemm_scaled_begin(gemm_scaled *g, const gemm_position *at, gemm_shape s,
                                    const gemm_lds *stage) {
     gemm_scaled_first(g, at, s, stage);
 #pragma unroll
@@ -113,9 +113,9 @@ BSMM_DEVICE void gemm_scaled_scales(gemm_shape s, const gemm_lds *ring, gemm_sca
  * started. A word of scales is read some time before its bytes are used, so that no matrix
  * instruction waits for scales. If the wave has no more than GEMM_LATE_ROWS rows of tiles, A's
  * operands are read after all instructions. The function reads the first `cols` operands of B. */
-BSMM_DEVICE void gemm_scaled_turn(gemm_scaled *g, const gemm_place *at, gemm_shape s,
-                                  const gemm_lds *stage, const gemm_lds *ring, uint32_t step,
-                                  uint32_t cols, gemm_sums sums) {
+BSMM_DEVICE void gemm_scaled_late_rows(gemm_scaled *g, const gemm_position *at, gemm_shape s,
+                                       const gemm_lds *stage, const gemm_lds *ring, uint32_t step,
+                                       uint32_t cols, gemm_sums sums) {
     const uint32_t first = s.row_tiles - GEMM_LATE_ROWS, last = s.col_tiles - 1;
     const bsmm_i32x8 rows[GEMM_LATE_ROWS] = {g->rows[first], g->rows[first + 1]};
     gemm_scale_words words;
@@ -191,7 +191,7 @@ BSMM_DEVICE uint32_t gemm_group_steps(gemm_shape s) {
  * lane loads 16 bytes from a different cache line. L2 could not keep up if all waves issued such
  * loads in one step. The waves w and w + 4 run on the same SIMD. They load in different steps, so
  * that one of them multiplies while the other works on its scales. */
-BSMM_DEVICE uint32_t gemm_group_delay(const gemm_place *at, gemm_shape s) {
+BSMM_DEVICE uint32_t gemm_group_delay(const gemm_position *at, gemm_shape s) {
     return at->sources[0].wave / 4 * (gemm_group_steps(s) / 2);
 }
 
@@ -218,7 +218,7 @@ BSMM_DEVICE uint32_t gemm_chore_count(gemm_shape s) {
 
 /* Returns the number of plain steps of a tile. In a plain step, elements are loaded directly to
  * LDS, and scales only by wide loads (gemm_chores). */
-BSMM_DEVICE uint32_t gemm_plain_steps(const gemm_place *at, gemm_shape s, bool in_row) {
+BSMM_DEVICE uint32_t gemm_plain_steps(const gemm_position *at, gemm_shape s, bool in_row) {
     const uint32_t ahead = gemm_stage_count(s) - 1, whole = at->sources[0].whole;
     const uint32_t direct = whole > ahead ? whole - ahead : 0;
     /* A wide load brings the scales of GEMM_GROUP units. The scales after the last whole group are
@@ -237,7 +237,7 @@ BSMM_DEVICE uint32_t gemm_plain_steps(const gemm_place *at, gemm_shape s, bool i
 /* Returns an address in LDS to which this wave may write prefetched data that nothing uses. It lies
  * in the wave's trays, i.e. in its buffers for scales, which plain steps do not need. Consecutive
  * prefetches use different values of `slot`, because the previous prefetch may be unfinished. */
-BSMM_DEVICE uint32_t gemm_unused(const gemm_chores *c, const gemm_place *at, gemm_shape s,
+BSMM_DEVICE uint32_t gemm_unused(const gemm_chores *c, const gemm_position *at, gemm_shape s,
                                  uint32_t slot) {
     return (uint32_t)(uintptr_t)c->ring + 2 * gemm_ring_half(s) +
            at->sources[0].wave * (GEMM_WAVE * BSMM_CDNA_TRAY) + slot * GEMM_WAVE * 4;
@@ -245,7 +245,7 @@ BSMM_DEVICE uint32_t gemm_unused(const gemm_chores *c, const gemm_place *at, gem
 
 /* Prefetches the cache lines of a later step of the tile to L2, or those of the last step that
  * direct loads can load if the later step does not exist. */
-BSMM_DEVICE void gemm_scout_plain(gemm_chores *c, const gemm_place *at, gemm_shape s) {
+BSMM_DEVICE void gemm_scout_plain(gemm_chores *c, const gemm_position *at, gemm_shape s) {
     const uint32_t ahead = c->loading + GEMM_SCOUTED, last = c->whole - 1;
     gemm_scout_to(at, (ahead < last ? ahead : last) * gemm_scout_bytes(at, s),
                   gemm_unused(c, at, s, c->half));
@@ -272,7 +272,7 @@ BSMM_DEVICE void gemm_lower_own(gemm_chores *c, gemm_shape s) {
  * because a branch that is taken delays a wave by 32 cycles, and both waves of a SIMD reach it at
  * about the same time. If a step does not load scales, the load runs without active lanes. Each
  * step takes the minimum of its own scales (gemm_lower), not the minimum of a whole group. */
-BSMM_DEVICE void gemm_paired_chore(gemm_chores *c, const gemm_place *at, gemm_shape s,
+BSMM_DEVICE void gemm_paired_chore(gemm_chores *c, const gemm_position *at, gemm_shape s,
                                    uint32_t number) {
 #if defined(__gfx950__)
     const uint32_t loads = gemm_stage_loads(s), part = number - GEMM_CHORE_PARTS;
@@ -299,7 +299,7 @@ BSMM_DEVICE void gemm_paired_chore(gemm_chores *c, const gemm_place *at, gemm_sh
 /* Executes chore number `number` of a plain step of a small tile. A chore is a small task that the
  * wave does after a matrix instruction. A plain step has few instructions and branches, so that
  * both waves of a SIMD together keep the matrix core busy. */
-BSMM_DEVICE void gemm_plain_chore(gemm_chores *c, const gemm_place *at, gemm_shape s,
+BSMM_DEVICE void gemm_plain_chore(gemm_chores *c, const gemm_position *at, gemm_shape s,
                                   uint32_t number) {
 #if defined(__gfx950__)
     const uint32_t part = number - GEMM_CHORE_PARTS;
@@ -324,7 +324,8 @@ BSMM_DEVICE void gemm_plain_chore(gemm_chores *c, const gemm_place *at, gemm_sha
  * the order in which they were issued. The prefetch to L2 comes last, so that gemm_scaled_wait need
  * not wait for it. If LDS has room for three stages, gemm_scaled_wait need not wait for the direct
  * loads of the stage either. */
-BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_place *at, gemm_shape s, uint32_t number) {
+BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_position *at, gemm_shape s,
+                            uint32_t number) {
     const uint32_t part = number - GEMM_CHORE_PARTS;
     if (number == GEMM_CHORE_STORE) {
         gemm_store_scales(&c->carrier, s, c->ring);
@@ -339,7 +340,7 @@ BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_place *at, gemm_shape s, 
     }
 }
 
-BSMM_DEVICE void gemm_scaled_chore(gemm_chores *c, const gemm_place *at, gemm_shape s,
+BSMM_DEVICE void gemm_scaled_chore(gemm_chores *c, const gemm_position *at, gemm_shape s,
                                    uint32_t number, bool plain) {
     if (plain)
         gemm_plain_chore(c, at, s, number);
@@ -349,7 +350,7 @@ BSMM_DEVICE void gemm_scaled_chore(gemm_chores *c, const gemm_place *at, gemm_sh
 
 /* Computes the LDS addresses and the offsets of the loads from memory to LDS that a step of the
  * main loop issues. The function is for steps whose loads need no bounds checks. */
-BSMM_DEVICE void gemm_scaled_aim(gemm_chores *c, const gemm_place *at, gemm_shape s) {
+BSMM_DEVICE void gemm_scaled_aim(gemm_chores *c, const gemm_position *at, gemm_shape s) {
     const uint32_t last = c->whole - 1;
     const uint32_t step = gemm_scouts(s) && c->loading > last ? last : c->loading;
 #pragma unroll
@@ -365,7 +366,7 @@ BSMM_DEVICE void gemm_scaled_aim(gemm_chores *c, const gemm_place *at, gemm_shap
  * instruction, because both waves of a SIMD begin a step at about the same time, and the matrix
  * core would wait for this work. Row 0 also reads B's last operand. If the previous step read it,
  * right after the instruction that uses its old value, it would wait for this instruction. */
-BSMM_DEVICE void gemm_paired_row(gemm_scaled *g, const gemm_place *at, gemm_shape s,
+BSMM_DEVICE void gemm_paired_row(gemm_scaled *g, const gemm_position *at, gemm_shape s,
                                  const gemm_lds *stage, uint32_t i, gemm_chores *chores,
                                  gemm_sums sums) {
     const uint32_t last = s.col_tiles - 1;
@@ -383,7 +384,7 @@ BSMM_DEVICE void gemm_paired_row(gemm_scaled *g, const gemm_place *at, gemm_shap
 }
 
 /* Multiplies row i of the wave's 16 x 16 tiles, and reads A's operand for row i + 2 from LDS. */
-BSMM_DEVICE void gemm_scaled_row(gemm_scaled *g, const gemm_place *at, gemm_shape s,
+BSMM_DEVICE void gemm_scaled_row(gemm_scaled *g, const gemm_position *at, gemm_shape s,
                                  const gemm_lds *stage, uint32_t i, gemm_chores *chores, bool plain,
                                  gemm_sums sums) {
     g->rows[i + 2] = gemm_read_row(at, s, stage, 0, i + 2);

@@ -45,7 +45,7 @@ BSMM_DEVICE void gemm_scaled_wait(gemm_shape s, bool direct) {
  * load can load the tile's first scales, the function issues this load too. When the function is
  * called, all waves must have finished reading these stages. Each wave must also have finished
  * reading its tray, its buffer for scales in LDS. */
-BSMM_DEVICE void gemm_scaled_request(const gemm_place *at, const gemm_carrier *carrier,
+BSMM_DEVICE void gemm_scaled_request(const gemm_position *at, const gemm_carrier *carrier,
                                      gemm_shape s) {
     const uint32_t stages = gemm_stage_count(s);
     for (uint32_t step = 0; step < stages - !gemm_loads_both(s) && step < at->steps; step++)
@@ -54,14 +54,14 @@ BSMM_DEVICE void gemm_scaled_request(const gemm_place *at, const gemm_carrier *c
 }
 
 /* Holds the addresses of the stages in LDS: `now` is multiplied, `next` is multiplied after it. */
-typedef struct gemm_turns {
+typedef struct gemm_stage_pair {
     gemm_lds *now, *next;
-} gemm_turns;
+} gemm_stage_pair;
 
 /* Runs step `step` of the main loop. `plain` is true if the step loads elements directly to LDS and
  * needs no bounds checks. It is a constant in each call. */
-BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_place *at, gemm_chores *chores,
-                                  gemm_shape s, gemm_turns *turns, uint32_t step, bool plain,
+BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_position *at, gemm_chores *chores,
+                                  gemm_shape s, gemm_stage_pair *pair, uint32_t step, bool plain,
                                   gemm_sums sums) {
     const uint32_t stages = gemm_stage_count(s), early = s.row_tiles - GEMM_LATE_ROWS;
     chores->step = step, chores->loading = step + stages - 1;
@@ -72,9 +72,9 @@ BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_place *at, gemm_cho
 #pragma unroll
     for (uint32_t i = 0; i < early; i++)
         if (paired)
-            gemm_paired_row(g, at, s, turns->now, i, chores, sums);
+            gemm_paired_row(g, at, s, pair->now, i, chores, sums);
         else
-            gemm_scaled_row(g, at, s, turns->now, i, chores, plain, sums);
+            gemm_scaled_row(g, at, s, pair->now, i, chores, plain, sums);
 #pragma unroll
     for (uint32_t n = early * s.col_tiles; !paired && n < gemm_chore_count(s); n++)
         gemm_scaled_chore(chores, at, s, n, plain);
@@ -85,39 +85,39 @@ BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_place *at, gemm_cho
     /* After the last step of the main loop, the wave reads the operands of the same step once
      * more, because there is no next step. Nothing uses these operands. */
     const bool last = !plain && step + 1 == at->steps;
-    gemm_scaled_turn(g, at, s, last ? turns->now : turns->next, chores->ring,
-                     last ? step : step + 1, s.col_tiles - paired, sums);
-    gemm_lds *free = turns->now;
-    turns->now = turns->next, turns->next = stages == 3 ? chores->stage : free;
+    gemm_scaled_late_rows(g, at, s, last ? pair->now : pair->next, chores->ring,
+                          last ? step : step + 1, s.col_tiles - paired, sums);
+    gemm_lds *free = pair->now;
+    pair->now = pair->next, pair->next = stages == 3 ? chores->stage : free;
     chores->stage = free;
 }
 
 /* Runs the plain steps `step` and step + 1 of a large tile. `step` is even. `first` is true if
  * these are the tile's first steps, and it is a constant in each call. */
-BSMM_DEVICE void gemm_scaled_pair(gemm_scaled *g, const gemm_place *at, gemm_chores *chores,
-                                  gemm_shape s, gemm_turns *turns, uint32_t step, bool first,
+BSMM_DEVICE void gemm_scaled_pair(gemm_scaled *g, const gemm_position *at, gemm_chores *chores,
+                                  gemm_shape s, gemm_stage_pair *pair, uint32_t step, bool first,
                                   gemm_sums sums) {
 #pragma unroll
     for (uint32_t half = 0; half < 2; half++) {
-        *turns = (gemm_turns){gemm_stage(s, half), gemm_stage(s, 1 - half)};
-        chores->half = half, chores->stage = turns->next, chores->loaded = first && !half;
-        __asm__ volatile("" : "+s"(turns->now), "+s"(turns->next));
-        gemm_scaled_step(g, at, chores, s, turns, step / 2 * 2 + half, true, sums);
+        *pair = (gemm_stage_pair){gemm_stage(s, half), gemm_stage(s, 1 - half)};
+        chores->half = half, chores->stage = pair->next, chores->loaded = first && !half;
+        __asm__ volatile("" : "+s"(pair->now), "+s"(pair->next));
+        gemm_scaled_step(g, at, chores, s, pair, step / 2 * 2 + half, true, sums);
     }
 }
 
 /* Runs the plain steps of a large tile in pairs. The stages of a pair, and the part of a group of
  * scales that a step reads, are then constants. Returns the number of steps. */
-BSMM_DEVICE uint32_t gemm_scaled_pairs(gemm_scaled *g, const gemm_place *at, gemm_chores *chores,
-                                       gemm_shape s, gemm_turns *turns, gemm_sums sums) {
+BSMM_DEVICE uint32_t gemm_scaled_pairs(gemm_scaled *g, const gemm_position *at, gemm_chores *chores,
+                                       gemm_shape s, gemm_stage_pair *pair, gemm_sums sums) {
     if (!chores->plain) return 0;
-    if (gemm_loads_both(s)) gemm_scaled_pair(g, at, chores, s, turns, 0, true, sums);
+    if (gemm_loads_both(s)) gemm_scaled_pair(g, at, chores, s, pair, 0, true, sums);
 #pragma clang loop unroll(disable)
     for (uint32_t step = gemm_loads_both(s) ? 2 : 0; step < chores->plain; step += 2)
-        gemm_scaled_pair(g, at, chores, s, turns, step, false, sums);
-    *turns = (gemm_turns){gemm_stage(s, 0), gemm_stage(s, 1)};
-    chores->stage = turns->next;
-    g->cols[s.col_tiles - 1] = gemm_read_row(at, s, turns->now, 1, s.col_tiles - 1);
+        gemm_scaled_pair(g, at, chores, s, pair, step, false, sums);
+    *pair = (gemm_stage_pair){gemm_stage(s, 0), gemm_stage(s, 1)};
+    chores->stage = pair->next;
+    g->cols[s.col_tiles - 1] = gemm_read_row(at, s, pair->now, 1, s.col_tiles - 1);
     return chores->plain;
 }
 
@@ -125,7 +125,7 @@ BSMM_DEVICE uint32_t gemm_scaled_pairs(gemm_scaled *g, const gemm_place *at, gem
  * them is `step`. From `step` on, all waves issue a wide load of scales in the first step of each
  * group of four units (128 elements of K each). If this step of the current group was plain, and
  * this wave would have issued the load later (gemm_group_delay), the function issues it. */
-BSMM_DEVICE void gemm_scaled_leave_pairs(gemm_chores *chores, const gemm_place *at, gemm_shape s,
+BSMM_DEVICE void gemm_scaled_leave_pairs(gemm_chores *chores, const gemm_position *at, gemm_shape s,
                                          uint32_t step) {
     const uint32_t gone = step % gemm_group_steps(s), unit = gemm_group_unit(s, step);
     if (gone && gone <= gemm_group_delay(at, s) && unit < chores->carrier.wide)
@@ -153,9 +153,9 @@ BSMM_DEVICE void gemm_scaled_leave_plain(gemm_chores *chores, gemm_shape s, uint
  * if `arrived` is true. The first steps are plain steps, which load elements directly to LDS
  * without bounds checks (gemm_chores). After the plain steps, gemm_scaled_leave_plain prepares the
  * scales for the remaining steps. */
-BSMM_DEVICE void gemm_scaled_multiply(const gemm_place *at, gemm_chores *chores, gemm_shape s,
+BSMM_DEVICE void gemm_scaled_multiply(const gemm_position *at, gemm_chores *chores, gemm_shape s,
                                       bool arrived, gemm_sums sums) {
-    gemm_turns turns = {gemm_stage(s, 0), gemm_stage(s, 1)};
+    gemm_stage_pair pair = {gemm_stage(s, 0), gemm_stage(s, 1)};
     gemm_scaled g;
     gemm_carrier *c = &chores->carrier;
     if (!arrived) bsmm_isa_wait_loads(0);
@@ -163,19 +163,19 @@ BSMM_DEVICE void gemm_scaled_multiply(const gemm_place *at, gemm_chores *chores,
     bsmm_isa_barrier();
     g.reader = gemm_scaled_reader(at, s);
     gemm_scaled_scales(s, chores->ring, g.reader, 0, &g.scales);
-    gemm_scaled_begin(&g, at, s, turns.now);
+    gemm_scaled_begin(&g, at, s, pair.now);
     uint32_t step = 0;
     if (gemm_scouts(s)) {
-        step = gemm_scaled_pairs(&g, at, chores, s, &turns, sums);
+        step = gemm_scaled_pairs(&g, at, chores, s, &pair, sums);
         gemm_scaled_leave_pairs(chores, at, s, step);
     } else {
         chores->group_step = gemm_group_step(c, s, gemm_group_delay(at, s));
         for (; step < chores->plain; step++)
-            gemm_scaled_step(&g, at, chores, s, &turns, step, true, sums);
+            gemm_scaled_step(&g, at, chores, s, &pair, step, true, sums);
         gemm_scaled_leave_plain(chores, s, step);
     }
     for (; step < at->steps; step++)
-        gemm_scaled_step(&g, at, chores, s, &turns, step, false, sums);
+        gemm_scaled_step(&g, at, chores, s, &pair, step, false, sums);
     bsmm_isa_wait_barrier();
 }
 
@@ -186,7 +186,7 @@ void gemm_needs_two_stages(void)
 /* Issues the first loads of the tile that this workgroup computes next: the loads that
  * gemm_scaled_request issues for a first tile, and prefetches of the following steps to L2. If the
  * workgroup issued these loads after it stores results, the loads would wait for the stores. */
-BSMM_DEVICE void gemm_scaled_request_next(const gemm_place *at, gemm_chores *c, gemm_shape s) {
+BSMM_DEVICE void gemm_scaled_request_next(const gemm_position *at, gemm_chores *c, gemm_shape s) {
     const uint32_t stages = gemm_stage_count(s), loaded = stages - !gemm_loads_both(s);
     if (stages != 2) gemm_needs_two_stages();
     if (!c->whole) return;
@@ -210,7 +210,7 @@ BSMM_DEVICE void gemm_scaled_request_next(const gemm_place *at, gemm_chores *c, 
         bsmm_isa_wait_loads(0);
 }
 
-BSMM_DEVICE gemm_chores gemm_chores_of(const bsmm_cdna_gemm *p, const gemm_place *at,
+BSMM_DEVICE gemm_chores gemm_chores_of(const bsmm_cdna_gemm *p, const gemm_position *at,
                                        gemm_shape s) {
     gemm_lds *ring = gemm_stage(s, gemm_stage_count(s));
     return (gemm_chores){
@@ -231,7 +231,7 @@ BSMM_DEVICE gemm_trust gemm_trust_here(uint32_t trust) {
  * next tile before it stores the results of a tile, so that the loads overlap with the stores. Only
  * workgroups with large tiles compute several tiles. */
 BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
-    gemm_place at = gemm_place_of(p, s, bsmm_group_x());
+    gemm_position at = gemm_position_of(p, s, bsmm_group_x());
     gemm_chores chores = gemm_chores_of(p, &at, s);
     gemm_lds *strips = gemm_scouts(s) ? chores.ring + 2 * gemm_ring_half(s)
                                       : gemm_stage(s, gemm_stage_count(s) - 1);

@@ -27,7 +27,7 @@ BSMM_DEVICE gemm_scout gemm_scout_of(const gemm_source sources[2], gemm_tile til
     return (gemm_scout){row * (side ? sources[1].pitch : sources[0].pitch)};
 }
 
-typedef struct gemm_place {
+typedef struct gemm_position {
     uint32_t tile[2];  /* `tile` holds the first row of A and of B in the workgroup's tile. */
     uint32_t first[2]; /* `first` holds the first row of A and of B that the wave multiplies. */
     /* `offsets` holds the byte offsets in a stage of the wave's first row of A and of B. */
@@ -36,10 +36,10 @@ typedef struct gemm_place {
     gemm_source sources[2];
     gemm_reader readers[2];
     gemm_scout scout;
-} gemm_place;
+} gemm_position;
 
-/* Loads the parameters that gemm_place_of needs. Because of the empty assembly, the wave issues all
- * of these loads before it waits for one of them. */
+/* Loads the parameters that gemm_position_of needs. Because of the empty assembly, the wave issues
+ * all of these loads before it waits for one of them. */
 BSMM_DEVICE void gemm_fetch_params(const bsmm_cdna_gemm *p) {
     const bsmm_cdna_side *a = &p->sides[0], *b = &p->sides[1];
     __asm__ volatile(""
@@ -50,7 +50,7 @@ BSMM_DEVICE void gemm_fetch_params(const bsmm_cdna_gemm *p) {
                        "s"(p->part_k));
 }
 
-BSMM_DEVICE gemm_place gemm_place_of(const bsmm_cdna_gemm *p, gemm_shape s, uint32_t group) {
+BSMM_DEVICE gemm_position gemm_position_of(const bsmm_cdna_gemm *p, gemm_shape s, uint32_t group) {
     gemm_fetch_params(p);
     const uint32_t part = gemm_part_here(p), tiles = p->row_tiles * p->col_tiles;
     const uint32_t number = gemm_number(group, tiles * p->parts) - part * tiles;
@@ -66,7 +66,7 @@ BSMM_DEVICE gemm_place gemm_place_of(const bsmm_cdna_gemm *p, gemm_shape s, uint
     const gemm_reader reader = gemm_reader_of(s.types[0]);
     /* The compiler does not know that two calls of gemm_reader_of return the same. */
     const bool same = gemm_scouts(s) && gemm_row_bytes(s.types[0]) == gemm_row_bytes(s.types[1]);
-    return (gemm_place){
+    return (gemm_position){
         .tile = {rows[0], rows[1]},
         .first = {rows[0] + down, rows[1] + across},
         .offsets = {down * gemm_row_bytes(s.types[0]),
@@ -89,7 +89,7 @@ BSMM_DEVICE gemm_lds *gemm_stage(gemm_shape s, uint32_t number) {
 }
 
 /* Loads the elements of A and B for step `step` of the main loop to a stage in LDS. */
-BSMM_DEVICE void gemm_load_stage(const gemm_place *at, gemm_shape s, uint32_t step,
+BSMM_DEVICE void gemm_load_stage(const gemm_position *at, gemm_shape s, uint32_t step,
                                  gemm_lds *stage) {
     gemm_load(&at->sources[0], s, 0, step, stage);
     gemm_load(&at->sources[1], s, 1, step, stage + gemm_side_bytes(s, 0));
@@ -101,8 +101,8 @@ BSMM_DEVICE uint32_t gemm_stage_loads(gemm_shape s) {
 }
 
 /* Issues direct load number `number` of a stage to LDS. `stage` is the stage's address. */
-BSMM_DEVICE void gemm_load_part(const gemm_place *at, gemm_shape s, uint32_t step, uint32_t stage,
-                                uint32_t number) {
+BSMM_DEVICE void gemm_load_part(const gemm_position *at, gemm_shape s, uint32_t step,
+                                uint32_t stage, uint32_t number) {
     const uint32_t side = number >= gemm_rounds(s, 0);
     gemm_load_round(&at->sources[side], s, side, step, number - (side ? gemm_rounds(s, 0) : 0),
                     stage + (side ? gemm_side_bytes(s, 0) : 0));
@@ -114,7 +114,7 @@ BSMM_DEVICE void gemm_load_part(const gemm_place *at, gemm_shape s, uint32_t ste
  * faster. Both arrays have one entry for A and one for B. offsets[i] is the byte offset in a row of
  * the operand at which the stage begins. lds[i] is the LDS address for the wave's first load of the
  * operand, without the bytes that A's elements take before those of B. */
-BSMM_DEVICE void gemm_load_part_near(const gemm_place *at, gemm_shape s, const uint32_t lds[2],
+BSMM_DEVICE void gemm_load_part_near(const gemm_position *at, gemm_shape s, const uint32_t lds[2],
                                      const uint32_t offsets[2], uint32_t number) {
     const uint32_t side = number >= gemm_rounds(s, 0);
     const gemm_source *from = &at->sources[side];
@@ -129,7 +129,7 @@ BSMM_DEVICE void gemm_load_part_near(const gemm_place *at, gemm_shape s, const u
 
 /* Returns the number of bytes that a step reads of a row of the operand that this wave prefetches.
  * The first four waves prefetch A, and the other waves prefetch B. */
-BSMM_DEVICE uint32_t gemm_scout_bytes(const gemm_place *at, gemm_shape s) {
+BSMM_DEVICE uint32_t gemm_scout_bytes(const gemm_position *at, gemm_shape s) {
     const uint32_t bytes[2] = {gemm_row_bytes(s.types[0]), gemm_row_bytes(s.types[1])};
     return bytes[0] == bytes[1] || at->sources[0].wave / 4 == 0 ? bytes[0] : bytes[1];
 }
@@ -137,7 +137,7 @@ BSMM_DEVICE uint32_t gemm_scout_bytes(const gemm_place *at, gemm_shape s) {
 /* Returns the offset, in bytes from the start of a row, of the cache lines that step `step` reads.
  * If direct loads cannot load this step, the function returns the offset for the last step that
  * direct loads can load. */
-BSMM_DEVICE uint32_t gemm_scout_offset(const gemm_place *at, gemm_shape s, uint32_t step) {
+BSMM_DEVICE uint32_t gemm_scout_offset(const gemm_position *at, gemm_shape s, uint32_t step) {
     const uint32_t whole = at->sources[0].whole, last = whole ? whole - 1 : 0;
     int32_t offset = __builtin_amdgcn_readfirstlane(
         (int32_t)((step < last ? step : last) * gemm_scout_bytes(at, s)));
@@ -150,7 +150,7 @@ BSMM_DEVICE uint32_t gemm_scout_offset(const gemm_place *at, gemm_shape s, uint3
 /* Returns the buffer descriptor of the operand that this wave prefetches. The first four waves
  * prefetch A, and the other waves prefetch B. Because of the empty assembly, the compiler selects
  * the descriptor anew for each prefetch, and does not keep it in scalar registers. */
-BSMM_DEVICE bsmm_i32x4 gemm_scout_buffer(const gemm_place *at) {
+BSMM_DEVICE bsmm_i32x4 gemm_scout_buffer(const gemm_position *at) {
     uint32_t wave = at->sources[0].wave;
     __asm__ volatile("" : "+s"(wave));
     bsmm_i32x4 buffer = at->sources[0].buffer;
@@ -161,7 +161,7 @@ BSMM_DEVICE bsmm_i32x4 gemm_scout_buffer(const gemm_place *at) {
 }
 
 /* Prefetches this workgroup's part of the cache lines of step `step` to L2. */
-BSMM_DEVICE void gemm_scout_ahead(const gemm_place *at, gemm_shape s, uint32_t step) {
+BSMM_DEVICE void gemm_scout_ahead(const gemm_position *at, gemm_shape s, uint32_t step) {
     bsmm_isa_touch(gemm_scout_buffer(at), at->scout.lane_offset, gemm_scout_offset(at, s, step),
                    step % 2);
 }
@@ -169,14 +169,14 @@ BSMM_DEVICE void gemm_scout_ahead(const gemm_place *at, gemm_shape s, uint32_t s
 /* Prefetches to L2 this workgroup's part of the cache lines that lie at `offset` in the rows of the
  * operands. The load of each wave writes 256 bytes to LDS at `unused`. Nothing reads these bytes.
  */
-BSMM_DEVICE void gemm_scout_to(const gemm_place *at, uint32_t offset, uint32_t unused) {
+BSMM_DEVICE void gemm_scout_to(const gemm_position *at, uint32_t offset, uint32_t unused) {
     bsmm_isa_load_to_lds(gemm_scout_buffer(at), unused, at->scout.lane_offset, offset, 4);
 }
 
 /* Prefetches this workgroup's part of the cache lines of `count` steps from step `first` on to L2.
  * For each step, the load of each wave writes 256 bytes to LDS, from `unused` on. Nothing reads
  * these bytes. */
-BSMM_DEVICE void gemm_scout_first(const gemm_place *at, gemm_shape s, uint32_t first,
+BSMM_DEVICE void gemm_scout_first(const gemm_position *at, gemm_shape s, uint32_t first,
                                   uint32_t count, uint32_t unused) {
 #pragma unroll
     for (uint32_t i = 0; i < count; i++)
@@ -214,17 +214,18 @@ BSMM_DEVICE void gemm_store_part(const bsmm_cdna_gemm *p, gemm_shape s, const ge
 BSMM_DEVICE void gemm_store_sums(gemm_shape s, const gemm_sums sums, const uint32_t first[2],
                                  gemm_lds *strips, gemm_trust trust) {
     const bsmm_cdna_gemm *p = gemm_params_here();
-    gemm_finish_fetch(p);
+    gemm_epilogue_fetch(p);
     if (p->parts > 1)
         gemm_store_part(p, s, sums, first[0], first[1], trust == GEMM_TRUST_LARGE);
     else
-        gemm_finish(p, s, sums, (BSMM_IN_LDS float *)(strips + gemm_wave() * gemm_strip_bytes(s)),
-                    first[0], first[1], trust);
+        gemm_epilogue_store(p, s, sums,
+                            (BSMM_IN_LDS float *)(strips + gemm_wave() * gemm_strip_bytes(s)),
+                            first[0], first[1], trust);
 }
 
 /* Stores the sums after all stages have been multiplied. The buffers for rows of sums overwrite the
  * stages in LDS. */
-BSMM_DEVICE void gemm_end(const gemm_place *at, gemm_shape s, const gemm_sums sums) {
+BSMM_DEVICE void gemm_end(const gemm_position *at, gemm_shape s, const gemm_sums sums) {
     bsmm_isa_wait_barrier();
     gemm_store_sums(s, sums, at->first, gemm_stage(s, 0), GEMM_TRUST_ZERO);
 }

@@ -31,14 +31,14 @@
 /* The size of this array is set when the kernel is launched. */
 extern BSMM_IN_LDS uint8_t launched[];
 
-/* Holds the places in LDS at which a lane writes and reads A. LDS holds a step of A as
+/* Holds the addresses in LDS at which a lane writes and reads A. LDS holds a step of A as
  * [row][piece], and a piece is eight elements along K. Piece 8 * x + 4 * y + z of row r (x, y < 2,
- * z < 4) lies in place (8 * x + 2 * z + y) XOR r % 16, so that neither writes nor reads have bank
- * conflicts. */
-typedef struct small_m_places {
+ * z < 4) lies at position (8 * x + 2 * z + y) XOR r % 16, so that neither writes nor reads have
+ * bank conflicts. */
+typedef struct small_m_lds_addresses {
     BSMM_IN_LDS uint8_t *to, *from;
     uint32_t write, read;
-} small_m_places;
+} small_m_lds_addresses;
 
 enum {
     PIECE = 16,
@@ -59,17 +59,18 @@ typedef struct small_m_ring {
     small_m_stored stored[RING];
 } small_m_ring;
 
-BSMM_DEVICE small_m_places find_places(BSMM_IN_LDS uint8_t *memory) {
+BSMM_DEVICE small_m_lds_addresses find_addresses(BSMM_IN_LDS uint8_t *memory) {
     const uint32_t lane = bsmm_device_lane(), piece = lane % 16, row = lane / 16;
-    const uint32_t place = (piece & 8) | (piece & 3) << 1 | (piece >> 2 & 1);
+    const uint32_t chunk = (piece & 8) | (piece & 3) << 1 | (piece >> 2 & 1);
     const uint32_t group = lane / 16, first = (group & 2) << 2 | (group & 1);
-    return (small_m_places){.to = memory + row * ROW,
-                            .from = memory + piece * ROW,
-                            .write = (place ^ row) * PIECE,
-                            .read = (first ^ piece) * PIECE};
+    return (small_m_lds_addresses){.to = memory + row * ROW,
+                                   .from = memory + piece * ROW,
+                                   .write = (chunk ^ row) * PIECE,
+                                   .read = (first ^ piece) * PIECE};
 }
 
-BSMM_DEVICE void write_rows(uint32_t tiles, const small_m_places *at, const small_m_rows *rows) {
+BSMM_DEVICE void write_rows(uint32_t tiles, const small_m_lds_addresses *at,
+                            const small_m_rows *rows) {
 #pragma unroll
     for (uint32_t i = 0; i < tiles * SMALL_M_LOADS; i++)
         *(BSMM_IN_LDS bsmm_u32x4 *)(at->to + i * 4 * ROW + (at->write ^ i % 4 * 4 * PIECE)) =
@@ -78,7 +79,7 @@ BSMM_DEVICE void write_rows(uint32_t tiles, const small_m_places *at, const smal
 
 /* Reads eight elements of row lane % 16 of a tile of A, from element 32 * (lane / 16) + 8 * quarter
  * of the step on. */
-BSMM_DEVICE bsmm_u32x4 read_row(const small_m_places *at, uint32_t tile, uint32_t quarter) {
+BSMM_DEVICE bsmm_u32x4 read_row(const small_m_lds_addresses *at, uint32_t tile, uint32_t quarter) {
     return *(const BSMM_IN_LDS bsmm_u32x4 *)(at->from + tile * SMALL_M_EDGE * ROW +
                                              (at->read ^ quarter * 2 * PIECE));
 }
@@ -113,7 +114,7 @@ BSMM_DEVICE void load_a(small_m_shape s, small_m_source *from, uint32_t step, ui
 
 /* Computes the sums of a step (128 elements of K). If B has fp32 scales, the sums begin at 0,
  * because the step's scales multiply them. */
-BSMM_DEVICE void multiply(small_m_shape s, const small_m_places *at, const small_m_stored *a,
+BSMM_DEVICE void multiply(small_m_shape s, const small_m_lds_addresses *at, const small_m_stored *a,
                           const small_m_stored *b, small_m_sums sums) {
     const bool is_f16 = s.a.elem == BSMM_ELEM_F16;
     small_m_factor of_a[SMALL_M_MOST_TILES], of_b[SMALL_M_MOST_TILES];
@@ -186,15 +187,15 @@ BSMM_DEVICE void promote(small_m_shape s, const small_m_stored *a, const small_m
 }
 
 /* Multiplies A by B for one step (128 elements of K) and adds the products to the sums. */
-BSMM_DEVICE void add_products(small_m_shape s, const small_m_places *at, const small_m_stored *a,
-                              const small_m_stored *b, small_m_sums sums) {
+BSMM_DEVICE void add_products(small_m_shape s, const small_m_lds_addresses *at,
+                              const small_m_stored *a, const small_m_stored *b, small_m_sums sums) {
     if (small_m_is_fp8(s))
         small_m_multiply_fp8(s, a, b, sums);
     else
         multiply(s, at, a, b, sums);
 }
 
-BSMM_DEVICE void compute(small_m_shape s, const small_m_places *at, const small_m_stored *a,
+BSMM_DEVICE void compute(small_m_shape s, const small_m_lds_addresses *at, const small_m_stored *a,
                          const small_m_stored *b, small_m_sums totals) {
     if (small_m_is_scaled(s)) {
         small_m_multiply_scaled(s, a, b, totals);
@@ -217,7 +218,7 @@ typedef struct small_m_sources {
 /* Computes step `step` of the main loop if it is before `last`. First starts the loads of A and B
  * for later steps. `i` is the number of the step modulo RING. */
 BSMM_DEVICE void run_step(small_m_shape s, small_m_sources *from, uint32_t step, uint32_t last,
-                          uint32_t i, const small_m_places *at, small_m_ring *a,
+                          uint32_t i, const small_m_lds_addresses *at, small_m_ring *a,
                           small_m_stored b[RING], small_m_sums totals) {
     if (small_m_is_wide(s.a)) write_rows(s.a_tiles, at, &a->rows[slot_a(s, i)]);
     load_a(s, &from->a, step + ahead_a(s), from->end, a, i + ahead_a(s));
@@ -240,7 +241,7 @@ BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
     };
     const uint32_t bytes = bsmm_cdna_small_m_wave_bytes(small_m_is_wide(s.a), s.a_tiles, s.b_tiles);
     BSMM_IN_LDS uint8_t *mine = launched + wave * bytes;
-    const small_m_places at = find_places(mine);
+    const small_m_lds_addresses at = find_addresses(mine);
     small_m_sums totals;
     small_m_ring a;
     small_m_stored b[RING];
@@ -258,7 +259,7 @@ BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
             run_step(s, &from, step + i, last, i, &at, &a, b, totals);
     small_m_write_sums(s, totals, (BSMM_IN_LDS float *)mine);
     bsmm_isa_barrier();
-    small_m_finish(s, p, first_row, (BSMM_IN_LDS float *)launched, bytes / 4);
+    small_m_epilogue_store(s, p, first_row, (BSMM_IN_LDS float *)launched, bytes / 4);
 }
 
 /* Declares a kernel whose workgroups have up to eight waves. The compiler limits the registers so

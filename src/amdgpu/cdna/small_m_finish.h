@@ -83,14 +83,14 @@ BSMM_DEVICE float small_m_row_scale(const bsmm_cdna_small_m_side *o, bool has_sc
  * the sum may be inaccurate, if the product of the two scales is below 2^-120, or if the result is
  * below 2^-118. A sum of 0 stays 0.
  *
- * `finish` is the field of this name in bsmm_cdna_small_m. The function reads all other parameters
- * from memory here. If they were read earlier, they would take scalar registers throughout the
- * kernel. */
-BSMM_DEVICE float small_m_scaled_sum(small_m_shape s, uint32_t finish, uint32_t row, uint32_t col,
-                                     float sum) {
+ * `epilogue_flags` is the field of this name in bsmm_cdna_small_m. The function reads all other
+ * parameters from memory here. If they were read earlier, they would take scalar registers
+ * throughout the kernel. */
+BSMM_DEVICE float small_m_scaled_sum(small_m_shape s, uint32_t epilogue_flags, uint32_t row,
+                                     uint32_t col, float sum) {
     const bsmm_cdna_small_m *p = BSMM_PARAMETERS(bsmm_cdna_small_m);
-    const float scale = small_m_row_scale(&p->a, finish & BSMM_CDNA_SMALL_M_A_SCALES, row) *
-                        small_m_row_scale(&p->b, finish & BSMM_CDNA_SMALL_M_B_SCALES, col);
+    const float scale = small_m_row_scale(&p->a, epilogue_flags & BSMM_CDNA_SMALL_M_A_SCALES, row) *
+                        small_m_row_scale(&p->b, epilogue_flags & BSMM_CDNA_SMALL_M_B_SCALES, col);
     const float total = sum * scale;
     const bool safe = __builtin_fabsf(sum) >= small_m_least_sum(s) &&
                       __builtin_fabsf(scale) >= 0x1p-120f && __builtin_fabsf(total) >= 0x1p-118f;
@@ -161,8 +161,9 @@ BSMM_DEVICE float small_m_add(const BSMM_IN_LDS float *from, uint32_t stride, ui
 /* Adds the sums of all waves, in the order of the waves, and stores the results. `from` points to
  * the sums of wave 0. The sums of each wave begin `stride` floats after the sums of the wave before
  * it. */
-BSMM_DEVICE void small_m_finish(small_m_shape s, const bsmm_cdna_small_m *p, uint32_t first_row,
-                                const BSMM_IN_LDS float *from, uint32_t stride) {
+BSMM_DEVICE void small_m_epilogue_store(small_m_shape s, const bsmm_cdna_small_m *p,
+                                        uint32_t first_row, const BSMM_IN_LDS float *from,
+                                        uint32_t stride) {
     const uint32_t tiles = s.b_tiles * s.a_tiles, each = SMALL_M_EDGE * SMALL_M_EDGE;
 #pragma clang loop unroll(disable)
     for (uint32_t i = bsmm_thread(); i < tiles * each; i += p->waves * BSMM_LANES) {
@@ -174,9 +175,9 @@ BSMM_DEVICE void small_m_finish(small_m_shape s, const bsmm_cdna_small_m *p, uin
         float sum = small_m_add(at, stride, p->waves) * small_m_correction_of_sum(s);
         const bool wanted = row < p->a.rows && col < p->b.rows;
         const bool scales = small_m_takes_row_scales(s);
-        if (scales && p->finish > BSMM_CDNA_SMALL_M_PLAIN)
-            sum = small_m_scaled_sum(s, p->finish, row, col, sum);
-        if (!(scales ? p->finish & BSMM_CDNA_SMALL_M_PLAIN : p->finish) ||
+        if (scales && p->epilogue_flags > BSMM_CDNA_SMALL_M_PLAIN)
+            sum = small_m_scaled_sum(s, p->epilogue_flags, row, col, sum);
+        if (!(scales ? p->epilogue_flags & BSMM_CDNA_SMALL_M_PLAIN : p->epilogue_flags) ||
             __builtin_amdgcn_ballot_w64(wanted && small_m_doubts(s, sum)))
             small_m_store_slowly(s, row, col, sum, wanted);
         else if (wanted)

@@ -28,8 +28,8 @@ enum {
 
 /* Gives the format of an operand by its element type, a value of the enum bsmm_elem, and its scale
  * type, a value of the enum bsmm_scale. The scale type is BSMM_SCALE_NONE if the operand has no
- * scales, and also if its fp32 scales cover whole rows, because small_m_finish multiplies by such
- * scales. */
+ * scales, and also if its fp32 scales cover whole rows, because small_m_epilogue_store multiplies
+ * by such scales. */
 typedef struct small_m_format {
     uint32_t elem, scale;
 } small_m_format;

@@ -61,8 +61,8 @@ typedef struct bsmm_cdna_small_m {
     /* Each wave multiplies `steps_each` steps of 128 elements of K. The first `longer` waves
      * multiply one step more. */
     uint32_t steps_each, longer;
-    uint32_t finish; /* `finish` is a sum of the flags BSMM_CDNA_SMALL_M_PLAIN, _A_SCALES and
-                        _B_SCALES. */
+    uint32_t epilogue_flags; /* `epilogue_flags` is a sum of the flags BSMM_CDNA_SMALL_M_PLAIN,
+                        _A_SCALES and _B_SCALES. */
     bsmm_gpu_operand a_operand, b_operand;
     bsmm_gpu_epilogue epilogue;
 } bsmm_cdna_small_m;

@@ -58,7 +58,7 @@ typedef struct tall_scales {
     uint32_t low[2], high[2];
 } tall_scales;
 
-BSMM_DEVICE tall_scales tall_scales_of(const bsmm_cdna_gemm *p, const gemm_place *at) {
+BSMM_DEVICE tall_scales tall_scales_of(const bsmm_cdna_gemm *p, const gemm_position *at) {
     tall_scales g;
 #pragma unroll
     for (uint32_t side = 0; side < 2; side++) {
@@ -240,7 +240,7 @@ BSMM_DEVICE void tall_half_step(tall_wave *w, tall_relay *r, tall_scales *g, gem
 
 /* The functions from here on compute a whole tile. */
 
-BSMM_DEVICE tall_wave tall_wave_of(const gemm_place *at) {
+BSMM_DEVICE tall_wave tall_wave_of(const gemm_position *at) {
     const uint32_t row = gemm_lane() % BSMM_CDNA_EDGE, piece = gemm_lane() / BSMM_CDNA_EDGE;
     const uint32_t byte = tall_slot(row) * TALL_HALF + (piece ^ tall_swizzle(row)) * 16;
     tall_wave w = {.sums = {{{0}}}, .totals = {{{0}}}, .rows = {{0}}, .cols = {{0}}};
@@ -260,7 +260,7 @@ BSMM_DEVICE bool tall_doubts(const tall_scales *g) {
 /* Sets results in `totals` to NaN if a product of scales may have been outside the range of
  * GEMM_LEAST_FACTOR to GEMM_MOST_FACTOR (tall_doubts), or if the row or column of the result has a
  * flag (tall_relay.h). The epilogue computes a NaN result again in double. */
-BSMM_DEVICE void tall_distrust(const tall_scales *g, const gemm_place *at, tall_wave *w,
+BSMM_DEVICE void tall_distrust(const tall_scales *g, const gemm_position *at, tall_wave *w,
                                BSMM_IN_LDS const uint32_t *flags) {
     const uint32_t doubts = tall_doubts(g) ? TALL_NAN : 0;
     BSMM_IN_LDS const uint32_t *rows = flags + at->first[0] - at->tile[0];
@@ -293,7 +293,7 @@ BSMM_DEVICE BSMM_IN_LDS const uint32_t *tall_flags(const tall_relay *r, gemm_sha
 }
 
 BSMM_DEVICE void tall_run(const bsmm_cdna_gemm *p, gemm_shape s) {
-    const gemm_place at = gemm_place_of(p, s, bsmm_group_x());
+    const gemm_position at = gemm_position_of(p, s, bsmm_group_x());
     const float factor = p->factor;
     tall_relay r = {.nan = 0};
     tall_scales g = tall_scales_of(p, &at);

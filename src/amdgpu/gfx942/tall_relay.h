@@ -71,14 +71,14 @@ BSMM_DEVICE void tall_recode(tall_relay *r, uint32_t half, uint32_t n, uint32_t 
 /* The functions from here on handle row-major operands. In each half of a step, a thread loads
  * three pieces of 16 bytes: pieces 0 and 1 are from A, and piece 2 is from B. */
 
-BSMM_DEVICE __amdgpu_buffer_rsrc_t tall_buffer(const gemm_place *at, bool side) {
+BSMM_DEVICE __amdgpu_buffer_rsrc_t tall_buffer(const gemm_position *at, bool side) {
     const bsmm_i32x4 a = at->sources[0].buffer, b = at->sources[1].buffer;
     const uint32_t low = (uint32_t)(side ? b[0] : a[0]), high = (uint32_t)(side ? b[1] : a[1]);
     return __builtin_amdgcn_make_buffer_rsrc((void *)(low | (uint64_t)high << 32), 0,
                                              (uint32_t)(side ? b[2] : a[2]), 0x00020000);
 }
 
-BSMM_DEVICE void tall_rows_begin(tall_relay *r, const gemm_place *at) {
+BSMM_DEVICE void tall_rows_begin(tall_relay *r, const gemm_position *at) {
 #pragma unroll
     for (uint32_t side = 0; side < 2; side++)
         r->buffers[side] = tall_buffer(at, side), r->pitch[side] = at->sources[side].pitch;
@@ -114,7 +114,7 @@ BSMM_DEVICE uint32_t tall_columns_side(uint32_t wave, uint32_t half) {
 /* A wave without work loads from an offset beyond the buffer. Such loads return 0 and read no cache
  * line. The wave stores the zeros to LDS that nothing reads. It runs the same code as the other
  * waves, because branches would need more registers. */
-BSMM_DEVICE void tall_columns_begin(tall_relay *r, const gemm_place *at) {
+BSMM_DEVICE void tall_columns_begin(tall_relay *r, const gemm_position *at) {
 #pragma unroll
     for (uint32_t half = 0; half < 2; half++) {
         const uint32_t own = tall_columns_side(at->sources[0].wave, half);
@@ -143,11 +143,11 @@ BSMM_DEVICE void tall_columns_load(tall_relay *r, uint32_t step, uint32_t half, 
 
 /* Transposes 4 x 4 bytes. Before, a word holds one column of four rows; afterwards, it holds four
  * columns of one row. */
-BSMM_DEVICE void tall_columns_turn(tall_relay *r, uint32_t half, uint32_t n) {
+BSMM_DEVICE void tall_columns_transpose(tall_relay *r, uint32_t half, uint32_t n) {
     uint32_t words[4];
     for (uint32_t c = 0; c < 4; c++)
         words[c] = (uint32_t)r->pieces[half][n][c];
-    gemm_turn(words, words);
+    gemm_transpose(words, words);
     for (uint32_t c = 0; c < 4; c++)
         r->pieces[half][n][c] = (int32_t)words[c];
 }
@@ -192,7 +192,7 @@ BSMM_DEVICE void tall_store(tall_relay *r, gemm_shape s, uint32_t half, uint32_t
     if (s.columns) {
         if (part < 4) {
             if (s.ocp) tall_recode(r, half, part, 0, 4);
-            tall_columns_turn(r, half, part);
+            tall_columns_transpose(r, half, part);
         }
         if (part == 4) tall_columns_store(r, half, 0), tall_columns_store(r, half, 1);
         if (part == 5) tall_columns_store(r, half, 2), tall_columns_store(r, half, 3);

@@ -293,7 +293,7 @@ static void fill(const bsmm_product *p, small_m_state *s) {
         .a = side_of(&p->a),
         .b = side_of(&p->b),
         .k = (uint32_t)p->a.m.cols,
-        .finish = (is_plain(p) ? BSMM_CDNA_SMALL_M_PLAIN : 0u) | scales_at_end(p),
+        .epilogue_flags = (is_plain(p) ? BSMM_CDNA_SMALL_M_PLAIN : 0u) | scales_at_end(p),
         .a_operand = bsmm_gpu_operand_of(&p->a),
         .b_operand = bsmm_gpu_operand_of(&p->b),
         .epilogue = bsmm_gpu_epilogue_of(p),
@@ -358,7 +358,7 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
     bsmm_gpu_operand_bind(&p->b, &job.b_operand);
     bsmm_gpu_epilogue_bind(p, &job.epilogue);
     if (p->a.m.global_scale || p->b.m.global_scale || p->d.m.global_scale)
-        job.finish &= ~(uint32_t)BSMM_CDNA_SMALL_M_PLAIN;
+        job.epilogue_flags &= ~(uint32_t)BSMM_CDNA_SMALL_M_PLAIN;
     return bsmm_hip_launch(p->device, &(bsmm_hip_launch_desc){
                                           .function = s->function,
                                           .grid = {s->groups},

@@ -194,7 +194,7 @@ static bsmm_gemm_row row_of(const gemm *g, const block *b, int64_t i) {
                            .column_wide = g->b.wide + b->col};
 }
 
-static void finish_block(const gemm *g, const block *b) {
+static void store_block(const gemm *g, const block *b) {
     bsmm_gemm_columns d = bsmm_gemm_columns_of_d(g->p, column_of(g, b->col), b->cols);
     for (int64_t i = 0; i < b->rows; i++) {
         bsmm_gemm_row row = row_of(g, b, i);
@@ -203,7 +203,7 @@ static void finish_block(const gemm *g, const block *b) {
             bsmm_gemm_store_row(g->p, &row, b->values);
             continue;
         }
-        bsmm_gemm_finish_row(g->p, &row, b->values);
+        bsmm_gemm_apply_epilogue(g->p, &row, b->values);
         round_row(b->values, d.cols, b->acc + i * b->pitch);
     }
     if (g->p->recipe)
@@ -213,7 +213,7 @@ static void finish_block(const gemm *g, const block *b) {
 
 /* Runs the epilogue on the columns of D of one panel of B as soon as the accumulators of these
  * columns are complete, because L1 or L2 still holds the accumulators. */
-static void finish_strip(const gemm *g, block strip, int64_t j) {
+static void store_strip(const gemm *g, block strip, int64_t j) {
     strip.acc = strip_acc(g, &strip, j);
     strip.col += j;
     strip.cols = bsmm_min_i64(g->engine->nr, strip.cols - j);
@@ -232,7 +232,7 @@ static void multiply_block(const gemm *g, const block *b) {
     for (int64_t k = 0; k < g->units; k += g->chunk)
         for (int64_t j = 0; j < b->cols; j += g->engine->nr) {
             multiply_strip(g, b, j, k);
-            if (g->is_direct && k + g->chunk >= g->units) finish_strip(g, *b, j);
+            if (g->is_direct && k + g->chunk >= g->units) store_strip(g, *b, j);
         }
 }
 
@@ -257,7 +257,7 @@ static void run_halves(const gemm *g, const block *gates) {
     b.acc += first - panel;
     b.col = first;
     b.cols = gates->cols;
-    finish_block(g, &b);
+    store_block(g, &b);
 }
 
 /* Computes a cache block of D: rows [row, row + rows) and the nc columns from `col` on, or fewer
@@ -279,7 +279,7 @@ static void run_block(const gemm *g, int thread, int64_t row, int64_t rows, int6
     }
     b.pitch = g->is_direct && g->units == g->chunk ? g->engine->nr : g->nc;
     multiply_block(g, &b);
-    if (!g->is_direct || g->units == 0) finish_block(g, &b);
+    if (!g->is_direct || g->units == 0) store_block(g, &b);
 }
 
 static void pack_b_part(const void *context, int64_t first, int64_t end, int worker) {

@@ -243,7 +243,7 @@ typedef struct bsmm_gemm_row {
 /* Returns true if the product has a gated activation, f(gate) * up, with the gates and the ups in
  * two halves: the gates are the first half of the columns of A x B^T. */
 static inline bool bsmm_gemm_is_split(const bsmm_product *p) {
-    return bsmm_is_gated(p) && !p->finish->interleaved;
+    return bsmm_is_gated(p) && !p->epilogue->interleaved;
 }
 
 /* This struct is a range of columns: `cols` columns from `col` on. */
@@ -267,7 +267,7 @@ void bsmm_gemm_sum_row(const bsmm_product *p, const bsmm_gemm_row *row, double *
 
 /* Applies the whole epilogue to a row of accumulators except for the last rounding. It writes one
  * double for each column of D. */
-void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
+void bsmm_gemm_apply_epilogue(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
 /* Applies the whole epilogue to a row of accumulators, rounds, and stores to D, which must have no
  * scales. `values` is scratch memory for `cols` doubles. */
@@ -308,8 +308,8 @@ void bsmm_cpu_epilogue_gate(const bsmm_product *p, const double *gates, const do
 /* Applies the last steps of the epilogue in place to the values of row `row`, columns [col, col +
  * cols) of D. The steps are an activation without gates, the residual, and then the row and column
  * factors. */
-void bsmm_cpu_epilogue_finish(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
-                              double *values);
+void bsmm_cpu_epilogue_apply(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
+                             double *values);
 
 /* Divides the values by D's second-level scale (one scale for the whole matrix) if D has no block
  * scales. For a block-scaled D, the recipe divides the values. */

@@ -73,18 +73,18 @@ void bsmm_gemm_sum_row(const bsmm_product *p, const bsmm_gemm_row *row, double *
 
 bsmm_gemm_columns bsmm_gemm_columns_of_d(const bsmm_product *p, int64_t col, int64_t cols) {
     if (!bsmm_is_gated(p)) return (bsmm_gemm_columns){col, cols};
-    if (p->finish->interleaved) return (bsmm_gemm_columns){col / 2, cols / 2};
+    if (p->epilogue->interleaved) return (bsmm_gemm_columns){col / 2, cols / 2};
     return (bsmm_gemm_columns){col - p->d.m.cols, cols};
 }
 
-void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
+void bsmm_gemm_apply_epilogue(const bsmm_product *p, const bsmm_gemm_row *row, double *values) {
     bsmm_gemm_columns d = bsmm_gemm_columns_of_d(p, row->col, row->cols);
     bsmm_gemm_sum_row(p, row, values);
     if (row->gates)
         bsmm_cpu_epilogue_gate(p, row->gates, values, 1, d.cols, values);
     else if (bsmm_is_gated(p))
         bsmm_cpu_epilogue_gate(p, values, values + 1, 2, d.cols, values);
-    if (p->finish) bsmm_cpu_epilogue_finish(p, row->r, d.col, d.cols, values);
+    if (p->epilogue) bsmm_cpu_epilogue_apply(p, row->r, d.col, d.cols, values);
     bsmm_cpu_epilogue_divide(p, d.cols, values);
     make_nan_one(d.cols, values);
 }
@@ -94,7 +94,7 @@ void bsmm_gemm_finish_row(const bsmm_product *p, const bsmm_gemm_row *row, doubl
 __attribute__((noinline)) static void store_slowly(const bsmm_product *p, const bsmm_gemm_row *row,
                                                    double *values) {
     bsmm_gemm_columns d = bsmm_gemm_columns_of_d(p, row->col, row->cols);
-    bsmm_gemm_finish_row(p, row, values);
+    bsmm_gemm_apply_epilogue(p, row, values);
     bsmm_cpu_epilogue_store(p, row->r, d.col, d.cols, values);
 }
 

@@ -189,9 +189,9 @@ gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p) {
 const char *bsmm_gemm_refuse_output(const bsmm_engine *engine, const bsmm_product *p, char *why,
                                     size_t size) {
     const bsmm_format *f = &p->d.m.format;
-    int64_t cols = !bsmm_is_gated(p)        ? engine->nc
-                   : p->finish->interleaved ? engine->nc / 2
-                                            : count_gates(engine, engine->nc);
+    int64_t cols = !bsmm_is_gated(p)          ? engine->nc
+                   : p->epilogue->interleaved ? engine->nc / 2
+                                              : count_gates(engine, engine->nc);
     if (!p->recipe || (engine->mc % f->block_rows == 0 && cols % f->block_cols == 0)) return NULL;
     return bsmm_reason(why, size,
                        "D's blocks of %u x %u do not divide its cache blocks of %lld x %lld",

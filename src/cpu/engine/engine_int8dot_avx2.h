@@ -62,25 +62,25 @@ BSMM_INT8_INLINE __m256i bsmm_int8_whole(__m256i sum, bool wide) {
  * them by `scale`, the products of A's and B's scales, and adds them to the accumulators of 8
  * columns of D.
  */
-BSMM_INT8_INLINE __m256 bsmm_int8_finish(__m256i sum, __m256 scale, __m256 acc) {
+BSMM_INT8_INLINE __m256 bsmm_int8_add_scaled(__m256i sum, __m256 scale, __m256 acc) {
     return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scale, acc);
 }
 
 enum { BSMM_INT8_MR = 4, BSMM_INT8_NR = 16, BSMM_INT8_VECTORS = 2 };
 
-/* `bsmm_int8_places` holds distances in bytes inside a packed unit of A. A unit is 16 or 32
+/* `bsmm_int8_strides` holds distances in bytes inside a packed unit of A. A unit is 16 or 32
  * elements of K, and each row has one scale for them. A row's elements are divided into quads, i.e.
  * 4 consecutive elements of K, which are 4 bytes. `row` is the distance from a quad to the same
  * quad of the next row. `odd` is the distance from quad 0 to quad 1 of a row, and `pair` is the
  * distance from quad 0 to quad 2. A unit also has, for each row, the integer at which the row's sum
  * begins, and the scale. `scale` is the distance from this integer to the scale. */
-typedef struct bsmm_int8_places {
+typedef struct bsmm_int8_strides {
     int64_t row, odd, pair, scale;
-} bsmm_int8_places;
+} bsmm_int8_strides;
 
 /* Computes the integer sums of one unit (`unit` elements of K) for a register tile, two groups of 4
  * elements at a time. */
-BSMM_INT8_INLINE void bsmm_int8_sum_unit(const uint8_t *a, const bsmm_int8_places *p, int rows,
+BSMM_INT8_INLINE void bsmm_int8_sum_unit(const uint8_t *a, const bsmm_int8_strides *p, int rows,
                                          const uint8_t *b, int64_t unit, bool wide,
                                          __m256i sum[BSMM_INT8_MR][BSMM_INT8_VECTORS]) {
 #pragma GCC unroll 4
@@ -106,7 +106,7 @@ BSMM_INT8_INLINE void bsmm_int8_sum_unit(const uint8_t *a, const bsmm_int8_place
  * to `c` may change the memory at `begins`, so it would otherwise load both again after each
  * store. */
 BSMM_INT8_INLINE void bsmm_int8_add_unit(const uint8_t *a, const uint8_t *begins,
-                                         const bsmm_int8_places *p, int rows, const uint8_t *b,
+                                         const bsmm_int8_strides *p, int rows, const uint8_t *b,
                                          int64_t unit, bool wide, bool by_exponent, float *c,
                                          int64_t pitch) {
     __m256i sum[BSMM_INT8_MR][BSMM_INT8_VECTORS], b_scale[BSMM_INT8_VECTORS];
@@ -123,7 +123,7 @@ BSMM_INT8_INLINE void bsmm_int8_add_unit(const uint8_t *a, const uint8_t *begins
         for (int v = 0; v < BSMM_INT8_VECTORS; v++) {
             __m256i whole = _mm256_add_epi32(begin, bsmm_int8_whole(sum[r][v], wide));
             __m256 scale = bsmm_int8_scale(a_scale, b_scale[v], by_exponent);
-            total[v] = bsmm_int8_finish(whole, scale, _mm256_loadu_ps(c + 8 * v));
+            total[v] = bsmm_int8_add_scaled(whole, scale, _mm256_loadu_ps(c + 8 * v));
         }
         for (int v = 0; v < BSMM_INT8_VECTORS; v++)
             _mm256_storeu_ps(c + 8 * v, total[v]);

@@ -49,12 +49,12 @@ void bsmm_cpu_epilogue_add(const bsmm_product *p, int64_t row, int64_t col, int6
 void bsmm_cpu_epilogue_gate(const bsmm_product *p, const double *gates, const double *ups,
                             int64_t step, int64_t cols, double *values) {
     for (int64_t i = 0; i < cols; i++)
-        values[i] = bsmm_finish_activate(p->finish, gates[i * step], ups[i * step]);
+        values[i] = bsmm_epilogue_activate(p->epilogue, gates[i * step], ups[i * step]);
 }
 
-void bsmm_cpu_epilogue_finish(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
-                              double *values) {
-    const bsmm_finish *f = p->finish;
+void bsmm_cpu_epilogue_apply(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
+                             double *values) {
+    const bsmm_product_epilogue *f = p->epilogue;
     const bsmm_operand *residual = &f->residual;
     if (!bsmm_is_gated(p) && f->activation != bsmm_activation_row_of(BSMM_ACTIVATION_NONE))
         for (int64_t i = 0; i < cols; i++)
@@ -95,7 +95,7 @@ static bool adds_directly(const bsmm_product *p) {
 }
 
 bool bsmm_cpu_epilogue_is_direct(const bsmm_product *p) {
-    return !p->recipe && !p->finish && adds_directly(p) && step_along_row(&p->d) == 1 &&
+    return !p->recipe && !p->epilogue && adds_directly(p) && step_along_row(&p->d) == 1 &&
            bsmm_operand_global(&p->d) == 1 && direct_of(p);
 }
 

@@ -138,15 +138,15 @@ INLINE bool store_bf16(vec value, lanes there, void *to) {
 #    include "cpu/epilogue/epilogue_direct_body.h"
 
 TARGET int64_t bsmm_cpu_epilogue_f32_avx2(const bsmm_cpu_epilogue_tile *tile) {
-    return finish_tile(tile, store_f32, 4);
+    return store_tile(tile, store_f32, 4);
 }
 
 TARGET int64_t bsmm_cpu_epilogue_f16_avx2(const bsmm_cpu_epilogue_tile *tile) {
-    return finish_tile(tile, store_f16, 2);
+    return store_tile(tile, store_f16, 2);
 }
 
 TARGET int64_t bsmm_cpu_epilogue_bf16_avx2(const bsmm_cpu_epilogue_tile *tile) {
-    return finish_tile(tile, store_bf16, 2);
+    return store_tile(tile, store_bf16, 2);
 }
 
 #endif

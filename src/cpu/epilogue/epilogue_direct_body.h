@@ -115,7 +115,7 @@ INLINE vec times_powers(const part *p, lanes there, bool one) {
     return vec_with_one_nan(vec_mul(acc, factor));
 }
 
-INLINE dvec finish_half(const part *p, int half, lanes there, vec acc) {
+INLINE dvec scale_half(const part *p, int half, lanes there, vec acc) {
     const double *factors = p->column_factors + half * HALF;
     dvec factor = dvec_mul(dvec_set1(p->factor), load_doubles(half_lanes(there, half), factors));
     /* The addition of 0 in the FMA turns a product of -0 into +0. The next multiplication, by
@@ -147,7 +147,7 @@ INLINE void add_values(const bsmm_cpu_epilogue_added *added, int64_t row, int64_
 INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_cpu_epilogue_tile *t,
                          int64_t row) {
     vec acc = load_floats(there, p->acc);
-    dvec half[2] = {finish_half(p, 0, there, acc), finish_half(p, 1, there, acc)};
+    dvec half[2] = {scale_half(p, 0, there, acc), scale_half(p, 1, there, acc)};
     for (int i = 0; t && i < t->added_count; i++)
         add_values(&t->added[i], row, p->column_factors - t->column_factors, there, half);
     dvec low = dvec_with_one_nan(half[0]), high = dvec_with_one_nan(half[1]);
@@ -157,8 +157,8 @@ INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_cpu
 /* Rounds LANES fp32 values to D's format and stores the selected lanes. */
 typedef bool store_lanes(vec value, lanes there, void *to);
 
-INLINE bool finish_row(part p, int64_t cols, multiplier by, const bsmm_cpu_epilogue_tile *t,
-                       int64_t row, store_lanes *store, int64_t bytes, uint8_t *to) {
+INLINE bool store_row(part p, int64_t cols, multiplier by, const bsmm_cpu_epilogue_tile *t,
+                      int64_t row, store_lanes *store, int64_t bytes, uint8_t *to) {
     for (; cols > 0; cols -= LANES) {
         lanes there = lanes_left(cols);
         vec value = by == BY_ANY ? times_factors(&p, there, bytes == 2, t, row)
@@ -171,23 +171,23 @@ INLINE bool finish_row(part p, int64_t cols, multiplier by, const bsmm_cpu_epilo
     return true;
 }
 
-INLINE int64_t finish_rows(const bsmm_cpu_epilogue_tile *t, multiplier by,
-                           const bsmm_cpu_epilogue_tile *adds, store_lanes *store, int64_t bytes) {
+INLINE int64_t store_rows(const bsmm_cpu_epilogue_tile *t, multiplier by,
+                          const bsmm_cpu_epilogue_tile *adds, store_lanes *store, int64_t bytes) {
     part p = {t->acc, t->column_factors, 0, t->alpha};
     uint8_t *to = t->to;
     for (int64_t r = 0; r < t->rows; r++, p.acc += t->pitch, to += t->to_pitch) {
         p.factor = t->factors[r];
-        if (!finish_row(p, t->cols, by, adds, r, store, bytes, to)) return r;
+        if (!store_row(p, t->cols, by, adds, r, store, bytes, to)) return r;
     }
     return t->rows;
 }
 
-INLINE int64_t finish_tile(const bsmm_cpu_epilogue_tile *t, store_lanes *store, int64_t bytes) {
-    if (t->added_count) return finish_rows(t, BY_ANY, t, store, bytes);
+INLINE int64_t store_tile(const bsmm_cpu_epilogue_tile *t, store_lanes *store, int64_t bytes) {
+    if (t->added_count) return store_rows(t, BY_ANY, t, store, bytes);
     multiplier by = multiplier_of(t);
-    if (by == BY_ONE) return finish_rows(t, BY_ONE, NULL, store, bytes);
-    if (by == BY_POWERS) return finish_rows(t, BY_POWERS, NULL, store, bytes);
-    return finish_rows(t, BY_ANY, NULL, store, bytes);
+    if (by == BY_ONE) return store_rows(t, BY_ONE, NULL, store, bytes);
+    if (by == BY_POWERS) return store_rows(t, BY_POWERS, NULL, store, bytes);
+    return store_rows(t, BY_ANY, NULL, store, bytes);
 }
 
 #endif

@@ -26,7 +26,7 @@ INLINE void multiply(const uint8_t *a, const uint8_t *b, int64_t units, float *c
     if (!add)
         for (int r = 0; r < MR; r++)
             memset(c + r * pitch, 0, NR * sizeof(float));
-    const bsmm_int8_places places = {.row = 4, .odd = MR * 4, .pair = 2 * MR * 4, .scale = MR * 4};
+    const bsmm_int8_strides places = {.row = 4, .odd = MR * 4, .pair = 2 * MR * 4, .scale = MR * 4};
     for (int64_t u = 0; u < units; u++) {
         bsmm_ask_ahead(&ahead);
         bsmm_int8_add_unit(a, a + MR * unit, &places, MR, b, unit, wide, by_exponent, c, pitch);

@@ -56,14 +56,14 @@ static void multiply_block(const bsmm_product *p, int64_t row, int64_t col, work
     int64_t rows = bsmm_min_i64(MC, p->d.m.rows - row);
     int64_t cols = bsmm_min_i64(block_cols(p), p->d.m.cols - col);
     bsmm_sums sums = {.acc = w->acc, .step = 1};
-    if (bsmm_is_gated(p) && p->finish->interleaved) {
+    if (bsmm_is_gated(p) && p->epilogue->interleaved) {
         sums.step = 2;
         sums.up = 1;
         sums.pitch = multiply(p, row, rows, 2 * col, 2 * cols, w, w->acc);
     } else {
         sums.pitch = multiply(p, row, rows, col, cols, w, w->acc);
     }
-    if (bsmm_is_gated(p) && !p->finish->interleaved) {
+    if (bsmm_is_gated(p) && !p->epilogue->interleaved) {
         sums.up = MC * NC / 2;
         multiply(p, row, rows, p->d.m.cols + col, cols, w, w->acc + sums.up);
     }

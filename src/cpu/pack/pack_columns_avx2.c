@@ -24,8 +24,8 @@ INLINE void store_words(const bsmm_pack_columns *c, uint8_t *to) {
     }
 }
 
-INLINE __m256i load_two(const uint8_t *at, uint64_t apart) {
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(load_16(at)), load_16(at + apart), 1);
+INLINE __m256i load_two(const uint8_t *at, uint64_t stride) {
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(load_16(at)), load_16(at + stride), 1);
 }
 
 /* Transposes 16 columns of 8 rows of 16-bit codes. Columns j and j + 8 are in one register. */

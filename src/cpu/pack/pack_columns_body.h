@@ -46,13 +46,13 @@ INLINE void spread(word *codes, uint32_t bits) {
     *codes = x;
 }
 
-/* Loads one 64-bit word from each of WORDS columns: columns i, i + apart, i + 2 * apart and so on.
- * It skips the first `skip` bytes of each column. */
-INLINE void load_words(const bsmm_pack_columns *c, uint64_t i, uint64_t apart, uint64_t skip,
+/* Loads one 64-bit word from each of WORDS columns: columns i, i + stride, i + 2 * stride and so
+ * on. It skips the first `skip` bytes of each column. */
+INLINE void load_words(const bsmm_pack_columns *c, uint64_t i, uint64_t stride, uint64_t skip,
                        word *to) {
     uint64_t words[WORDS];
     for (uint64_t w = 0; w < WORDS; w++) {
-        uint64_t bit = c->bit + (i + w * apart) * c->step;
+        uint64_t bit = c->bit + (i + w * stride) * c->step;
         memcpy(&words[w], c->base + skip + bit / 8, sizeof words[w]);
         words[w] >>= bit % 8;
     }

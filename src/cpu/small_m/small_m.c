@@ -395,8 +395,7 @@ static void multiply_columns(const product_run *x, const scratch *to, int64_t co
 /* Runs the epilogue of a work unit (a range of columns) if the gates and ups of a gated activation,
  * f(gate) * up, are two halves of the columns of A x B^T. For a range of gates, the function only
  * computes the gates and keeps them for the ups. */
-static void finish_half(const product_run *x, const scratch *to, bsmm_gemm_row row,
-                        bool are_gates) {
+static void store_half(const product_run *x, const scratch *to, bsmm_gemm_row row, bool are_gates) {
     for (int64_t r = 0; r < x->p->a.m.rows; r++, row.r++, row.acc += COLUMNS) {
         double *gates = to->gates + r * COLUMNS;
         row.factor = x->a_factors[r];
@@ -409,8 +408,8 @@ static void finish_half(const product_run *x, const scratch *to, bsmm_gemm_row r
     }
 }
 
-static void finish_columns(const product_run *x, const scratch *to, int64_t col, int64_t cols,
-                           bool are_gates) {
+static void store_columns(const product_run *x, const scratch *to, int64_t col, int64_t cols,
+                          bool are_gates) {
     const bsmm_gemm_row row = {.col = col,
                                .cols = cols,
                                .acc = to->acc,
@@ -423,7 +422,7 @@ static void finish_columns(const product_run *x, const scratch *to, int64_t col,
                                  .wide = x->a_wide,
                                  .are_direct = x->is_direct};
     if (x->m->is_split)
-        finish_half(x, to, row, are_gates);
+        store_half(x, to, row, are_gates);
     else
         bsmm_gemm_store_rows(x->p, &row, &rows, to->values);
 }
@@ -436,7 +435,7 @@ static void run_columns(const product_run *x, int thread, int64_t col, int64_t n
     int64_t cols = bsmm_min_i64(COLUMNS, x->m->cols - col), ups = x->m->cols + col;
     for (bool are_gates = x->m->is_split;; are_gates = false, col = ups) {
         multiply_columns(x, &to, col, cols, are_gates ? ups : next);
-        finish_columns(x, &to, col, cols, are_gates);
+        store_columns(x, &to, col, cols, are_gates);
         if (!are_gates) return;
     }
 }

@@ -292,18 +292,18 @@ INLINE void add_group(const bsmm_small_m_span *s, const group *g, const int32_t 
             /* For one row of A, the loops go through the panels in turn, so that two dot products
              * that add to the same accumulator are far apart. With more rows of A, the dot products
              * of the other rows lie between them anyway. */
-            const int turns = width == 1 ? panels : 1;
+            const int interleaved = width == 1 ? panels : 1;
 #    pragma GCC unroll 4
-            for (int first = 0; first < panels; first += turns) {
+            for (int first = 0; first < panels; first += interleaved) {
                 __m512i pair[PANELS][4];
 #    pragma GCC unroll 4
-                for (int p = 0; p < turns; p++)
+                for (int p = 0; p < interleaved; p++)
                     decode_word(d, kind, load_word(s, g, first + p, i * scaled + w, kind),
                                 &scale[first + p], SCALES_SUMS(kind, width), pair[p]);
 #    pragma GCC unroll 4
                 for (int q = 0; q < pairs; q++)
 #    pragma GCC unroll 4
-                    for (int p = 0; p < turns; p++)
+                    for (int p = 0; p < interleaved; p++)
 #    pragma GCC unroll 16
                         for (int r = 0; r < width; r++)
                             to->acc[(first + p) * width + r] = add_pair(

@@ -367,13 +367,13 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
             copy_row(s->b + (p * LANES + r) * s->pitch, kind, r, rows[0][p]);
     for (int64_t k = 0, at = 0; k < k_end; k += BATCH(kind), at += ROW_BYTES(kind)) {
         const uint8_t *a = s->a + k / unit * unit_bytes;
-        const int64_t turn = k / BATCH(kind) % 2;
+        const int64_t buffer = k / BATCH(kind) % 2;
         batch b = {.b = s->b + (k + BATCH(kind) < k_end ? at + ROW_BYTES(kind) : at),
                    .ahead = bsmm_small_m_ahead(s, at, ahead_bytes),
                    .a = (const float *)(const void *)a + k % unit * width,
                    .codes = s->codes + k / BSMM_SMALL_M_STEP * BSMM_STEP_CODES(kind),
-                   .rows = rows[turn],
-                   .next = rows[!turn]};
+                   .rows = rows[buffer],
+                   .next = rows[!buffer]};
         add_batch(s, &b, width, panels, kind, &d, &t);
         if (by_segment && (k + BATCH(kind)) % unit == 0)
             add_segment(s, k / unit, (const float *)(const void *)a + unit * width, width, panels,

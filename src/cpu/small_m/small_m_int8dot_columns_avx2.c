@@ -82,10 +82,10 @@ INLINE void spread_step(const uint8_t *b, int64_t pitch, const uint8_t *codes, c
  * points to 64 elements of K of A, and `u` is the number of the unit in them. */
 INLINE void add_unit(const uint8_t *part, int64_t width, int rows, int64_t u, const uint8_t *b,
                      bool fours, int64_t unit, bool wide, float *acc) {
-    const bsmm_int8_places places = {.row = BSMM_INT8_ROW_BYTES(unit),
-                                     .odd = fours ? BSMM_INT8_PART / 2 : 4,
-                                     .pair = fours ? 4 : 8,
-                                     .scale = 4 * BSMM_INT8_PART_UNITS(unit)};
+    const bsmm_int8_strides places = {.row = BSMM_INT8_ROW_BYTES(unit),
+                                      .odd = fours ? BSMM_INT8_PART / 2 : 4,
+                                      .pair = fours ? 4 : 8,
+                                      .scale = 4 * BSMM_INT8_PART_UNITS(unit)};
     const uint8_t *a = part + u * unit / (fours ? 2 : 1), *begins = part + BSMM_INT8_PART + 4 * u;
     for (int64_t r = 0; r < width; r += rows, acc += rows * BSMM_SMALL_M_COLUMNS) {
         bsmm_int8_add_unit(a, begins, &places, rows, b, unit, wide, unit == STEP, acc,

@@ -103,8 +103,8 @@ INLINE void add_row(const __m256i pair[4], const uint8_t *begins, const __m256i 
 #    pragma GCC unroll 4
     for (int u = 0; u < units; u++) {
         __m256i a_scale = bsmm_int8_broadcast(begins + 4 * (units + u));
-        total = bsmm_int8_finish(_mm256_add_epi32(bsmm_int8_broadcast(begins + 4 * u), sum[u]),
-                                 bsmm_int8_scale(a_scale, b_scales[u], by_exponent), total);
+        total = bsmm_int8_add_scaled(_mm256_add_epi32(bsmm_int8_broadcast(begins + 4 * u), sum[u]),
+                                     bsmm_int8_scale(a_scale, b_scales[u], by_exponent), total);
     }
     _mm256_storeu_ps(acc, total);
 }

@@ -47,12 +47,12 @@ bool bsmm_small_m_is_tiny(const bsmm_product *p) {
 
 bool bsmm_small_m_tiny_is_plain(const bsmm_product *p) {
     uint32_t elem = p->d.m.format.elem;
-    return p->alpha == 1 && !p->has_c && !p->bias_elem && !p->finish && !p->a.m.global_scale &&
+    return p->alpha == 1 && !p->has_c && !p->bias_elem && !p->epilogue && !p->a.m.global_scale &&
            !p->b.m.global_scale && !p->d.m.global_scale && p->d.m.order == BSMM_ORDER_ROW &&
            (elem == BSMM_ELEM_F32 || elem == BSMM_ELEM_BF16);
 }
 
-void bsmm_small_m_tiny_finish(const bsmm_product *p, const bsmm_tiny_panel *panel) {
+void bsmm_small_m_tiny_store(const bsmm_product *p, const bsmm_tiny_panel *panel) {
     double row_factors[BSMM_TINY_ROWS], factors[LANES], values[LANES];
     static const uint8_t none_is_wide[LANES];
     const double a = bsmm_operand_global(&p->a), b = bsmm_operand_global(&p->b);

@@ -35,7 +35,7 @@ typedef struct bsmm_tiny_panel {
 bool bsmm_small_m_tiny_is_plain(const bsmm_product *p);
 
 /* Applies the epilogue to a panel and stores it in D. */
-void bsmm_small_m_tiny_finish(const bsmm_product *p, const bsmm_tiny_panel *panel);
+void bsmm_small_m_tiny_store(const bsmm_product *p, const bsmm_tiny_panel *panel);
 
 /* bsmm_small_m_tiny_int8dot and bsmm_small_m_tiny_bf16dot compute a tiny product
  * (bsmm_small_m_is_tiny) with the instructions of the engine int8dot or bf16dot. `context` points

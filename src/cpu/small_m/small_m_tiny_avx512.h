@@ -147,7 +147,7 @@ BSMM_TINY_INLINE void bsmm_tiny_store(const bsmm_product *p, bool is_plain, int6
             _mm512_store_ps(panel.acc[r], acc[r]);
         panel.col = col;
         panel.cols = cols;
-        bsmm_small_m_tiny_finish(p, &panel);
+        bsmm_small_m_tiny_store(p, &panel);
         return;
     }
     const bool is_f32 = p->d.m.format.elem == BSMM_ELEM_F32;

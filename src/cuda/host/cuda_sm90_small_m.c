@@ -449,10 +449,10 @@ static bsmm_small_m_params params_of_band(const bsmm_product *band, const made *
     bsmm_small_m_params params = m->params;
     bsmm_small_m_params_bind(band, &params);
     if (m->c.own) return params;
-    uint8_t *behind = image + m->image_bytes;
+    uint8_t *image_end = image + m->image_bytes;
     params.a_image = image;
-    params.a_image_any = (uint32_t *)(void *)behind;
-    if (m->c.grouped) params.a_image_scales = (float *)(void *)(behind + m->flag_bytes);
+    params.a_image_any = (uint32_t *)(void *)image_end;
+    if (m->c.grouped) params.a_image_scales = (float *)(void *)(image_end + m->flag_bytes);
     return params;
 }
 

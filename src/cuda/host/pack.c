@@ -63,8 +63,8 @@ bsmm_status bsmm_pack_run(const bsmm_cuda_device *device, const bsmm_pack_launch
     if (is_empty(launch->grid)) return BSMM_OK;
     if (!launch->header_is_clear)
         BSMM_TRY(bsmm_pack_clear(device, &launch->clear, job.header, sizeof *job.header, stream));
-    bool behind_clearing = !launch->header_is_clear || launch->overlaps;
-    ready.desc.overlap = behind_clearing && may_overlap(device);
+    bool after_clearing = !launch->header_is_clear || launch->overlaps;
+    ready.desc.overlap = after_clearing && may_overlap(device);
     /* Most packing kernels have only the first parameter. The driver ignores further arguments. */
     return bsmm_cuda_ready_launch(device, &ready, stream, BSMM_CUDA_ARGUMENTS(&job, &cleared));
 }

@@ -266,7 +266,7 @@ uint32_t bsmm_lanes_log2(int64_t items, uint32_t least) {
     return log2_of(lanes);
 }
 
-static uint32_t share_of(const bsmm_operand *o, bsmm_pack_route route) {
+static uint32_t scale_lanes_of(const bsmm_operand *o, bsmm_pack_route route) {
     uint32_t items = block_cols_of(o) / item_codes(route);
     return items % 4 == 0 ? 4 : items % 2 == 0 ? 2 : 1;
 }
@@ -283,7 +283,7 @@ static void set_grid(const bsmm_operand *o, bsmm_pack_route route, bsmm_pack_lau
     int64_t rows = tile_rows(o), columns = padded / TILE;
     bool many = !is_wide(o) && (route == BSMM_PACK_BF16 || o->m.format.scale == BSMM_SCALE_E8M0);
     int64_t row_items = many ? 8 : 4;
-    launch->job.share = share_of(o, route);
+    launch->job.scale_lanes = scale_lanes_of(o, route);
     if (o->m.order == BSMM_ORDER_ROW) {
         launch->job.lanes_log2 = bsmm_lanes_log2(items, BSMM_PACK_GROUP / item_codes(route));
         rows = (THREADS >> launch->job.lanes_log2) * row_items;

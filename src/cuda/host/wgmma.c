@@ -19,7 +19,7 @@ struct bsmm_wgmma_tile {
 
 #define COLUMNS(...)
 #define TILE(name, kind_, a, b, n, consumers_, partials, cm, cn, stages, chunks, early, short_,    \
-             turns, block, tile)                                                                   \
+             ping_pong, block, tile)                                                               \
     {.function = {"sm90a/" #name, #name,                                                           \
                   GEMM_SHARED_BYTES(GEMM_SCALES_OF_##kind_, GEMM_TILE_M(consumers_), n, stages,    \
                                     (consumers_) * (chunks))},                                     \
@@ -347,8 +347,8 @@ static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile 
         .group_m = (int32_t)band(t),
         .whole_tiles = (int32_t)d->whole,
         .splits = (int32_t)d->splits,
-        .share = (int32_t)(split / d->clusters),
-        .longer_shares = (int32_t)(split % d->clusters),
+        .range_blocks = (int32_t)(split / d->clusters),
+        .longer_ranges = (int32_t)(split % d->clusters),
         .by_k = divisor(k_blocks(p, t)),
         .by_pairs = divisor((int64_t)a->parts * b->parts),
         .by_group = divisor(band(t)),

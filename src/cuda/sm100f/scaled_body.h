@@ -48,9 +48,10 @@
  * both besides the scales. The warps that store D read the shared columns first, so that the
  * products of the next tile can begin while these warps store the rest of D.
  *
- * Kernels for fp32 scales. Eight warps instead of four finish tiles, and they also apply the scales
- * (scaled_promote.h). The roles below then belong to warps 0 to 7, 8 and 9. An accumulator holds
- * the products of 128 elements of K only, so that the barriers D and A are used for each of them.
+ * Kernels for fp32 scales. Eight warps instead of four run the epilogue, and they also apply the
+ * scales (scaled_promote.h). The roles below then belong to warps 0 to 7, 8 and 9. An accumulator
+ * holds the products of 128 elements of K only, so that the barriers D and A are used for each of
+ * them.
  *
  * If D has few tiles, several groups divide the K of each tile among them (scaled_split.h).
  *
@@ -60,7 +61,7 @@
  *
  * Roles of a thread block's warps:
  *
- *     warps 0 to 3   finish: read accumulators from tensor memory, and store D
+ *     warps 0 to 3   epilogue: read accumulators from tensor memory, and store D
  *     warp 4         load: one thread issues TMA copies of elements and scales
  *     warp 5         multiply: one thread of the leader copies scales to tensor memory and issues
  *                    the products
@@ -75,7 +76,7 @@
  *     copies    ~~~~~~ F0 ~~~~~ F1 ~~~~~ F2 ~~~~~ F3      ~~~~~~~~~~ F0
  *     multiply  wait F0 | mul 0 | wait F1 | mul 1 | wait F2 | mul 2 | wait F3 | mul 3 | wait A0
  *     products          ~~~~~~~~~ E0 ~~~~~~~~ E1, D0 ~~~~~~~~~~ E2 ~~~~~~~~~ E3, D1
- *     finish    wait D0                           | read D0, A0, store  | wait D1 | read D1, A1
+ *     epilogue  wait D0                           | read D0, A0, store  | wait D1 | read D1, A1
  *
  *     F  "full" barrier of a stage: its elements and scales have arrived in all thread blocks of
  *        the group. The leader's loading thread announces the bytes of the group, the copies of the
@@ -145,8 +146,8 @@ enum {
     /* BURSTS is the number of bursts in which a stage is loaded if TMA spreads elements of 4 or 6
      * bits to bytes (load_bursts). */
     BURSTS = SPLITS && !SCALED_PACKED ? 4 : 1,
-    FINISH_WARPS = SCALED_GROUPS ? 8 : 4,
-    STAGING = SCALED_SMALL_M ? 0 : FINISH_WARPS * BSMM_SCALED_STAGING / 4,
+    EPILOGUE_WARPS = SCALED_GROUPS ? 8 : 4,
+    STAGING = SCALED_SMALL_M ? 0 : EPILOGUE_WARPS * BSMM_SCALED_STAGING / 4,
     A_BYTES = TILE_M * ROW_BYTES,
     B_BYTES = TILE_N / CTAS * ROW_BYTES,
     /* B_ROW_BLOCKS is the largest number of blocks of 128 rows that contain a tile's rows of B. In
@@ -159,12 +160,12 @@ enum {
     SCALE_BYTES = SCALE_PARTS * PART_BYTES,
     CHUNK = BSMM_SCALED_CHUNK,
     THREADS = BSMM_SCALED_KERNEL_THREADS(SCALED_SIGNED, SCALED_GROUPS),
-    /* FINISH_REGISTERS and PRODUCER_REGISTERS are the numbers of registers per thread in kernels
+    /* EPILOGUE_REGISTERS and PRODUCER_REGISTERS are the numbers of registers per thread in kernels
      * for fp32 scales. A thread begins with 168, and setmaxnreg then moves registers to the warps
-     * that multiply sums by scales (FINISH). */
-    FINISH_REGISTERS = 232,
+     * that multiply sums by scales (EPILOGUE). */
+    EPILOGUE_REGISTERS = 232,
     PRODUCER_REGISTERS = 40,
-    LOAD_WARP = FINISH_WARPS,
+    LOAD_WARP = EPILOGUE_WARPS,
     MULTIPLY_WARP,
     SIGN_WARP,
     /* COLUMNS is the number of columns of tensor memory that a thread block allocates: all 512, or
@@ -197,8 +198,8 @@ static_assert(1024 + STAGES * (A_BYTES + B_BYTES + SCALE_BYTES) + STAGING ==
               "shared memory");
 static_assert(SCALED_SMALL_M || BSMM_SCALED_SHARED(SCALE_TILES, CTAS) <= 227 * 1024,
               "shared memory");
-static_assert(!SCALED_GROUPS || (FINISH_WARPS * FINISH_REGISTERS +
-                                 (THREADS / 32 - FINISH_WARPS) * PRODUCER_REGISTERS) *
+static_assert(!SCALED_GROUPS || (EPILOGUE_WARPS * EPILOGUE_REGISTERS +
+                                 (THREADS / 32 - EPILOGUE_WARPS) * PRODUCER_REGISTERS) *
                                         32 <=
                                     65536,
               "registers");
@@ -216,11 +217,11 @@ typedef struct shared {
     uint32_t negative[SIGN_TILES];
     /* zero_columns[w][j] tells whether all elements of row j of B in the tile are 0: ZERO_UNKNOWN,
      * ZERO_YES or ZERO_NO. Each warp w that stores D keeps what it has found out so far. */
-    uint8_t zero_columns[FINISH_WARPS][TILE_N];
+    uint8_t zero_columns[EPILOGUE_WARPS][TILE_N];
     /* zero_rows[i] tells whether all elements of row i of A in the tile are 0: ZERO_UNKNOWN,
      * ZERO_YES or ZERO_NO. Each warp that stores D uses the 32 entries of its own rows. */
-    uint8_t zero_rows[FINISH_WARPS * 32];
-    bsmm_gpu_epilogue_factors factors[FINISH_WARPS];
+    uint8_t zero_rows[EPILOGUE_WARPS * 32];
+    bsmm_gpu_epilogue_factors factors[EPILOGUE_WARPS];
 #if SCALED_GROUPS
     /* column_factors[i] holds the fp32 scales of the tile's columns, by which the sums in
      * accumulator i are multiplied. It is aligned because a thread loads four scales at once. */
@@ -275,7 +276,7 @@ static __device__ __forceinline__ void set_up(shared *told) {
     }
     for (int i = 0; i < 2; i++) {
         ptx_mbarrier_init(ptx_shared_address(&told->done[i]), 1);
-        ptx_mbarrier_init(ptx_shared_address(&told->available[i]), CTAS * FINISH_WARPS);
+        ptx_mbarrier_init(ptx_shared_address(&told->available[i]), CTAS * EPILOGUE_WARPS);
     }
     for (int i = 0; SCALED_SIGNED && i < SIGN_TILES; i++)
         ptx_mbarrier_init(ptx_shared_address(&told->judged[i]), 1);
@@ -329,18 +330,19 @@ static __device__ __forceinline__ corner tile_at(const bsmm_scaled_params *p, ui
 
 /* Says where the elements of a k block lie. `a` and `b` count in units of BLOCK_WIDTH along the
  * rows of A and B, and `k` counts in units of BLOCK_K elements of K. */
-typedef struct place {
+typedef struct block_position {
     uint32_t a, b, k;
-} place;
+} block_position;
 
 /* Returns the position of a k block in the rows of A and B. If an element is the sum of several
  * bf16 parts, a packed row holds the first parts of BLOCK_K elements of K, then their second parts,
  * then their third parts, before the next BLOCK_K elements. */
-static __device__ __forceinline__ place place_of(const bsmm_scaled_params *p, uint32_t block) {
-    if (!WIDE || p->b_parts * p->a_parts == 1) return (place){block, block, block};
+static __device__ __forceinline__ block_position block_position_of(const bsmm_scaled_params *p,
+                                                                   uint32_t block) {
+    if (!WIDE || p->b_parts * p->a_parts == 1) return (block_position){block, block, block};
     const uint32_t pairs = p->a_parts * p->b_parts, unit = block / pairs, pair = block % pairs;
-    return (place){unit * p->a_parts + pair / p->b_parts, unit * p->b_parts + pair % p->b_parts,
-                   unit};
+    return (block_position){unit * p->a_parts + pair / p->b_parts,
+                            unit * p->b_parts + pair % p->b_parts, unit};
 }
 
 /* Returns the number of scale tiles along K in a k block. A scale tile has 4 scales along K. The
@@ -406,8 +408,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     ptx_grid_release_next();
     if (WIDE && !is_exact(p)) {
         refuse(p);
-    } else if (warp < FINISH_WARPS) {
-        finish_tiles(p, aligned, &told);
+    } else if (warp < EPILOGUE_WARPS) {
+        epilogue_store_tiles(p, aligned, &told);
     } else {
         if (SCALED_GROUPS) PTX_REGISTERS_LESS(PRODUCER_REGISTERS);
         if (warp == LOAD_WARP && ptx_elect())

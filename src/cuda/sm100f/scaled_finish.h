@@ -3,7 +3,7 @@
  * row. scaled_body.h includes this file. */
 #include "cuda/sm100f/scaled_results.h"
 
-typedef struct finish {
+typedef struct epilogue {
     const bsmm_scaled_params *p;
     shared *told;
     /* TMA stores D from this warp's staging buffers, which together take 4096 bytes of shared
@@ -21,10 +21,10 @@ typedef struct finish {
      * a read would often have to wait, because the tensor cores read their operands from it too. */
     double factor;
     bool is_general;
-} finish;
+} epilogue;
 
 /* Computes the factors of the epilogue for this warp. The warp must call this function before it
- * calls finish_make. */
+ * calls epilogue_make. */
 static __device__ __forceinline__ void begin_factors(const bsmm_scaled_params *p, shared *told) {
     if (threadIdx.x % 32 == 0)
         told->factors[threadIdx.x / 32] = bsmm_gpu_epilogue_begin(&p->epilogue);
@@ -32,18 +32,18 @@ static __device__ __forceinline__ void begin_factors(const bsmm_scaled_params *p
 }
 
 /* `memory` is the aligned dynamic shared memory. */
-static __device__ __forceinline__ finish finish_make(const bsmm_scaled_params *p, uint8_t *memory,
-                                                     shared *told) {
-    finish f = {};
+static __device__ __forceinline__ epilogue epilogue_make(const bsmm_scaled_params *p,
+                                                         uint8_t *memory, shared *told) {
+    epilogue f = {};
     f.p = p, f.told = told;
     f.warp = threadIdx.x / 32, f.lane = threadIdx.x % 32;
-    f.staging = memory + staging_of(0) + f.warp * (STAGING / FINISH_WARPS);
+    f.staging = memory + staging_of(0) + f.warp * (STAGING / EPILOGUE_WARPS);
     f.factor = told->factors[f.warp].factor;
     f.is_general = p->epilogue.c || p->epilogue.bias || told->factors[f.warp].global != 1;
     return f;
 }
 
-static __device__ __forceinline__ void finish_begin(finish *f, corner at, bool untrusted) {
+static __device__ __forceinline__ void epilogue_begin(epilogue *f, corner at, bool untrusted) {
     f->row = at.row + threadIdx.x % TILE_M;
     f->untrusted = untrusted;
     forget_zeros(f->told);
@@ -70,13 +70,13 @@ static __device__ __forceinline__ uint32_t unit_at(uint32_t store, uint32_t row,
 static __device__ __forceinline__ void stage_code(uint32_t store, uint8_t *to, uint32_t lane,
                                                   uint32_t col, uint32_t code) {
     const uint32_t bytes = bytes_of(store), at = col * bytes;
-    uint8_t *const place = to + unit_at(store, lane, at / 16) + at % 16;
+    uint8_t *const element = to + unit_at(store, lane, at / 16) + at % 16;
     if (bytes == 4)
-        *(uint32_t *)place = code;
+        *(uint32_t *)element = code;
     else if (bytes == 2)
-        *(uint16_t *)place = (uint16_t)code;
+        *(uint16_t *)element = (uint16_t)code;
     else
-        *place = (uint8_t)code;
+        *element = (uint8_t)code;
 }
 
 /* Rounds a lane's 32 results to elements of D, and writes them to a staging buffer. Callers pass a
@@ -101,7 +101,7 @@ static __device__ __forceinline__ void stage_as(uint32_t store, uint8_t *to, uin
 
 /* Converts the accumulators of a lane's row to elements of D, and writes them to a staging
  * buffer. */
-static __device__ __forceinline__ void stage_all(const finish *f, float *total, uint32_t col,
+static __device__ __forceinline__ void stage_all(const epilogue *f, float *total, uint32_t col,
                                                  uint8_t *to) {
     const uint32_t store = f->p->store;
     if (f->is_general) {
@@ -155,7 +155,7 @@ static __device__ __noinline__ void settle(const bsmm_scaled_params *p, shared *
 
 /* Returns a mask that says which of the 32 columns from `col` on lie inside D. The mask is 0 if the
  * lane's row lies outside D. */
-static __device__ __forceinline__ uint32_t inside(const finish *f, uint32_t col) {
+static __device__ __forceinline__ uint32_t inside(const epilogue *f, uint32_t col) {
     const uint32_t left = f->p->n - col;
     if (f->row >= f->p->m) return 0;
     return left >= CHUNK ? 0xffffffffu : (1u << left) - 1;
@@ -170,8 +170,8 @@ static __device__ __noinline__ void store_any(const bsmm_scaled_params *p,
 /* Stores 32 accumulators of a lane through the general epilogue, one element at a time. Results
  * that will be recomputed are not stored here. If D and C are the same memory, a store would
  * overwrite the C that the recomputation needs. */
-static __device__ __forceinline__ void store_each(const finish *f, const float *total, uint32_t col,
-                                                  uint32_t wanted) {
+static __device__ __forceinline__ void store_each(const epilogue *f, const float *total,
+                                                  uint32_t col, uint32_t wanted) {
 #pragma unroll
     for (int i = 0; i < CHUNK; i++)
         if (wanted >> i & 1)
@@ -180,7 +180,7 @@ static __device__ __forceinline__ void store_each(const finish *f, const float *
 
 /* Waits until TMA has finished reading the warp's next staging buffer, and returns this buffer. A
  * warp has two staging buffers for elements of 16 and 8 bits, and one for elements of 32 bits. */
-static __device__ __forceinline__ uint8_t *next_buffer(finish *f) {
+static __device__ __forceinline__ uint8_t *next_buffer(epilogue *f) {
     const bool one = f->p->store == BSMM_SCALED_STORE_F32;
     if (f->lane == 0) {
         if (one)
@@ -194,7 +194,7 @@ static __device__ __forceinline__ uint8_t *next_buffer(finish *f) {
 
 /* Passes a filled staging buffer to TMA, which copies it to D. TMA leaves out rows and columns past
  * the edges of D. */
-static __device__ __forceinline__ void give_buffer(finish *f, const uint8_t *from, uint32_t col) {
+static __device__ __forceinline__ void give_buffer(epilogue *f, const uint8_t *from, uint32_t col) {
     ptx_fence_proxy_async();
     __syncwarp();
     if (f->lane == 0) {
@@ -229,7 +229,8 @@ static __device__ __forceinline__ void find_doubts(const uint32_t *bits, uint32_
 
 /* Converts the accumulators of the warp's 32 rows and of 32 columns (from column `col` on) to
  * elements of D, and stores them. */
-static __device__ __forceinline__ void finish_chunk(finish *f, const uint32_t *bits, uint32_t col) {
+static __device__ __forceinline__ void epilogue_store_chunk(epilogue *f, const uint32_t *bits,
+                                                            uint32_t col) {
     const uint32_t store = f->p->store, wanted = inside(f, col);
     float total[CHUNK];
     uint32_t doubts = 0, zeros = 0;
@@ -267,11 +268,12 @@ static __device__ __forceinline__ uint32_t column_of(const bsmm_scaled_params *p
     return col < p->tile_n ? col : col - p->tile_n;
 }
 
-/* Converts and stores the results of tile number `turn` of this thread block, which is at `at`. If
- * a scale of the tile is negative, the function computes all results again in double. */
-static __device__ __forceinline__ void finish_tile(finish *f, uint32_t turn, corner at) {
+/* Converts and stores the results of tile number `number` of this thread block, which is at `at`.
+ * If a scale of the tile is negative, the function computes all results again in double. */
+static __device__ __forceinline__ void epilogue_store_tile(epilogue *f, uint32_t number,
+                                                           corner at) {
     const bsmm_scaled_params *p = f->p;
-    const uint32_t which = turn & 1,
+    const uint32_t which = number & 1,
                    from = f->told->columns + which * SECOND_AT + (f->warp * 32 << 16),
                    chunks = p->tile_n / CHUNK, last = SHARED_COLUMNS ? 0 : chunks - HELD;
     uint32_t bits[HELD][CHUNK];
@@ -286,8 +288,8 @@ static __device__ __forceinline__ void finish_tile(finish *f, uint32_t turn, cor
             __syncwarp();
             if (f->lane == 0) group_arrive(&f->told->available[SHARED_COLUMNS ? 0 : which]);
         }
-        if (chunk == 0) finish_begin(f, at, is_negative(f->told, turn));
-        if (col < p->n) finish_chunk(f, bits[0], col);
+        if (chunk == 0) epilogue_begin(f, at, is_negative(f->told, number));
+        if (col < p->n) epilogue_store_chunk(f, bits[0], col);
 #    pragma unroll
         for (int i = 0; i < (HELD - 1) * CHUNK; i++)
             bits[i / CHUNK][i % CHUNK] = bits[i / CHUNK + 1][i % CHUNK];
@@ -324,20 +326,20 @@ static __device__ __forceinline__ void keep_sums(const bsmm_scaled_params *p, ui
     }
 }
 
-static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *memory,
-                                                    shared *told) {
+static __device__ __forceinline__ void epilogue_store_tiles(const bsmm_scaled_params *p,
+                                                            uint8_t *memory, shared *told) {
     begin_factors(p, told);
-    finish f = finish_make(p, memory, told);
-    uint32_t turn = 0;
+    epilogue f = epilogue_make(p, memory, told);
+    uint32_t number = 0;
     FOR_TILES(p, tile) {
         const corner at = tile_at(p, tile);
-        wait_for(&told->done[turn & 1], turn / 2 & 1);
+        wait_for(&told->done[number & 1], number / 2 & 1);
         ptx_tcgen05_fence_after();
         if (parts_of(p) > 1)
             keep_sums(p, memory, told);
         else
-            finish_tile(&f, turn, at);
-        turn++;
+            epilogue_store_tile(&f, number, at);
+        number++;
     }
     if (f.lane == 0) PTX_TMA_WAIT(0);
 }

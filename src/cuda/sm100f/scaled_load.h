@@ -76,7 +76,7 @@ static __device__ __forceinline__ void load_tiles(const bsmm_scaled_params *p, u
         for (uint32_t block = range.first; block < range.end; block++, count++) {
             const uint32_t stage = count % STAGES, full = leaders(&told->full[stage]),
                            scaled = ptx_shared_address(&told->scaled[stage]);
-            const place from = place_of(p, block);
+            const block_position from = block_position_of(p, block);
             wait_for(&told->empty[stage], emptied_parity(count));
             announce(p, told, stage);
             if (BURSTS > 1 && p->spreads) {

@@ -84,7 +84,7 @@ static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *
                 ptx_tcgen05_fence_after();
             }
             multiply(p, columns + which * SECOND_AT, scales, a_of(base, stage), b_of(base, stage),
-                     shift, p->k - place_of(p, block).k * BLOCK_K, in_sum++, told, stage);
+                     shift, p->k - block_position_of(p, block).k * BLOCK_K, in_sum++, told, stage);
             group_commit(&told->empty[stage]);
             if (block + 1 < range.end && !(SCALED_GROUPS && in_sum == p->sum_blocks)) continue;
             group_commit(&told->done[which]);

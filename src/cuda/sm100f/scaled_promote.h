@@ -25,12 +25,12 @@ enum {
  * order of K. Scales are loaded two sums ahead, so that their latency is hidden. */
 typedef struct factor_row {
     const bsmm_gpu_operand *operand;
-    uint32_t sums;  /* `sums` is the number of sums of a tile, or 0 if the operand has no scales. */
-    float most;     /* `most` is the largest magnitude of a factor. */
-    uint64_t row;   /* `row` is the offset of the row's scales. */
-    uint64_t place; /* `place` is, in lane i, the offset inside the row of the scale for sum 32 n +
-                     * i, where n is the same in all lanes. */
-    float next[2];  /* `next` has the scales of the next two sums. */
+    uint32_t sums; /* `sums` is the number of sums of a tile, or 0 if the operand has no scales. */
+    float most;    /* `most` is the largest magnitude of a factor. */
+    uint64_t row;  /* `row` is the offset of the row's scales. */
+    uint64_t offset; /* `offset` is, in lane i, the offset inside the row of the scale for sum 32 n
+                      * + i, where n is the same in all lanes. */
+    float next[2];   /* `next` has the scales of the next two sums. */
 } factor_row;
 
 /* Loads the scale of sum number `sum`. The caller must load the scales of all sums in ascending
@@ -39,9 +39,9 @@ static __device__ __forceinline__ float load_factor(factor_row *f, uint32_t sum)
     const uint32_t lane = threadIdx.x % 32;
     if (sum >= f->sums) return 1;
     if (sum % 32 == 0)
-        f->place = bsmm_axis_at(&f->operand->col_map, (sum + lane) * BSMM_SCALED_GROUP_K);
-    const uint64_t place = __shfl_sync(0xffffffffu, f->place, (int)(sum % 32));
-    return ((const float *)(const void *)f->operand->scales)[f->row + place];
+        f->offset = bsmm_axis_at(&f->operand->col_map, (sum + lane) * BSMM_SCALED_GROUP_K);
+    const uint64_t offset = __shfl_sync(0xffffffffu, f->offset, (int)(sum % 32));
+    return ((const float *)(const void *)f->operand->scales)[f->row + offset];
 }
 
 static __device__ __forceinline__ factor_row factor_row_of(const bsmm_scaled_params *p,
@@ -147,7 +147,7 @@ static __device__ __forceinline__ void promote_tile(const bsmm_scaled_params *p,
         float *const factors = told->column_factors[which];
         if (!p->shares_factors) {
             if (threadIdx.x < p->tile_n) factors[threadIdx.x] = b_factor;
-            ptx_barrier_sync(PROMOTE_BARRIER, FINISH_WARPS * 32);
+            ptx_barrier_sync(PROMOTE_BARRIER, EPILOGUE_WARPS * 32);
         }
         wait_for(&told->done[which], *count / 2 & 1);
         ptx_tcgen05_fence_after();
@@ -161,19 +161,19 @@ static __device__ __forceinline__ void promote_tile(const bsmm_scaled_params *p,
     }
 }
 
-static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *memory,
-                                                    shared *told) {
+static __device__ __forceinline__ void epilogue_store_tiles(const bsmm_scaled_params *p,
+                                                            uint8_t *memory, shared *told) {
     const uint32_t width = p->tile_n / 2;
     const strip part = {threadIdx.x / TILE_M * width, width};
-    PTX_REGISTERS_MORE(FINISH_REGISTERS);
+    PTX_REGISTERS_MORE(EPILOGUE_REGISTERS);
     begin_factors(p, told);
-    finish f = finish_make(p, memory, told);
+    epilogue f = epilogue_make(p, memory, told);
     uint32_t count = 0;
     FOR_TILES(p, tile) {
         const corner at = tile_at(p, tile);
         float totals[MOST_TOTALS];
         promote_tile(p, at, part, told, &count, totals);
-        finish_begin(&f, at, false);
+        epilogue_begin(&f, at, false);
         /* Registers cannot be indexed by a variable. Each iteration therefore stores the first
          * CHUNK totals (sums over K) and then moves the rest of the array to its front. */
 #pragma unroll 1
@@ -185,7 +185,7 @@ static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p,
 #pragma unroll
             for (uint32_t i = CHUNK; i < MOST_TOTALS; i++)
                 totals[i - CHUNK] = totals[i];
-            if (col < p->n) finish_chunk(&f, bits, col);
+            if (col < p->n) epilogue_store_chunk(&f, bits, col);
         }
     }
     if (f.lane == 0) PTX_TMA_WAIT(0);

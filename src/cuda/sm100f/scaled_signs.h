@@ -49,7 +49,7 @@ static __device__ __forceinline__ uint32_t signs_in_stage(const bsmm_scaled_para
 static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
                                                   const uint8_t *scales, shared *told) {
     const k_range range = k_range_of(p);
-    uint32_t count = 0, turn = 0;
+    uint32_t count = 0, number = 0;
     FOR_TILES(p, tile) {
         const corner at = tile_at(p, tile);
         uint32_t found = 0;
@@ -62,10 +62,10 @@ static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
         }
         const uint32_t any = __any_sync(0xffffffffu, found != 0);
         if (threadIdx.x % 32 == 0) {
-            told->negative[turn % SIGN_TILES] = any;
-            ptx_mbarrier_arrive(ptx_shared_address(&told->judged[turn % SIGN_TILES]));
+            told->negative[number % SIGN_TILES] = any;
+            ptx_mbarrier_arrive(ptx_shared_address(&told->judged[number % SIGN_TILES]));
         }
-        turn++;
+        number++;
     }
 }
 
@@ -83,10 +83,10 @@ static __device__ __forceinline__ void announce_scales(const bsmm_scaled_params 
 
 #endif
 
-/* Returns true if tile number `turn` of this thread block has a negative scale. Waits until warp 6
- * has read the tile's scales. */
-static __device__ __forceinline__ bool is_negative(shared *told, uint32_t turn) {
+/* Returns true if tile number `number` of this thread block has a negative scale. Waits until warp
+ * 6 has read the tile's scales. */
+static __device__ __forceinline__ bool is_negative(shared *told, uint32_t number) {
     if (!SCALED_SIGNED) return false;
-    wait_for(&told->judged[turn % SIGN_TILES], turn / SIGN_TILES & 1);
-    return told->negative[turn % SIGN_TILES];
+    wait_for(&told->judged[number % SIGN_TILES], number / SIGN_TILES & 1);
+    return told->negative[number % SIGN_TILES];
 }

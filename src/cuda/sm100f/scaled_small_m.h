@@ -21,7 +21,7 @@ enum {
     PARTS = 4, /* PARTS is the number of thread blocks from which a thread loads sums at once. */
 };
 
-typedef struct finish {
+typedef struct epilogue {
     const bsmm_scaled_params *p;
     shared *told;
     uint32_t col; /* `col` is the column of the product's D of this lane. */
@@ -31,14 +31,14 @@ typedef struct finish {
      */
     bool plain;
     double factor;
-} finish;
+} epilogue;
 
 /* Returns the state with which a thread finishes a tile of D. The warp's factors of the epilogue
  * must be in told->factors. */
-static __device__ __forceinline__ finish finish_begin(const bsmm_scaled_params *p, shared *told,
-                                                      uint32_t tile, bool untrusted) {
+static __device__ __forceinline__ epilogue epilogue_begin(const bsmm_scaled_params *p, shared *told,
+                                                          uint32_t tile, bool untrusted) {
     const bsmm_gpu_epilogue_factors *factors = &told->factors[threadIdx.x / 32];
-    finish f = {p, told, tile * TILE_M + threadIdx.x, untrusted};
+    epilogue f = {p, told, tile * TILE_M + threadIdx.x, untrusted};
     f.plain = p->store != BSMM_SCALED_STORE_ANY && !p->epilogue.c && !p->epilogue.bias &&
               factors->global == 1;
     f.factor = factors->factor;
@@ -53,7 +53,7 @@ static __device__ __noinline__ void store_any(const bsmm_scaled_params *p,
 }
 
 /* Stores the element of D in row `row` and in this lane's column. */
-static __device__ __forceinline__ void store_one(const finish *f, uint32_t row, float total) {
+static __device__ __forceinline__ void store_one(const epilogue *f, uint32_t row, float total) {
     const bsmm_gpu_epilogue *e = &f->p->epilogue;
     if (!f->plain) {
         store_any(f->p, &f->told->factors[threadIdx.x / 32], row, f->col, total);
@@ -93,7 +93,8 @@ static __device__ __noinline__ void settle(const bsmm_scaled_params *p, shared *
 
 /* Returns a mask that says which of the rows `first`, `first` + step and so on lie inside D. The
  * mask is 0 if the lane's column lies outside D. */
-static __device__ __forceinline__ uint32_t inside(const finish *f, uint32_t first, uint32_t step) {
+static __device__ __forceinline__ uint32_t inside(const epilogue *f, uint32_t first,
+                                                  uint32_t step) {
     if (first >= f->p->n || f->col >= f->p->m) return 0;
     const uint32_t rows = (f->p->n - first - 1) / step + 1;
     return rows >= ROWS ? (1u << ROWS) - 1 : (1u << rows) - 1;
@@ -102,8 +103,8 @@ static __device__ __forceinline__ uint32_t inside(const finish *f, uint32_t firs
 /* Stores this lane's results in the rows `first`, `first` + step and so on of D. A result that must
  * be recomputed is not stored before it is recomputed. If D and C are the same memory, a store
  * would overwrite the C that the recomputation needs. */
-static __device__ __forceinline__ void finish_rows(const finish *f, const float *total,
-                                                   uint32_t first, uint32_t step) {
+static __device__ __forceinline__ void epilogue_store_rows(const epilogue *f, const float *total,
+                                                           uint32_t first, uint32_t step) {
     uint32_t doubts = 0, zeros = 0;
 #pragma unroll
     for (uint32_t i = 0; i < ROWS; i++) {
@@ -130,19 +131,19 @@ static __device__ __forceinline__ uint32_t partial_at(uint32_t row, uint32_t col
 /* Stores the results of this thread block's tiles. If several thread blocks divide K among them,
  * the function writes the sums to shared memory instead, where they overwrite the stages after all
  * products have completed. */
-static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p, uint8_t *memory,
-                                                    shared *told) {
+static __device__ __forceinline__ void epilogue_store_tiles(const bsmm_scaled_params *p,
+                                                            uint8_t *memory, shared *told) {
     const uint32_t lanes = threadIdx.x / 32 * 32 << 16;
-    uint32_t turn = 0;
+    uint32_t number = 0;
     if (threadIdx.x % 32 == 0)
         told->factors[threadIdx.x / 32] = bsmm_gpu_epilogue_begin(&p->epilogue);
     __syncwarp();
     FOR_TILES(p, tile) {
-        const uint32_t which = turn & 1, from = told->columns + which * TILE_N + lanes;
-        wait_for(&told->done[which], turn / 2 & 1);
+        const uint32_t which = number & 1, from = told->columns + which * TILE_N + lanes;
+        wait_for(&told->done[which], number / 2 & 1);
         ptx_tcgen05_fence_after();
-        const finish f = finish_begin(p, told, tile, is_negative(told, turn));
-        turn++;
+        const epilogue f = epilogue_begin(p, told, tile, is_negative(told, number));
+        number++;
         for (uint32_t row = 0; row < p->tile_n; row += ROWS) {
             uint32_t bits[ROWS];
             float total[ROWS];
@@ -157,7 +158,7 @@ static __device__ __forceinline__ void finish_tiles(const bsmm_scaled_params *p,
             for (uint32_t i = 0; i < ROWS; i++)
                 total[i] = __uint_as_float(bits[i]);
             if (p->parts == 1)
-                finish_rows(&f, total, row, 1);
+                epilogue_store_rows(&f, total, row, 1);
             else
 #pragma unroll
                 for (uint32_t i = 0; i < ROWS; i++)
@@ -200,14 +201,14 @@ static __device__ __forceinline__ void add_parts(const bsmm_scaled_params *p, ui
 
 /* Adds the sums of all parts of K for this thread block's rows of the tile, and stores the results.
  */
-static __device__ __forceinline__ void finish_parts(const bsmm_scaled_params *p, uint32_t partials,
-                                                    shared *told) {
-    const finish f = finish_begin(p, told, ptx_cluster_id(), is_any_negative(p, told));
+static __device__ __forceinline__ void epilogue_store_parts(const bsmm_scaled_params *p,
+                                                            uint32_t partials, shared *told) {
+    const epilogue f = epilogue_begin(p, told, ptx_cluster_id(), is_any_negative(p, told));
     for (uint32_t row = part_of_block(); row < p->n; row += ROWS * p->parts) {
         float total[ROWS] = {};
         for (uint32_t part = 0; part < p->parts; part += PARTS)
             add_parts(p, partials, row, part, total);
-        finish_rows(&f, total, row, p->parts);
+        epilogue_store_rows(&f, total, row, p->parts);
     }
 }
 
@@ -219,7 +220,7 @@ static __device__ __forceinline__ void join_parts(const bsmm_scaled_params *p, u
     if (p->parts == 1) return;
     ptx_cluster_arrive();
     ptx_cluster_wait();
-    if (threadIdx.x < TILE_M) finish_parts(p, partials, told);
+    if (threadIdx.x < TILE_M) epilogue_store_parts(p, partials, told);
     __syncwarp();
     ptx_cluster_arrive();
     ptx_cluster_wait();

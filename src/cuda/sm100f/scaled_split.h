@@ -66,11 +66,12 @@ static __device__ __forceinline__ void add_parts(const bsmm_scaled_params *p, ui
 }
 
 /* Adds the sums of all parts of K for this group's chunks of the tile, and stores the results. */
-static __device__ __forceinline__ void finish_parts(const bsmm_scaled_params *p, uint8_t *memory,
-                                                    uint32_t partials, shared *told) {
+static __device__ __forceinline__ void epilogue_store_parts(const bsmm_scaled_params *p,
+                                                            uint8_t *memory, uint32_t partials,
+                                                            shared *told) {
     const corner at = tile_at(p, ptx_cluster_id());
-    finish f = finish_make(p, memory, told);
-    finish_begin(&f, at, is_any_negative(p, told));
+    epilogue f = epilogue_make(p, memory, told);
+    epilogue_begin(&f, at, is_any_negative(p, told));
     for (uint32_t chunk = part_of_block();
          chunk < p->tile_n / CHUNK && at.col + chunk * CHUNK < p->n; chunk += p->parts) {
         float total[CHUNK];
@@ -79,7 +80,7 @@ static __device__ __forceinline__ void finish_parts(const bsmm_scaled_params *p,
 #pragma unroll
         for (uint32_t i = 0; i < CHUNK; i++)
             bits[i] = __float_as_uint(total[i]);
-        finish_chunk(&f, bits, at.col + chunk * CHUNK);
+        epilogue_store_chunk(&f, bits, at.col + chunk * CHUNK);
     }
     if (f.lane == 0) PTX_TMA_WAIT(0);
 }
@@ -93,7 +94,7 @@ static __device__ __forceinline__ void join_parts(const bsmm_scaled_params *p, u
     if (p->parts == 1) return;
     ptx_cluster_arrive();
     ptx_cluster_wait();
-    if (threadIdx.x < FINISH_WARPS * 32) finish_parts(p, memory, partials, told);
+    if (threadIdx.x < EPILOGUE_WARPS * 32) epilogue_store_parts(p, memory, partials, told);
     __syncwarp();
     if (CTAS > 1) return;
     ptx_cluster_arrive();

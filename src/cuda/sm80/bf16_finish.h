@@ -9,9 +9,10 @@
 
 enum { BF16_STRIP = 16 * 32 };
 
-static __device__ __noinline__ void bf16_finish(const bsmm_bf16_job *p, const float *strip,
-                                                const uint32_t *nonzero, uint32_t a_base,
-                                                uint32_t b_base, uint32_t row, uint32_t col) {
+static __device__ __noinline__ void bf16_epilogue_store(const bsmm_bf16_job *p, const float *strip,
+                                                        const uint32_t *nonzero, uint32_t a_base,
+                                                        uint32_t b_base, uint32_t row,
+                                                        uint32_t col) {
     const bsmm_bf16_side *a = &p->sides[0], *b = &p->sides[1];
     const bsmm_gpu_epilogue_factors factors = bsmm_gpu_epilogue_begin(&p->epilogue);
     for (uint32_t i = threadIdx.x % 32; i < BF16_ROW_TILES * BF16_STRIP; i += 32) {

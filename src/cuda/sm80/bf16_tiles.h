@@ -20,14 +20,14 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
     for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x) {
         const uint32_t a_base = tile / p->b_tiles * BSMM_BF16_TILE;
         const uint32_t b_base = tile % p->b_tiles * BSMM_BF16_TILE;
-        /* `shares` is the number of sets of accumulators: one for the products of the largest bf16
-         * parts and one for all other products. If values of A and of B have three bf16 parts each,
-         * the registers suffice for only one set. */
-        const int shares = a_parts + b_parts > 4 ? 1 : 2;
+        /* `sum_sets` is the number of sets of accumulators: one for the products of the largest
+         * bf16 parts and one for all other products. If values of A and of B have three bf16 parts
+         * each, the registers suffice for only one set. */
+        const int sum_sets = a_parts + b_parts > 4 ? 1 : 2;
         float all[2 * BF16_ROW_TILES * BF16_COL_TILES][4], (*const sums)[4] = all;
-        float(*const rest)[4] = all + (shares - 1) * BF16_ROW_TILES * BF16_COL_TILES;
+        float(*const rest)[4] = all + (sum_sets - 1) * BF16_ROW_TILES * BF16_COL_TILES;
 #pragma unroll
-        for (int i = 0; i < shares * BF16_ROW_TILES * BF16_COL_TILES; i++)
+        for (int i = 0; i < sum_sets * BF16_ROW_TILES * BF16_COL_TILES; i++)
             all[i][0] = all[i][1] = all[i][2] = all[i][3] = 0;
         __syncthreads(); /* Wait until all threads have stored the previous tile. */
         if (threadIdx.x < 2 * BSMM_BF16_TILE) nonzero[threadIdx.x] = 0;
@@ -36,8 +36,8 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
         /* Double buffering lets some warps multiply one buffer while others decode to the other
          * buffer. One barrier per step is enough: a buffer is written again only after the barrier
          * of the next step, which each warp reaches only after it has read the buffer. */
-        for (uint32_t k = 0, turn = 0; k < p->k; k += BSMM_BF16_K, turn ^= 1) {
-            uint8_t *a = shared + turn * (a_parts + b_parts) * BF16_PLANE;
+        for (uint32_t k = 0, buffer = 0; k < p->k; k += BSMM_BF16_K, buffer ^= 1) {
+            uint8_t *a = shared + buffer * (a_parts + b_parts) * BF16_PLANE;
             uint8_t *b = a + a_parts * BF16_PLANE;
             if (a_parts + b_parts > 4) {
                 /* The loop is not unrolled, because the registers do not suffice to decode A and B
@@ -51,20 +51,20 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
                 bf16_stage(b_parts, &p->sides[1], b_base, k, p->k, b, nonzero + BSMM_BF16_TILE);
             }
             if (scaled) {
-                bf16_stage_factors(&p->sides[0], a_base, k, factors[turn]);
-                bf16_stage_factors(&p->sides[1], b_base, k, factors[turn] + BSMM_BF16_TILE);
+                bf16_stage_factors(&p->sides[0], a_base, k, factors[buffer]);
+                bf16_stage_factors(&p->sides[1], b_base, k, factors[buffer] + BSMM_BF16_TILE);
             }
             __syncthreads();
             if (scaled)
-                bf16_step_scaled(a, b, row + g, col + g, factors[turn],
-                                 factors[turn] + BSMM_BF16_TILE, sums);
+                bf16_step_scaled(a, b, row + g, col + g, factors[buffer],
+                                 factors[buffer] + BSMM_BF16_TILE, sums);
             else
                 bf16_step(a_parts, b_parts, a, b, row + g, col + g, sums, rest);
         }
         __syncthreads();
 
-        /* The accumulators are written to shared memory before the call of bf16_finish, because a
-         * called function preserves only few registers. */
+        /* The accumulators are written to shared memory before the call of bf16_epilogue_store,
+         * because a called function preserves only few registers. */
         float *strip = (float *)shared + warp * (BF16_ROW_TILES * BF16_STRIP);
 #pragma unroll
         for (int m = 0; m < BF16_ROW_TILES; m++)
@@ -74,9 +74,9 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
                 for (int i = 0; i < 4; i++)
                     strip[m * BF16_STRIP + (g + i / 2 * 8) * 32 + n * 8 + t * 2 + i % 2] =
                         sums[m * BF16_COL_TILES + n][i] +
-                        (shares == 2 ? rest[m * BF16_COL_TILES + n][i] : 0);
+                        (sum_sets == 2 ? rest[m * BF16_COL_TILES + n][i] : 0);
         __syncwarp();
-        bf16_finish(p, strip, nonzero, a_base, b_base, row, col);
+        bf16_epilogue_store(p, strip, nonzero, a_base, b_base, row, col);
     }
 }
 

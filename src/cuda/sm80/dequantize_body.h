@@ -20,29 +20,31 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     const uint32_t scale = MADE_FOR(SCALE, scale), way = MADE_FOR(WAY, way);
     const bool to_bf16 = MADE_FOR(IS_BF16, dst_elem == BSMM_LANE_BF16),
                rounds = FAST == ROUNDED_BF16;
-    const uint32_t thread = threadIdx.x, lanes = 1u << job.lanes_log2, share = job.share;
-    const uint32_t rows_apart = PACK_THREADS >> job.lanes_log2;
+    const uint32_t thread = threadIdx.x, lanes = 1u << job.lanes_log2,
+                   scale_lanes = job.scale_lanes;
+    const uint32_t row_stride = PACK_THREADS >> job.lanes_log2;
     const uint32_t k = (blockIdx.y * lanes + (thread & (lanes - 1))) * 8;
-    const uint32_t row0 = blockIdx.x * rows_apart * ITEMS + (thread >> job.lanes_log2);
+    const uint32_t row0 = blockIdx.x * row_stride * ITEMS + (thread >> job.lanes_log2);
     const uint32_t n = k < job.cols ? min(job.cols - k, 8) : 0, k_even = k & ~8u;
     uint32_t raw[ITEMS][(RAW_BYTES + 3) / 4], scales[ITEMS];
 
     const uint64_t line = job.src_lines.row_step / 8 * BITS + job.src_lines.row_step % 8 * BITS / 8;
     const uint8_t *from = job.src + row0 * line + k / 8 * BITS;
-    if (job.aligned_src && n == 8 && row0 + (ITEMS - 1) * rows_apart < job.rows) {
+    if (job.aligned_src && n == 8 && row0 + (ITEMS - 1) * row_stride < job.rows) {
 #pragma unroll
         for (int i = 0; i < ITEMS; i++)
-            load_whole(RAW_BYTES, from + i * rows_apart * line, raw[i]);
+            load_whole(RAW_BYTES, from + i * row_stride * line, raw[i]);
     } else {
 #pragma unroll
         for (int i = 0; i < ITEMS; i++)
-            load_some(RAW_BYTES, from + i * rows_apart * line,
-                      row0 + i * rows_apart < job.rows ? (n * BITS + 7) / 8 : 0, raw[i]);
+            load_some(RAW_BYTES, from + i * row_stride * line,
+                      row0 + i * row_stride < job.rows ? (n * BITS + 7) / 8 : 0, raw[i]);
     }
     const uint64_t column = scale ? bsmm_axis_at(&job.col_map, min(k, job.cols - 1)) : 0;
-    const bool within_cols = (k & ~((rounds ? 8 : share) * 8 - 1)) < job.cols;
+    const bool within_cols = (k & ~((rounds ? 8 : scale_lanes) * 8 - 1)) < job.cols;
     if (scale)
-        load_scale_codes(&job, scale, share, ITEMS, row0, rows_apart, column, within_cols, scales);
+        load_scale_codes(&job, scale, scale_lanes, ITEMS, row0, row_stride, column, within_cols,
+                         scales);
     const float global = job.global ? __ldg(job.global) : 1;
 
     uint32_t codes[ITEMS][2];
@@ -52,23 +54,23 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     for (int i = 0; i < ITEMS; i++) {
         spread_item(BITS, raw[i], codes[i]);
         factors[i] = 1;
-        if (scale) factors[i] = quick_scale(scale, code_of(share, scales, i));
-        bool there = row0 + i * rows_apart < job.rows;
+        if (scale) factors[i] = quick_scale(scale, code_of(scale_lanes, scales, i));
+        bool there = row0 + i * row_stride < job.rows;
         rare |= there && n && !is_usual(&job, BITS, scale, way, codes[i], factors[i], global);
         twice |= rounds && there && halfway(factors[i]);
     }
 
     const uint64_t at = row0 * job.dst_lines.row_step + k,
-                   at_step = rows_apart * job.dst_lines.row_step;
+                   at_step = row_stride * job.dst_lines.row_step;
     const uint32_t there = n ? job.rows : 0;
     if (__any_sync(0xffffffffu, rare)) {
         /* This is the slow path. It loads the elements again, one row at a time. The loop is not
          * unrolled, because it rarely runs and its code should stay small. */
 #pragma unroll 1
         for (int i = 0; i < ITEMS; i++) {
-            uint32_t row = row0 + i * rows_apart, again[2], packed[(RAW_BYTES + 3) / 4];
+            uint32_t row = row0 + i * row_stride, again[2], packed[(RAW_BYTES + 3) / 4];
             if (row >= there) continue;
-            load_some(RAW_BYTES, from + i * rows_apart * line, (n * BITS + 7) / 8, packed);
+            load_some(RAW_BYTES, from + i * row_stride * line, (n * BITS + 7) / 8, packed);
             spread_item(BITS, packed, again);
             float value = 1;
             if (scale)
@@ -90,10 +92,10 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
             uint4 *to = (uint4 *)(job.dst + (at + i * at_step) * (WIDE ? 4 : 2));                  \
             decode_item(&job, BITS, WIDE, scale, way, fast, to_bf16, packed ? raw[i] : codes[i],   \
                         factors[i], global, reciprocal, out);                                      \
-            const bool wanted = row0 + i * rows_apart < job.rows;                                  \
+            const bool wanted = row0 + i * row_stride < job.rows;                                  \
             if (WIDE) {                                                                            \
                 int first, second;                                                                 \
-                share_wide(out, &first, &second);                                                  \
+                exchange_wide(out, &first, &second);                                               \
                 if (wanted && k_even < job.cols)                                                   \
                     to[first] = make_uint4(out[0], out[1], out[2], out[3]);                        \
                 if (wanted && k_even + 8 < job.cols)                                               \

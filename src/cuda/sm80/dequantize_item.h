@@ -16,25 +16,26 @@
 #include "gpu/small_m_weights.h"
 
 /* load_scale_codes loads the scale codes of a thread's elements, and code_of returns the scale code
- * for row i. A thread dequantizes 8 elements along K in each of `items` rows. `share` adjacent
- * threads have elements in the same scale blocks. They divide the rows among them: each thread
- * loads the scale codes of some rows and passes them to the other threads by shuffles. */
+ * for row i. A thread dequantizes 8 elements along K in each of `items` rows. `scale_lanes`
+ * adjacent threads have elements in the same scale blocks. They divide the rows among them: each
+ * thread loads the scale codes of some rows and passes them to the other threads by shuffles. */
 static __device__ __forceinline__ void
-load_scale_codes(const bsmm_dequantize_job *job, uint32_t scale, uint32_t share, int items,
-                 uint32_t row0, uint32_t rows_apart, uint64_t column, bool wanted, uint32_t *mine) {
-    uint32_t lane = threadIdx.x & (share - 1);
+load_scale_codes(const bsmm_dequantize_job *job, uint32_t scale, uint32_t scale_lanes, int items,
+                 uint32_t row0, uint32_t row_stride, uint64_t column, bool wanted, uint32_t *mine) {
+    uint32_t lane = threadIdx.x & (scale_lanes - 1);
 #pragma unroll
     for (int i = 0; i < items; i++) {
-        uint32_t row = row0 + (i * share + lane) * rows_apart;
-        if (i * share >= items) continue;
+        uint32_t row = row0 + (i * scale_lanes + lane) * row_stride;
+        if (i * scale_lanes >= items) continue;
         mine[i] = wanted && row < job->rows ? bsmm_lane_load_scale(job, scale, row, column) : 0;
     }
 }
 
-static __device__ __forceinline__ uint32_t code_of(uint32_t share, const uint32_t *mine, int i) {
+static __device__ __forceinline__ uint32_t code_of(uint32_t scale_lanes, const uint32_t *mine,
+                                                   int i) {
     uint32_t lane = threadIdx.x % PACK_WARP;
-    uint32_t code = share == 4 ? mine[i / 4] : share == 2 ? mine[i / 2] : mine[i];
-    return __shfl_sync(0xffffffffu, code, (lane & ~(share - 1)) + (i & (share - 1)));
+    uint32_t code = scale_lanes == 4 ? mine[i / 4] : scale_lanes == 2 ? mine[i / 2] : mine[i];
+    return __shfl_sync(0xffffffffu, code, (lane & ~(scale_lanes - 1)) + (i & (scale_lanes - 1)));
 }
 
 /* Spreads 8 packed elements of 4 or 6 bits to one element per byte. */
@@ -251,7 +252,7 @@ rounded_bf16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale,
  * threads are the odd thread's 8 results. This thread must store out[0..3] at the position *first
  * and out[4..7] at the position *second. A position is the distance from the start of the thread's
  * own 32 bytes in units of 16 bytes. All threads of the warp must call this function. */
-static __device__ __forceinline__ void share_wide(uint32_t *out, int *first, int *second) {
+static __device__ __forceinline__ void exchange_wide(uint32_t *out, int *first, int *second) {
     const bool odd = threadIdx.x % 2;
     for (int i = 0; i < 4; i++) {
         uint32_t given = __shfl_xor_sync(0xffffffffu, odd ? out[i] : out[4 + i], 1);

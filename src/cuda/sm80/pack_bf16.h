@@ -26,14 +26,14 @@ static __device__ __forceinline__ uint32_t bf16_scale_of_one(uint32_t scale) {
 /* Loads the scales of four consecutive blocks for one row of this lane, one per byte. The lane's
  * own elements lie in one of these blocks. */
 static __device__ __forceinline__ uint32_t bf16_scales(const bsmm_pack_job *job, uint32_t scale,
-                                                       const pack_place *p) {
-    uint32_t block = bf16_block(scale), row = p->row0 + threadIdx.x % BF16_ROWS * p->rows_apart;
+                                                       const pack_position *p) {
+    uint32_t block = bf16_block(scale), row = p->row0 + threadIdx.x % BF16_ROWS * p->row_stride;
     return scale_word(job, block, bf16_scale_of_one(scale), row, p->k & ~(4 * block - 1));
 }
 
 /* Returns a selector for __byte_perm, which picks this lane's byte from a word of four block scales
  * and sets the other bytes to 0. Past the end of K the selector sets all bytes to 0. */
-static __device__ __forceinline__ uint32_t bf16_byte(uint32_t scale, const pack_place *p) {
+static __device__ __forceinline__ uint32_t bf16_byte(uint32_t scale, const pack_position *p) {
     return p->n ? 0x4440 | p->k / bf16_block(scale) % 4 : 0x4444;
 }
 
@@ -157,7 +157,7 @@ static __device__ __forceinline__ bool bf16_reaches(const bsmm_pack_job *job, ui
 /* Stores the scale of a group (128 elements of a row). For each row, exactly one of the group's
  * lanes calls this function. */
 static __device__ __forceinline__ void
-bf16_store_scale(const bsmm_pack_job *job, const pack_place *p, uint32_t row, float scale) {
+bf16_store_scale(const bsmm_pack_job *job, const pack_position *p, uint32_t row, float scale) {
     if (job->group_scales && row < job->rows)
         job->group_scales[p->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
 }
@@ -165,14 +165,14 @@ bf16_store_scale(const bsmm_pack_job *job, const pack_place *p, uint32_t row, fl
 /* Loads the fp32 scale of this lane's row in the group of 128 elements that contains the lane's
  * elements. The result is not used if the row does not exist or if the operand has no scales. */
 static __device__ __forceinline__ uint32_t group_scale_code(const bsmm_pack_job *job,
-                                                            const pack_place *p, uint32_t row) {
+                                                            const pack_position *p, uint32_t row) {
     if (job->scale != 3 || row >= job->rows) return 0;
     return load_scale(job, false, row, bsmm_axis_at(&job->col_map, min(p->k, job->cols - 1)));
 }
 
 /* Chooses and stores the scale of this lane's row in its group (128 elements of a row), for
  * operands with fp32 scales or without scales. `code` is the result of group_scale_code. */
-static __device__ __forceinline__ void lead_group(const bsmm_pack_job *job, const pack_place *p,
+static __device__ __forceinline__ void lead_group(const bsmm_pack_job *job, const pack_position *p,
                                                   uint32_t row, uint32_t code, item_reach *reach) {
     if (threadIdx.x % (BSMM_PACK_GROUP / BF16_CODES) >= BF16_ROWS || row >= job->rows) return;
     const bsmm_lane_group g = leading_group(job, code, reach);
@@ -182,13 +182,13 @@ static __device__ __forceinline__ void lead_group(const bsmm_pack_job *job, cons
 /* Packs all elements of a thread by the slow path. It loads the elements again, one row at a time.
  * The loop is not unrolled, because it rarely runs and its code should stay small. */
 static __device__ __forceinline__ void bf16_define(const bsmm_pack_job *job, int bits, bool half,
-                                                   uint32_t scale, const pack_place *p,
+                                                   uint32_t scale, const pack_position *p,
                                                    item_reach *reach) {
     uint8_t *to = (uint8_t *)job->elements + p->row0 * job->element_pitch + (uint64_t)p->k * 2;
     uint64_t column = bsmm_axis_at(&job->col_map, min(p->k, job->cols - 1));
 #pragma unroll 1
-    for (int i = 0; i < BF16_ROWS; i++, to += p->rows_apart * job->element_pitch) {
-        uint32_t row = p->row0 + i * p->rows_apart, again[2], code = bf16_scale_of_one(scale),
+    for (int i = 0; i < BF16_ROWS; i++, to += p->row_stride * job->element_pitch) {
+        uint32_t row = p->row0 + i * p->row_stride, again[2], code = bf16_scale_of_one(scale),
                  out[4];
         bool there = row < job->rows;
         load_row_again(job, bits, BF16_CODES, i, p, again);

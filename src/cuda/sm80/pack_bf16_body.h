@@ -18,27 +18,27 @@
 extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     NAME(const __grid_constant__ bsmm_pack_job job CLEARED) {
     const uint32_t thread = threadIdx.x, lanes = 1u << job.lanes_log2;
-    const uint32_t rows_apart = PACK_THREADS >> job.lanes_log2;
+    const uint32_t row_stride = PACK_THREADS >> job.lanes_log2;
     const uint32_t k = (blockIdx.y * lanes + (thread & (lanes - 1))) * BF16_CODES;
-    const uint32_t row0 = blockIdx.x * rows_apart * BF16_ROWS + (thread >> job.lanes_log2);
-    const pack_place place = {row0, rows_apart, k,
-                              k < job.cols ? min(job.cols - k, BF16_CODES) : 0};
-    const uint32_t my_row = row0 + thread % BF16_ROWS * rows_apart;
+    const uint32_t row0 = blockIdx.x * row_stride * BF16_ROWS + (thread >> job.lanes_log2);
+    const pack_position position = {row0, row_stride, k,
+                                    k < job.cols ? min(job.cols - k, BF16_CODES) : 0};
+    const uint32_t my_row = row0 + thread % BF16_ROWS * row_stride;
     item_reach reach = reach_nothing();
     uint32_t raw[BF16_ROWS][WORDS], found = 0;
     /* Allow the stream's next kernel to start. This kernel itself waits for the previous kernel
      * only at its end, before it updates the header of the packed operand. */
     bsmm_cuda_admit_next_kernel();
 
-    load_rows(&job, BITS, BF16_CODES, BF16_ROWS, &place, raw[0]);
-    const uint32_t codes =
-        SCALE == 3 ? group_scale_code(&job, &place, my_row) : bf16_scales(&job, SCALE, &place);
+    load_rows(&job, BITS, BF16_CODES, BF16_ROWS, &position, raw[0]);
+    const uint32_t codes = SCALE == 3 ? group_scale_code(&job, &position, my_row)
+                                      : bf16_scales(&job, SCALE, &position);
 
     bool rare = false;
     item_reach fast = reach_nothing();
     if (SCALE == 1) rare = bf16_reaches(&job, codes, bf16_lanes(BITS, raw[0]), &fast);
     if (SCALE == 2) reach.told = bsmm_lane_by_e4m3(&job.codec);
-    if (SCALE == 3) lead_group(&job, &place, my_row, codes, &reach);
+    if (SCALE == 3) lead_group(&job, &position, my_row, codes, &reach);
     if (SCALE != 2) {
 #pragma unroll
         for (int i = 0; i < BF16_ROWS && BITS == 8; i++)
@@ -47,13 +47,13 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     }
     if (SCALE == 1 && !rare) reach = fast;
     if (rare) {
-        bf16_define(&job, BITS, HALF, SCALE, &place, &reach);
+        bf16_define(&job, BITS, HALF, SCALE, &position, &reach);
     } else {
-        const uint32_t byte = bf16_byte(SCALE, &place);
-        const uint64_t to_step = rows_apart * job.element_pitch;
+        const uint32_t byte = bf16_byte(SCALE, &position);
+        const uint64_t to_step = row_stride * job.element_pitch;
         uint8_t *to = (uint8_t *)job.elements + row0 * job.element_pitch + (uint64_t)k * 2;
         if (SCALE != 3 && thread % (BSMM_PACK_GROUP / BF16_CODES) < BF16_ROWS)
-            bf16_store_scale(&job, &place, my_row, 1);
+            bf16_store_scale(&job, &position, my_row, 1);
 #pragma unroll
         for (int i = 0; i < BF16_ROWS; i++) {
             uint32_t out[4], factor = 0;
@@ -62,13 +62,13 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
                 factor = HALF ? usual_f16(&job, SCALE, code) : usual_bf16(SCALE, code);
             }
             bf16_emit(&job, BITS, HALF, SCALE, raw[i], factor, out);
-            if (row0 + i * rows_apart < job.rows)
+            if (row0 + i * row_stride < job.rows)
                 *(uint4 *)to = make_uint4(out[0], out[1], out[2], out[3]);
             to += to_step;
         }
     }
     if (k % BSMM_PACK_GROUP == 0 && job.group_scales)
-        pad_group_scales(&job, row0, rows_apart, BF16_ROWS, k);
+        pad_group_scales(&job, row0, row_stride, BF16_ROWS, k);
 #if SCALE == 3
     if (cleared) {
         if (blockIdx.x + blockIdx.y + thread == 0) {

@@ -38,14 +38,14 @@ static __device__ __forceinline__ uint32_t item_most(const uint32_t *codes) {
  * the result belongs to one block. */
 static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t *codes) {
     /* Each word of `rows` holds the largest magnitude in one scale block of each of two rows. */
-    uint32_t rows[4], apart = items / 4;
+    uint32_t rows[4], quarter = items / 4;
     for (int i = 0; i < items / 2; i++) {
         uint32_t a = item_most(codes + 8 * i), b = item_most(codes + 8 * i + 4);
         rows[i] = __vmaxu2(__byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632));
     }
     for (uint32_t i = 0; i < 2; i++) {
-        bool upper = threadIdx.x % 2 && apart == 2;
-        uint32_t given = apart == 2 && !upper ? rows[i + 2] : rows[i];
+        bool upper = threadIdx.x % 2 && quarter == 2;
+        uint32_t given = quarter == 2 && !upper ? rows[i + 2] : rows[i];
         uint32_t kept = upper ? rows[i + 2] : rows[i];
         rows[i] = __vmaxu2(kept, __shfl_xor_sync(0xffffffffu, given, 1));
     }
@@ -145,46 +145,44 @@ static __device__ __forceinline__ void emit_fast(bsmm_elem elem, int items, int 
 /* Packs a thread's 16 elements in each of `items` rows. row_top is the result of bsmm_lane_row_top
  * for this lane's row. If a row of the warp needs the slow path, the function does nothing and
  * returns false. */
-static __device__ __forceinline__ bool fast_items(const bsmm_pack_job *job, bsmm_elem elem,
-                                                  int items, uint32_t group, int row_top,
-                                                  const uint32_t *codes, const pack_place *place,
-                                                  item_reach *reach) {
+static __device__ __forceinline__ bool
+fast_items(const bsmm_pack_job *job, bsmm_elem elem, int items, uint32_t group, int row_top,
+           const uint32_t *codes, const pack_position *position, item_reach *reach) {
     const uint32_t mine = fast_row(items);
     uint32_t factors[4];
-    bool rare = false, there = place->row0 + mine * place->rows_apart < job->rows;
+    bool rare = false, there = position->row0 + mine * position->row_stride < job->rows;
     float scale;
     uint32_t maxima = fast_look(elem, group, blocks_most(items, codes), &rare);
     if (__any_sync(0xffffffffu, rare)) return false;
     int exponent = fast_group(job, maxima, row_top, there, reach, &scale);
-    store_group(job, place, mine, items == 8 || threadIdx.x % 2 == 0, scale);
+    store_group(job, position, mine, items == 8 || threadIdx.x % 2 == 0, scale);
     fast_factors(elem, group, exponent, factors);
-    fold_target target = fold_target_of(job, place);
+    fold_target target = fold_target_of(job, position);
 #    pragma unroll
     for (int i = 0; i < items; i++) {
         uint32_t out[4];
-        emit_fast(elem, items, i, place->n, factors, codes + 4 * i, out);
+        emit_fast(elem, items, i, position->n, factors, codes + 4 * i, out);
         store_next(&target, out);
     }
     return true;
 }
 
 /* Packs a thread's 16 elements of row i by the slow path in gpu/pack_lane.h. */
-static __device__ __forceinline__ void define_fast(const bsmm_pack_job *job, int items, int i,
-                                                   uint32_t group, int row_top,
-                                                   const uint32_t *codes, const pack_place *place,
-                                                   item_reach *reach) {
-    uint32_t lane = fast_lane(items, i), row = place->row0 + i * place->rows_apart, out[4];
+static __device__ __forceinline__ void
+define_fast(const bsmm_pack_job *job, int items, int i, uint32_t group, int row_top,
+            const uint32_t *codes, const pack_position *position, item_reach *reach) {
+    uint32_t lane = fast_lane(items, i), row = position->row0 + i * position->row_stride, out[4];
     uint32_t code = from_row(group, lane) >> threadIdx.x % FOLD_LANES / 2 * 8 & 0xff;
     row_top = (int)from_row((uint32_t)row_top, lane);
-    bsmm_lane_group g = define_item(job, 8, 8, place->n ? code : 127, row_top, codes, out);
-    fold_target target = fold_target_of(job, place);
+    bsmm_lane_group g = define_item(job, 8, 8, position->n ? code : 127, row_top, codes, out);
+    fold_target target = fold_target_of(job, position);
     target.to += i * target.step;
     target.row = row;
     store_next(&target, out);
     if (row >= job->rows) return;
     extend(&reach->told, &g);
-    if (job->group_scales && place->k % BSMM_PACK_GROUP == 0)
-        job->group_scales[place->k / BSMM_PACK_GROUP * job->group_pitch + row] = g.scale;
+    if (job->group_scales && position->k % BSMM_PACK_GROUP == 0)
+        job->group_scales[position->k / BSMM_PACK_GROUP * job->group_pitch + row] = g.scale;
 }
 #endif
 

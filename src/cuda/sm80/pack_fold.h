@@ -150,30 +150,30 @@ static __device__ __forceinline__ void emit_fold6(bsmm_elem elem, uint32_t facto
 typedef struct fold_target {
     uint8_t *to; /* `to` is the address to which the thread stores the next 16 bytes. */
     uint64_t step;
-    uint32_t row, rows_apart, rows;
+    uint32_t row, row_stride, rows;
 } fold_target;
 
 static __device__ __forceinline__ fold_target fold_target_of(const bsmm_pack_job *job,
-                                                             const pack_place *p) {
+                                                             const pack_position *p) {
     uint8_t *to = (uint8_t *)job->elements + p->row0 * job->element_pitch + p->k;
-    fold_target t = {to, p->rows_apart * job->element_pitch, p->row0, p->rows_apart, job->rows};
+    fold_target t = {to, p->row_stride * job->element_pitch, p->row0, p->row_stride, job->rows};
     return t;
 }
 
 static __device__ __forceinline__ void store_next(fold_target *t, const uint32_t *out) {
     if (t->row < t->rows) *(uint4 *)t->to = make_uint4(out[0], out[1], out[2], out[3]);
     t->to += t->step;
-    t->row += t->rows_apart;
+    t->row += t->row_stride;
 }
 
 /* Stores the scale of a group (128 elements of a row) for this thread's row number `mine`. `stores`
  * is true in exactly one lane of the group, which stores the scale. */
 static __device__ __forceinline__ void store_group(const bsmm_pack_job *job,
-                                                   const pack_place *place, uint32_t mine,
+                                                   const pack_position *position, uint32_t mine,
                                                    bool stores, float scale) {
-    uint32_t row = place->row0 + mine * place->rows_apart;
+    uint32_t row = position->row0 + mine * position->row_stride;
     if (job->group_scales && stores && row < job->rows)
-        job->group_scales[place->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
+        job->group_scales[position->k / BSMM_PACK_GROUP * job->group_pitch + row] = scale;
 }
 
 /* Returns true if one of a thread's 16 elements of a row is nonzero. If `packed` is set, the
@@ -190,11 +190,10 @@ static __device__ __forceinline__ bool fold_any(const bsmm_pack_job *job, bsmm_e
  * scales of this lane's row for the group of 128 elements, one per byte. `first` holds the block
  * scales of the row's first 128 elements. `table` holds the results of fold_entry, which only
  * elements of 4 bits need. */
-static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, bsmm_elem elem,
-                                                  bool packed, int items, const uint4 *table,
-                                                  uint32_t group, uint32_t first,
-                                                  const uint32_t *codes, const pack_place *place,
-                                                  item_reach *reach) {
+static __device__ __forceinline__ void
+fold_items(const bsmm_pack_job *job, bsmm_elem elem, bool packed, int items, const uint4 *table,
+           uint32_t group, uint32_t first, const uint32_t *codes, const pack_position *position,
+           item_reach *reach) {
     const int words = elem == BSMM_ELEM_E2M1 ? 2 : packed ? 3 : 4;
     uint32_t mine = threadIdx.x % FOLD_LANES & (items - 1), lanes = 0;
     float scale;
@@ -203,17 +202,17 @@ static __device__ __forceinline__ void fold_items(const bsmm_pack_job *job, bsmm
         uint32_t found = __ballot_sync(0xffffffffu, fold_any(job, elem, packed, codes + i * words));
         lanes = mine == (uint32_t)i ? found : lanes;
     }
-    bool there = place->row0 + mine * place->rows_apart < job->rows;
+    bool there = position->row0 + mine * position->row_stride < job->rows;
     lanes = lanes >> (threadIdx.x % PACK_WARP & ~(FOLD_LANES - 1u)) & 0xff;
     uint32_t how = fold_group(job, elem, group, first, lanes, there, reach, &scale);
-    store_group(job, place, mine, threadIdx.x % FOLD_LANES < (uint32_t)items, scale);
-    fold_target target = fold_target_of(job, place);
+    store_group(job, position, mine, threadIdx.x % FOLD_LANES < (uint32_t)items, scale);
+    fold_target target = fold_target_of(job, position);
     /* `byte` is a selector for __byte_perm, which picks the byte of this lane's scale block (number
      * `block`). For elements of 4 bits, the byte goes to the lowest byte of the result. For
      * elements of 6 bits, it goes to the upper byte of both 16-bit halves. Past the end of K the
      * result is 0. */
     uint32_t block = threadIdx.x % FOLD_LANES / 2;
-    uint32_t byte = place->n == 0            ? 0x4444
+    uint32_t byte = position->n == 0         ? 0x4444
                     : elem == BSMM_ELEM_E2M1 ? 0x4440 | block
                                              : block * 0x1010 | 0x0404;
     uint32_t hows[FOLD_LANES];

@@ -11,25 +11,25 @@
 enum { TILE_SIDE = 128, TILE_WORDS = TILE_SIDE * 32 };
 
 /* Describes the position of a thread's elements in the operand: 8 or 16 elements along K, beginning
- * at element k, in each of several rows. The rows are row0, row0 + rows_apart and so on. `n` is the
+ * at element k, in each of several rows. The rows are row0, row0 + row_stride and so on. `n` is the
  * number of the thread's elements of a row before the end of K. */
-typedef struct pack_place {
-    uint32_t row0, rows_apart, k, n;
-} pack_place;
+typedef struct pack_position {
+    uint32_t row0, row_stride, k, n;
+} pack_position;
 
 static __device__ __forceinline__ const uint8_t *row_address(const bsmm_pack_job *job, int bits,
-                                                             const pack_place *p) {
+                                                             const pack_position *p) {
     return job->data + p->row0 * job->line_bytes + (uint64_t)p->k / 8 * bits;
 }
 
 /* Loads a thread's elements in all of its rows. The elements must be aligned and lie wholly inside
  * the operand. */
 static __device__ __forceinline__ void load_rows_whole(const bsmm_pack_job *job, int bits,
-                                                       int count, int items, const pack_place *p,
+                                                       int count, int items, const pack_position *p,
                                                        uint32_t *raw) {
     int bytes = bits * count / 8, words = (bytes + 3) / 4;
     const uint8_t *from = row_address(job, bits, p);
-    uint64_t step = p->rows_apart * job->line_bytes;
+    uint64_t step = p->row_stride * job->line_bytes;
 #pragma unroll
     for (int i = 0; i < items; i++)
         load_whole(bytes, from + i * step, raw + i * words);
@@ -53,18 +53,18 @@ static __device__ __noinline__ uint4 load_slow(int bits, const uint8_t *from, ui
 /* Loads a thread's `count` elements in each of `items` rows. It issues all loads before any result
  * is used. `raw` gets (bits * count / 8 + 3) / 4 words for each row. */
 static __device__ __forceinline__ void load_rows(const bsmm_pack_job *job, int bits, int count,
-                                                 int items, const pack_place *p, uint32_t *raw) {
+                                                 int items, const pack_position *p, uint32_t *raw) {
     int bytes = bits * count / 8, words = (bytes + 3) / 4;
     const uint8_t *from = row_address(job, bits, p);
-    uint64_t step = p->rows_apart * job->line_bytes;
-    bool whole = p->n == (uint32_t)count && p->row0 + (items - 1) * p->rows_apart < job->rows;
+    uint64_t step = p->row_stride * job->line_bytes;
+    bool whole = p->n == (uint32_t)count && p->row0 + (items - 1) * p->row_stride < job->rows;
     if (job->aligned && whole) {
         load_rows_whole(job, bits, count, items, p, raw);
         return;
     }
 #pragma unroll
     for (int i = 0; i < items; i++) {
-        bool there = p->row0 + i * p->rows_apart < job->rows;
+        bool there = p->row0 + i * p->row_stride < job->rows;
         uint4 loaded = load_slow(bits, from + i * step, there ? p->n : 0);
         const uint32_t all[] = {loaded.x, loaded.y, loaded.z, loaded.w};
         for (int j = 0; j < words; j++)
@@ -75,10 +75,11 @@ static __device__ __forceinline__ void load_rows(const bsmm_pack_job *job, int b
 /* Loads only a thread's elements of row i, or zeros if the row does not exist. Elements of 4 bits
  * stay packed. Elements of 6 and 8 bits become one per byte. */
 static __device__ __forceinline__ void load_row_again(const bsmm_pack_job *job, int bits, int count,
-                                                      int i, const pack_place *p, uint32_t *codes) {
+                                                      int i, const pack_position *p,
+                                                      uint32_t *codes) {
     uint32_t raw[4];
-    bool there = p->row0 + i * p->rows_apart < job->rows;
-    const uint8_t *from = row_address(job, bits, p) + i * (p->rows_apart * job->line_bytes);
+    bool there = p->row0 + i * p->row_stride < job->rows;
+    const uint8_t *from = row_address(job, bits, p) + i * (p->row_stride * job->line_bytes);
     load_some(bits * count / 8, from, there ? (p->n * bits + 7) / 8 : 0, raw);
     cut_bits(p->n * bits, (bits * count / 8 + 3) / 4, raw);
     item_codes(bits, count, raw, codes);

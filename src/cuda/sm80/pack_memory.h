@@ -99,19 +99,19 @@ static __device__ __forceinline__ uint32_t load_scale(const bsmm_pack_job *job, 
     return __ldg(job->scales + at);
 }
 
-/* Loads the scale codes of a thread's elements in rows row0, row0 + rows_apart and so on.
- * job->share adjacent threads have elements in the same scale blocks, and each of them loads the
- * scale codes of different rows. The threads exchange the codes later, in scale_of, because a
+/* Loads the scale codes of a thread's elements in rows row0, row0 + row_stride and so on.
+ * job->scale_lanes adjacent threads have elements in the same scale blocks, and each of them loads
+ * the scale codes of different rows. The threads exchange the codes later, in scale_of, because a
  * shuffle here would wait for each load. */
 static __device__ __forceinline__ void load_scales(const bsmm_pack_job *job, bool bytes, int items,
-                                                   uint32_t row0, uint32_t rows_apart,
+                                                   uint32_t row0, uint32_t row_stride,
                                                    uint64_t column, bool wanted, uint32_t none,
                                                    uint32_t *mine) {
-    uint32_t share = job->share, lane = threadIdx.x & (share - 1);
+    uint32_t scale_lanes = job->scale_lanes, lane = threadIdx.x & (scale_lanes - 1);
 #pragma unroll
     for (int i = 0; i < items; i++) {
-        uint32_t row = row0 + (i * share + lane) * rows_apart;
-        if (i * share >= items) continue;
+        uint32_t row = row0 + (i * scale_lanes + lane) * row_stride;
+        if (i * scale_lanes >= items) continue;
         mine[i] = wanted && row < job->rows ? load_scale(job, bytes, row, column) : none;
     }
 }
@@ -120,28 +120,28 @@ static __device__ __forceinline__ void load_scales(const bsmm_pack_job *job, boo
  * adjacent one. All threads of the warp must call this function, because it is a shuffle. */
 static __device__ __forceinline__ uint32_t scale_of(const bsmm_pack_job *job, const uint32_t *mine,
                                                     int i) {
-    uint32_t share = job->share, lane = threadIdx.x % PACK_WARP;
-    uint32_t code = share == 4 ? mine[i / 4] : share == 2 ? mine[i / 2] : mine[i];
-    return __shfl_sync(0xffffffffu, code, (lane & ~(share - 1)) + (i & (share - 1)));
+    uint32_t scale_lanes = job->scale_lanes, lane = threadIdx.x % PACK_WARP;
+    uint32_t code = scale_lanes == 4 ? mine[i / 4] : scale_lanes == 2 ? mine[i / 2] : mine[i];
+    return __shfl_sync(0xffffffffu, code, (lane & ~(scale_lanes - 1)) + (i & (scale_lanes - 1)));
 }
 
 /* Returns the maximum of the low 16-bit halves and the maximum of the high halves over `lanes`
  * adjacent lanes. `lanes` is a power of two. */
 static __device__ __forceinline__ uint32_t max_over_lanes(uint32_t halves, int lanes) {
-    for (int apart = 1; apart < lanes; apart *= 2)
-        halves = bsmm_max_halves(halves, __shfl_xor_sync(0xffffffffu, halves, apart));
+    for (int distance = 1; distance < lanes; distance *= 2)
+        halves = bsmm_max_halves(halves, __shfl_xor_sync(0xffffffffu, halves, distance));
     return halves;
 }
 
 /* Writes zeros to the padding that follows the group scale of the operand's last row, if that row
  * is one of this thread's rows. A group is 128 elements along K, and k is its first element. */
 static __device__ __forceinline__ void pad_group_scales(const bsmm_pack_job *job, uint32_t row0,
-                                                        uint32_t rows_apart, uint32_t items,
+                                                        uint32_t row_stride, uint32_t items,
                                                         uint32_t k) {
     /* If row0 is past the last row, the difference wraps around to a large number, and the function
      * returns. */
-    uint32_t behind = job->rows - 1 - row0;
-    if ((behind & (rows_apart - 1)) || behind >= items * rows_apart) return;
+    uint32_t rows_to_last = job->rows - 1 - row0;
+    if ((rows_to_last & (row_stride - 1)) || rows_to_last >= items * row_stride) return;
     float *to = job->group_scales + k / BSMM_PACK_GROUP * job->group_pitch;
 #pragma unroll 1
     for (uint64_t r = job->rows; r < job->group_pitch; r++)

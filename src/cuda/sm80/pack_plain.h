@@ -17,11 +17,12 @@ enum { PLAIN_CODES = 8, PLAIN_ROWS = 8 };
 /* Returns the position of a thread's elements in part number `part` of the operand: 8 elements
  * along K in each of several rows. A part is as large as the work of one thread block of a packing
  * kernel. Parts are numbered along K first. A part past the last one has no rows. */
-static __device__ __forceinline__ pack_place plain_place(const bsmm_pack_plain *p, uint32_t part) {
+static __device__ __forceinline__ pack_position plain_position(const bsmm_pack_plain *p,
+                                                               uint32_t part) {
     uint32_t lanes = 1u << p->job.lanes_log2, thread = threadIdx.x % PACK_THREADS;
-    pack_place at;
-    at.rows_apart = PACK_THREADS >> p->job.lanes_log2;
-    at.row0 = part / p->columns * at.rows_apart * PLAIN_ROWS + (thread >> p->job.lanes_log2);
+    pack_position at;
+    at.row_stride = PACK_THREADS >> p->job.lanes_log2;
+    at.row0 = part / p->columns * at.row_stride * PLAIN_ROWS + (thread >> p->job.lanes_log2);
     at.k = (part % p->columns * lanes + (thread & (lanes - 1))) * PLAIN_CODES;
     at.n = at.k < p->job.cols ? min(p->job.cols - at.k, PLAIN_CODES) : 0;
     return at;
@@ -55,13 +56,13 @@ static __device__ __forceinline__ void plain_rows(const int bits, const bsmm_pac
                                                   const bsmm_gpu_operand *o, uint32_t part) {
     const int words = bits == 4 ? 1 : 2;
     const bsmm_pack_job *job = &p->job;
-    const pack_place at = plain_place(p, part);
+    const pack_position at = plain_position(p, part);
     uint32_t scales[PLAIN_ROWS], raw[2 * PLAIN_ROWS], codes[2], out[4];
     uint64_t column = bsmm_axis_at(&job->col_map, min(at.k, job->cols - 1));
-    bool within = (at.k & ~(job->share * PLAIN_CODES - 1)) < job->cols;
-    bool last = at.row0 + (PLAIN_ROWS - 1) * at.rows_apart >= job->rows;
+    bool within = (at.k & ~(job->scale_lanes * PLAIN_CODES - 1)) < job->cols;
+    bool last = at.row0 + (PLAIN_ROWS - 1) * at.row_stride >= job->rows;
     bool whole = job->aligned && at.n == PLAIN_CODES && !last;
-    load_scales(job, true, PLAIN_ROWS, at.row0, at.rows_apart, column, within, 127, scales);
+    load_scales(job, true, PLAIN_ROWS, at.row0, at.row_stride, column, within, 127, scales);
     if (whole) load_rows_whole(job, bits, PLAIN_CODES, PLAIN_ROWS, &at, raw);
 #pragma unroll
     for (int i = 0; i < PLAIN_ROWS; i++) {
@@ -69,12 +70,12 @@ static __device__ __forceinline__ void plain_rows(const int bits, const bsmm_pac
         if (!whole) continue;
         item_codes(bits, PLAIN_CODES, raw + i * words, codes);
         emit_bf16(job, bits, codes, factor_bf16x2(1, code), out);
-        *plain_target(job, at.row0 + i * at.rows_apart, at.k) =
+        *plain_target(job, at.row0 + i * at.row_stride, at.k) =
             make_uint4(out[0], out[1], out[2], out[3]);
     }
     uint32_t row = at.row0;
 #pragma unroll 1
-    for (int i = 0; i < PLAIN_ROWS && !whole; i++, row += at.rows_apart)
+    for (int i = 0; i < PLAIN_ROWS && !whole; i++, row += at.row_stride)
         if (row < job->rows) plain_define(o, row, at.k, at.n, plain_target(job, row, at.k));
 }
 

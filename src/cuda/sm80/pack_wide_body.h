@@ -23,12 +23,12 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
      * kernel only at its end, before it updates the header of the packed operand. */
     bsmm_cuda_admit_next_kernel();
 #if BY_ROWS
-    uint32_t lanes = 1u << job.lanes_log2, rows_apart = PACK_THREADS >> job.lanes_log2;
+    uint32_t lanes = 1u << job.lanes_log2, row_stride = PACK_THREADS >> job.lanes_log2;
     uint32_t k = (blockIdx.y * lanes + (thread & (lanes - 1))) * 8;
-    uint32_t row0 = blockIdx.x * rows_apart * ITEMS + (thread >> job.lanes_log2);
+    uint32_t row0 = blockIdx.x * row_stride * ITEMS + (thread >> job.lanes_log2);
 #elif HALVES
     __shared__ uint32_t tile[64 * 64];
-    uint32_t tile_row = blockIdx.x * 64, tile_k = blockIdx.y * 128, rows_apart = 16;
+    uint32_t tile_row = blockIdx.x * 64, tile_k = blockIdx.y * 128, row_stride = 16;
     uint32_t k = tile_k + thread % 16 * 8, row0 = tile_row + thread / 16;
     {
         uint32_t strip = thread % 8, row = tile_row + strip * 8, raw[4][4];
@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     __syncthreads();
 #else
     __shared__ float tile[32 * 129];
-    uint32_t tile_row = blockIdx.x * 32, rows_apart = 16;
+    uint32_t tile_row = blockIdx.x * 32, row_stride = 16;
     uint32_t k = blockIdx.y * 128 + thread % 16 * 8, row0 = tile_row + thread / 16;
 #    pragma unroll
     for (int i = 0; i < 16; i++) {
@@ -68,11 +68,11 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     uint32_t n = k < job.cols ? min(job.cols - k, 8) : 0;
     float values[ITEMS][8];
 #if BY_ROWS
-    if (job.aligned && n == 8 && row0 + (ITEMS - 1) * rows_apart < job.rows) {
+    if (job.aligned && n == 8 && row0 + (ITEMS - 1) * row_stride < job.rows) {
         TYPE raw[ITEMS][8];
 #    pragma unroll
         for (int i = 0; i < ITEMS; i++) {
-            const uint4 *from = (const uint4 *)(data + (row0 + i * rows_apart) * line + k);
+            const uint4 *from = (const uint4 *)(data + (row0 + i * row_stride) * line + k);
             *(uint4 *)raw[i] = __ldg(from);
             if (sizeof(TYPE) == 4) *(uint4 *)(raw[i] + 4) = __ldg(from + 1);
         }
@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #    pragma unroll
         for (int i = 0; i < ITEMS; i++)
             for (uint32_t j = 0; j < 8; j++) {
-                uint32_t row = row0 + i * rows_apart;
+                uint32_t row = row0 + i * row_stride;
                 values[i][j] = j < n && row < job.rows ? TO_F32(data[row * line + k + j]) : 0;
             }
     }
@@ -92,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #    pragma unroll
     for (int i = 0; i < ITEMS; i++)
         for (int j = 0; j < 8; j++) {
-            uint32_t local = row0 - tile_row + i * rows_apart;
+            uint32_t local = row0 - tile_row + i * row_stride;
             uint32_t word = tile[local * 64 + ((thread % 16 ^ local / 8) * 4) + j / 2];
             values[i][j] = TO_F32((TYPE)(word >> 16 * (j % 2)));
         }
@@ -100,11 +100,11 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #    pragma unroll
     for (int i = 0; i < ITEMS; i++)
         for (int j = 0; j < 8; j++)
-            values[i][j] = tile[(row0 - tile_row + i * rows_apart) * 129 + thread % 16 * 8 + j];
+            values[i][j] = tile[(row0 - tile_row + i * row_stride) * 129 + thread % 16 * 8 + j];
 #endif
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
-        uint32_t row = row0 + i * rows_apart, out[4];
+        uint32_t row = row0 + i * row_stride, out[4];
 #if PARTS > 1
         const uint32_t first = k / BSMM_PACK_PART_COLS * PARTS * BSMM_PACK_PART_COLS;
         uint8_t *line_to = (uint8_t *)job.elements + row * job.element_pitch;
@@ -127,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
             job.group_scales[k / BSMM_PACK_GROUP * job.group_pitch + row] = g.scale;
     }
     if (job.group_scales && k % BSMM_PACK_GROUP == 0)
-        pad_group_scales(&job, row0, rows_apart, ITEMS, k);
+        pad_group_scales(&job, row0, row_stride, ITEMS, k);
     bsmm_lane_group all = reach_told(&job, &reach);
     tell_header(job.header, &all);
 }

@@ -56,14 +56,14 @@ static __device__ __forceinline__ uint32_t from_row(uint32_t value, int i) {
 }
 
 /* Transposes a 4 x 4 matrix of bytes, each row of which is the 32-bit word of one lane. The lanes
- * with the four rows are l, l + apart, l + 2 * apart and l + 3 * apart. The lane with row i gets
+ * with the four rows are l, l + stride, l + 2 * stride and l + 3 * stride. The lane with row i gets
  * byte i of each of the four words, in the order of the rows. */
-static __device__ __forceinline__ uint32_t transposed_bytes(uint32_t word, uint32_t apart) {
+static __device__ __forceinline__ uint32_t transposed_bytes(uint32_t word, uint32_t stride) {
     const uint32_t lane = threadIdx.x;
-    uint32_t other = __shfl_xor_sync(0xffffffffu, word, apart);
-    word = __byte_perm(word, other, lane & apart ? 0x3715 : 0x6240);
-    other = __shfl_xor_sync(0xffffffffu, word, 2 * apart);
-    return __byte_perm(word, other, lane & 2 * apart ? 0x3276 : 0x5410);
+    uint32_t other = __shfl_xor_sync(0xffffffffu, word, stride);
+    word = __byte_perm(word, other, lane & stride ? 0x3715 : 0x6240);
+    other = __shfl_xor_sync(0xffffffffu, word, 2 * stride);
+    return __byte_perm(word, other, lane & 2 * stride ? 0x3276 : 0x5410);
 }
 
 /* Returns 0xff in each byte in which `codes` has 255, the e8m0 code of NaN. */

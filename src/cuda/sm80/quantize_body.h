@@ -15,31 +15,31 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
     NAME(const __grid_constant__ bsmm_quantize_job job) {
     uint32_t raw[ITEMS][SPAN], amax[ITEMS], thread = threadIdx.x;
 #if TILE
-    uint32_t rows_apart = QUANTIZE_THREADS / 8, k = blockIdx.y * 128 + thread % 8 * 16;
+    uint32_t row_stride = QUANTIZE_THREADS / 8, k = blockIdx.y * 128 + thread % 8 * 16;
     uint32_t row0 = blockIdx.x * 128 + thread / 8;
 #else
-    uint32_t lanes = 1u << job.lanes_log2, rows_apart = QUANTIZE_THREADS >> job.lanes_log2;
+    uint32_t lanes = 1u << job.lanes_log2, row_stride = QUANTIZE_THREADS >> job.lanes_log2;
     uint32_t k = (blockIdx.y * lanes + (thread & (lanes - 1))) * 16;
-    uint32_t row0 = blockIdx.x * rows_apart * ITEMS + (thread >> job.lanes_log2);
+    uint32_t row0 = blockIdx.x * row_stride * ITEMS + (thread >> job.lanes_log2);
 #endif
     uint32_t n = k < job.cols ? min(job.cols - k, 16) : 0;
     const TYPE *from = (const TYPE *)job.src + row0 * job.src_lines.row_step + k;
-    uint64_t step = rows_apart * job.src_lines.row_step;
+    uint64_t step = row_stride * job.src_lines.row_step;
     uint64_t line = job.dst_lines.row_step / 8 * BITS + job.dst_lines.row_step % 8 * BITS / 8;
 
-    if (job.aligned_src && n == 16 && row0 + (ITEMS - 1) * rows_apart < job.rows) {
+    if (job.aligned_src && n == 16 && row0 + (ITEMS - 1) * row_stride < job.rows) {
 #pragma unroll
         for (int i = 0; i < ITEMS; i++)
             load_item(SPAN, from + i * step, raw[i]);
     } else {
 #pragma unroll
         for (int i = 0; i < ITEMS; i++)
-            load_part(sizeof(TYPE), from + i * step, row0 + i * rows_apart < job.rows ? n : 0,
+            load_part(sizeof(TYPE), from + i * step, row0 + i * row_stride < job.rows ? n : 0,
                       raw[i]);
     }
 
     uint8_t *to = job.dst + row0 * line + k / 8 * BITS;
-    uint64_t to_step = rows_apart * line;
+    uint64_t to_step = row_stride * line;
 #if BITS == 4
     __shared__ quantize_level level;
     if (thread < LEVEL_FACTORS) make_level(&job, thread, &level);
@@ -65,24 +65,24 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
     bsmm_block_step block = block_step(&job, most, multiplier, divisor);
     if (thread == 0) bsmm_lane_store_scale(&job, row0, bsmm_axis_at(&job.col_map, k), block.code);
 #else
-    for (uint32_t apart = 1; apart < job.block_lanes; apart *= 2)
+    for (uint32_t distance = 1; distance < job.block_lanes; distance *= 2)
 #    pragma unroll
         for (int i = 0; i < ITEMS; i++)
-            amax[i] = max(amax[i], __shfl_xor_sync(0xffffffffu, amax[i], apart));
+            amax[i] = max(amax[i], __shfl_xor_sync(0xffffffffu, amax[i], distance));
     /* Up to 4 adjacent threads have values in the same scale block. These threads divide the rows
      * among them, and each thread computes the scales of its rows. */
-    uint32_t share = min(job.block_lanes, ITEMS), lane = thread & (share - 1);
+    uint32_t scale_lanes = min(job.block_lanes, ITEMS), lane = thread & (scale_lanes - 1);
     uint64_t column = job.scale ? bsmm_axis_at(&job.col_map, min(k, job.cols - 1)) : 0;
-    bool stores = job.scale && (k & (job.block_cols - 1)) / 16 < share &&
+    bool stores = job.scale && (k & (job.block_cols - 1)) / 16 < scale_lanes &&
                   (k & ~(job.block_cols - 1)) < job.cols;
     float factors[ITEMS];
 #    pragma unroll
     for (int i = 0; i < ITEMS; i++) {
-        if (i * share >= ITEMS) continue;
-        uint32_t mine = amax[i], row = row0 + (i * share + lane) * rows_apart;
+        if (i * scale_lanes >= ITEMS) continue;
+        uint32_t mine = amax[i], row = row0 + (i * scale_lanes + lane) * row_stride;
 #    pragma unroll
         for (int j = 0; j < ITEMS; j++)
-            mine = j == i * share + lane ? amax[j] : mine;
+            mine = j == i * scale_lanes + lane ? amax[j] : mine;
 #    if BITS == 4
         bsmm_block_step block = quick_step_by(&job, mine, &level);
 #    else
@@ -102,13 +102,16 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
         met[i] = block.factor;
         amax[i] = most;
 #else
-        float factor = share == 4 ? factors[i / 4] : share == 2 ? factors[i / 2] : factors[i];
-        met[i] = __shfl_sync(0xffffffffu, factor, (thread % 32 & ~(share - 1)) + (i & (share - 1)));
+        float factor = scale_lanes == 4   ? factors[i / 4]
+                       : scale_lanes == 2 ? factors[i / 2]
+                                          : factors[i];
+        met[i] = __shfl_sync(0xffffffffu, factor,
+                             (thread % 32 & ~(scale_lanes - 1)) + (i & (scale_lanes - 1)));
 #endif
     }
 
-    item_place place = {row0, rows_apart, n, to, to_step};
-#define QUICK(quick) quick_items(&job, ELEM, BITS, quick, ITEMS, SPAN, raw[0], amax, met, &place)
+    item_position position = {row0, row_stride, n, to, to_step};
+#define QUICK(quick) quick_items(&job, ELEM, BITS, quick, ITEMS, SPAN, raw[0], amax, met, &position)
     if (BITS == 8 && (QUICK(BSMM_QUICK_E4M3_MULTIPLY) || QUICK(BSMM_QUICK_E4M3_DIVIDE))) return;
     if (BITS == 4 && (QUICK(BSMM_QUICK_E2M1_PAIRS) || QUICK(BSMM_QUICK_E2M1_MULTIPLY))) return;
     if (BITS == 4 && (QUICK(BSMM_QUICK_E2M1_PLUS) || QUICK(BSMM_QUICK_E2M1_PLUS_DIVIDE))) return;
@@ -119,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, TILE ? 2 : 3)
     for (int i = 0; i < ITEMS; i++) {
         uint32_t codes[4];
         encode_item(&job, ELEM, BITS, amax[i], met[i], n, raw[i], codes);
-        if (row0 + i * rows_apart < job.rows && n)
+        if (row0 + i * row_stride < job.rows && n)
             store_codes(&job, BITS, to + i * to_step, n, codes);
     }
 }

@@ -353,13 +353,13 @@ static __device__ __forceinline__ void quick_item(uint32_t elem, uint32_t quick,
 }
 
 /* Describes where a thread stores its results: 16 results in each of several rows. */
-typedef struct item_place {
-    uint32_t row0, rows_apart;
+typedef struct item_position {
+    uint32_t row0, row_stride;
     /* `n` is the number of the thread's 16 values of a row that lie before the end of the row. */
     uint32_t n;
     uint8_t *to;
     uint64_t to_step;
-} item_place;
+} item_position;
 
 /* Stores 12 bytes of each of four adjacent threads, i.e. 48 consecutive bytes, which begin at a
  * multiple of 16. Each of the first three threads stores 16 bytes at once. If each thread stored
@@ -394,8 +394,9 @@ static __device__ __forceinline__ void store_by_four(bool valid, uint8_t *to,
 static __device__ __forceinline__ bool quick_items(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, uint32_t quick, int items, int span,
                                                    const uint32_t *raw, const uint32_t *amax,
-                                                   const float *factors, const item_place *place) {
-    bool rare = place->n % 16;
+                                                   const float *factors,
+                                                   const item_position *position) {
+    bool rare = position->n % 16;
     if (!has_quick(job, bits, quick)) return false;
 #pragma unroll
     for (int i = 0; i < items; i++)
@@ -409,8 +410,8 @@ static __device__ __forceinline__ bool quick_items(const bsmm_quantize_job *job,
     for (int i = 0; i < items; i++) {
         uint32_t codes[4];
         quick_item(elem, quick, factors[i], raw + i * span, codes);
-        const bool valid = place->row0 + i * place->rows_apart < job->rows && place->n;
-        uint8_t *to = place->to + i * place->to_step;
+        const bool valid = position->row0 + i * position->row_stride < job->rows && position->n;
+        uint8_t *to = position->to + i * position->to_step;
         if (bits == 6 && by_four)
             store_by_four(valid, to, codes);
         else if (valid)

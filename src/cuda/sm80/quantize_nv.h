@@ -70,12 +70,12 @@ static __device__ __forceinline__ void nv_item(uint32_t elem, const uint32_t *ra
     to[1] = e2m1_packed(tops + 4);
 }
 
-static __device__ __forceinline__ item_place nv_place(const bsmm_quantize_job *job, uint32_t row0,
-                                                      uint32_t k) {
+static __device__ __forceinline__ item_position nv_position(const bsmm_quantize_job *job,
+                                                            uint32_t row0, uint32_t k) {
     const uint64_t line = job->dst_lines.row_step / 2;
-    const uint32_t rows_apart = QUANTIZE_THREADS >> job->lanes_log2;
+    const uint32_t row_stride = QUANTIZE_THREADS >> job->lanes_log2;
     const uint32_t n = k < job->cols ? min(job->cols - k, 16) : 0;
-    item_place p = {row0, rows_apart, n, job->dst + row0 * line + k / 2, rows_apart * line};
+    item_position p = {row0, row_stride, n, job->dst + row0 * line + k / 2, row_stride * line};
     return p;
 }
 
@@ -84,21 +84,21 @@ static __device__ __forceinline__ item_place nv_place(const bsmm_quantize_job *j
  * lanes have four adjacent blocks, and each of these lanes stores the four scales of one row as a
  * word. */
 static __device__ __forceinline__ void nv_store_scales(const bsmm_quantize_job *job, int items,
-                                                       const item_place *place, uint32_t k,
+                                                       const item_position *position, uint32_t k,
                                                        uint32_t codes) {
     if (job->by_words) {
-        uint32_t mine = threadIdx.x % 4, row = place->row0 + mine * place->rows_apart;
+        uint32_t mine = threadIdx.x % 4, row = position->row0 + mine * position->row_stride;
         uint32_t word = transposed_bytes(codes, 1);
         uint64_t at = word_at(&job->words, row, k / 64);
-        if (mine < (uint32_t)items && row < job->rows && place->n)
+        if (mine < (uint32_t)items && row < job->rows && position->n)
             *(uint32_t *)(job->scales + at) = word;
         return;
     }
     uint64_t column = bsmm_axis_at(&job->col_map, min(k, job->cols - 1));
 #pragma unroll 1
     for (int i = 0; i < items; i++) {
-        uint32_t row = place->row0 + i * place->rows_apart;
-        if (row < job->rows && place->n)
+        uint32_t row = position->row0 + i * position->row_stride;
+        if (row < job->rows && position->n)
             bsmm_lane_store_scale(job, row, column, codes >> 8 * i & 0xff);
     }
 }
@@ -128,11 +128,11 @@ static __device__ __noinline__ void nv_define(const bsmm_quantize_job *job, uint
                                               int items, uint32_t row0, uint32_t k,
                                               const quantize_level *level) {
     const uint32_t bytes = elem == BSMM_LANE_F32 ? 4 : 2;
-    const item_place p = nv_place(job, row0, k);
+    const item_position p = nv_position(job, row0, k);
     uint32_t scales = 0;
 #pragma unroll 1
     for (int i = 0; i < items; i++) {
-        uint32_t row = row0 + i * p.rows_apart;
+        uint32_t row = row0 + i * p.row_stride;
         const uint8_t *from = job->src + (row * job->src_lines.row_step + k) * bytes;
         scales |=
             nv_define_item(job, elem, row < job->rows ? p.n : 0, from, p.to + i * p.to_step, level)

@@ -14,24 +14,24 @@
 extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, 3)
     NAME(const __grid_constant__ bsmm_quantize_job job) {
     const uint32_t thread = threadIdx.x, lanes = 1u << job.lanes_log2;
-    const uint32_t rows_apart = QUANTIZE_THREADS >> job.lanes_log2;
+    const uint32_t row_stride = QUANTIZE_THREADS >> job.lanes_log2;
     const uint32_t part = gridDim.x - 1 - blockIdx.x, down = part / job.columns;
     const uint32_t k = ((part - down * job.columns) * lanes + (thread & (lanes - 1))) * 16;
-    const uint32_t row0 = down * rows_apart * ITEMS + (thread >> job.lanes_log2);
-    const item_place place = nv_place(&job, row0, k);
+    const uint32_t row0 = down * row_stride * ITEMS + (thread >> job.lanes_log2);
+    const item_position position = nv_position(&job, row0, k);
     const TYPE *from = (const TYPE *)job.src + row0 * job.src_lines.row_step + k;
-    const uint64_t step = rows_apart * job.src_lines.row_step;
+    const uint64_t step = row_stride * job.src_lines.row_step;
     __shared__ quantize_level level;
     uint32_t raw[ITEMS][SPAN], codes = 0;
     float factors[ITEMS];
 
-    bool rare = place.n % 16;
+    bool rare = position.n % 16;
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
 #pragma unroll
         for (int j = 0; j < SPAN; j++)
             raw[i][j] = 0;
-        if (place.n == 16 && row0 + i * rows_apart < job.rows)
+        if (position.n == 16 && row0 + i * row_stride < job.rows)
             load_item(SPAN, from + i * step, raw[i]);
     }
     if (thread < LEVEL_FACTORS) nv_level(&job, thread, &level);
@@ -48,13 +48,13 @@ extern "C" __global__ void __launch_bounds__(QUANTIZE_THREADS, 3)
         nv_define(&job, ELEM, ITEMS, row0, k, &level);
         return;
     }
-    nv_store_scales(&job, ITEMS, &place, k, codes);
+    nv_store_scales(&job, ITEMS, &position, k, codes);
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
         uint32_t out[2];
         nv_item(ELEM, raw[i], factors[i], out);
-        if (place.n && row0 + i * rows_apart < job.rows)
-            *(uint2 *)(place.to + i * place.to_step) = make_uint2(out[0], out[1]);
+        if (position.n && row0 + i * row_stride < job.rows)
+            *(uint2 *)(position.to + i * position.to_step) = make_uint2(out[0], out[1]);
     }
 }
 

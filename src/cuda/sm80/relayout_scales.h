@@ -41,19 +41,19 @@ static __device__ __forceinline__ uint32_t join_pieces(const bsmm_relayout_job *
  * Callers pass a constant for `loads` (job->by_words, or 1 for threads that load once). All loads
  * begin before the thread computes with what it has loaded. */
 static __device__ __forceinline__ void move_rows(const bsmm_relayout_job *job, uint32_t loads,
-                                                 uint32_t rows_apart, uint32_t row0,
+                                                 uint32_t row_stride, uint32_t row0,
                                                  uint32_t column) {
     const bool word = job->by_words || job->wide;
     uint32_t codes[BSMM_MOVED_ROWS][4];
 #pragma unroll
     for (int i = 0; i < BSMM_MOVED_ROWS; i++)
         if (loads > 1)
-            load_pieces(job, loads, row0 + i * rows_apart, column, codes[i]);
+            load_pieces(job, loads, row0 + i * row_stride, column, codes[i]);
         else
-            codes[i][0] = bsmm_move_load(job, word, row0 + i * rows_apart, column);
+            codes[i][0] = bsmm_move_load(job, word, row0 + i * row_stride, column);
 #pragma unroll
     for (int i = 0; i < BSMM_MOVED_ROWS; i++) {
-        const uint32_t row = row0 + i * rows_apart;
+        const uint32_t row = row0 + i * row_stride;
         if (row < job->rows)
             bsmm_move_store(job, word, row, column,
                             loads > 1 ? join_pieces(job, loads, row, column, codes[i])
@@ -67,17 +67,17 @@ static __device__ __forceinline__ void move_rows(const bsmm_relayout_job *job, u
  * scales because the matrix ends before them. */
 static __device__ __forceinline__ bool move_block(const bsmm_relayout_job *job, uint32_t threads,
                                                   uint32_t across, uint32_t down) {
-    const uint32_t lanes = 1u << job->lanes_log2, rows_apart = threads >> job->lanes_log2,
+    const uint32_t lanes = 1u << job->lanes_log2, row_stride = threads >> job->lanes_log2,
                    index = across * lanes + (threadIdx.x & (lanes - 1)),
                    column = job->by_words ? 4 * index : index,
-                   row0 = down * rows_apart * BSMM_MOVED_ROWS + (threadIdx.x >> job->lanes_log2);
+                   row0 = down * row_stride * BSMM_MOVED_ROWS + (threadIdx.x >> job->lanes_log2);
     if (column >= job->cols || row0 >= job->rows) return false;
     if (job->by_words == 2)
-        move_rows(job, 2, rows_apart, row0, column);
+        move_rows(job, 2, row_stride, row0, column);
     else if (job->by_words == 4)
-        move_rows(job, 4, rows_apart, row0, column);
+        move_rows(job, 4, row_stride, row0, column);
     else
-        move_rows(job, 1, rows_apart, row0, column);
+        move_rows(job, 1, row_stride, row0, column);
     return true;
 }
 

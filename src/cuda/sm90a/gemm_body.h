@@ -125,21 +125,22 @@ static __device__ __forceinline__ void wait_for(uint32_t barrier, uint32_t parit
  * written the buffer. "written" completes when TMA has read the buffer, so that the warps may write
  * it again. */
 static __device__ __forceinline__ uint32_t staged_of(const ring *r, uint32_t warpgroup,
-                                                     uint32_t place) {
-    return r->barriers + 16 * (STAGES + warpgroup * PLACES + place);
+                                                     uint32_t buffer) {
+    return r->barriers + 16 * (STAGES + warpgroup * STAGING_BUFFERS + buffer);
 }
 static __device__ __forceinline__ uint32_t staging_of(uint32_t staging, uint32_t warpgroup) {
-    return staging + (GEMM_TURNS ? 0 : warpgroup * (CHUNKS * CHUNK_BYTES));
+    return staging + (GEMM_PING_PONG ? 0 : warpgroup * (CHUNKS * CHUNK_BYTES));
 }
 /* Returns the warpgroup that writes a staging buffer next, after results of the warpgroup
- * `warpgroup` in this buffer have been stored to D. With GEMM_TURNS, two warpgroups share a staging
- * buffer and use it alternately. Otherwise each warpgroup has a staging buffer of its own. */
-static __device__ __forceinline__ uint32_t next_in_turn(uint32_t warpgroup) {
-    return GEMM_TURNS ? 1 - warpgroup : warpgroup;
+ * `warpgroup` in this buffer have been stored to D. With GEMM_PING_PONG, two warpgroups share a
+ * staging buffer and use it alternately. Otherwise each warpgroup has a staging buffer of its own.
+ */
+static __device__ __forceinline__ uint32_t next_writer(uint32_t warpgroup) {
+    return GEMM_PING_PONG ? 1 - warpgroup : warpgroup;
 }
 static __device__ __forceinline__ uint32_t written_of(const ring *r, uint32_t warpgroup,
-                                                      uint32_t place) {
-    return staged_of(r, warpgroup, place) + 8;
+                                                      uint32_t buffer) {
+    return staged_of(r, warpgroup, buffer) + 8;
 }
 static __device__ __forceinline__ void wait_empty(const ring *r, uint32_t stage) {
     wait_for(empty_of(r, stage), ~(r->phases >> stage) & 1);
@@ -161,29 +162,29 @@ static __device__ __forceinline__ uint32_t stage_after(uint32_t stage) {
     return stage + 1 < STAGES ? stage + 1 : 0;
 }
 
-typedef struct place {
+typedef struct cluster_rank {
     /* `rank_m` and `rank_n` are the coordinates of a thread block in its cluster along M and N. */
     int32_t rank_m, rank_n;
-} place;
+} cluster_rank;
 
-static __device__ __forceinline__ place place_of(uint32_t rank) {
-    place there = {(int32_t)(rank % CLUSTER_M), (int32_t)(rank / CLUSTER_M)};
+static __device__ __forceinline__ cluster_rank cluster_rank_of(uint32_t rank) {
+    cluster_rank there = {(int32_t)(rank % CLUSTER_M), (int32_t)(rank / CLUSTER_M)};
     return there;
 }
-static __device__ __forceinline__ place place_make(void) {
-    return place_of(CLUSTER > 1 ? ptx_cluster_rank() : 0);
+static __device__ __forceinline__ cluster_rank cluster_rank_here(void) {
+    return cluster_rank_of(CLUSTER > 1 ? ptx_cluster_rank() : 0);
 }
 
 /* Returns true if thread block `from` loads data for thread block `to` of the same cluster. A block
  * loads its own tiles. The first block of a row or column of the cluster also multicasts to the
  * whole row or column. */
-static __device__ __forceinline__ bool loads_for(place from, place to) {
+static __device__ __forceinline__ bool loads_for(cluster_rank from, cluster_rank to) {
     const bool in_row = from.rank_m == to.rank_m && (from.rank_n == 0 || from.rank_n == to.rank_n);
     const bool in_col = from.rank_n == to.rank_n && (from.rank_m == 0 || from.rank_m == to.rank_m);
     return in_row || in_col;
 }
 /* Returns the number of thread blocks of the cluster that receive data from thread block `from`. */
-static __device__ __forceinline__ uint32_t blocks_fed(place from) {
+static __device__ __forceinline__ uint32_t receivers_of(cluster_rank from) {
     return 1 + (from.rank_n == 0 ? CLUSTER_N - 1 : 0) + (from.rank_m == 0 ? CLUSTER_M - 1 : 0);
 }
 
@@ -213,16 +214,16 @@ typedef struct chunk {
 } chunk;
 
 /* Holds the static shared memory of a thread block. The producer warp announces work unit number i
- * (a tile of D and a range of its k blocks) in pieces[i % 2], before the work unit's first stage is
+ * (a tile of D and a range of its k blocks) in units[i % 2], before the work unit's first stage is
  * full. A consumer reads this entry before it releases a stage of the work unit. When the producer
  * overwrites the entry of work unit i - 2, all consumers have already released a stage of work unit
  * i - 1, so none still reads the old entry. With GEMM_SHORT a work unit may begin with any stage s,
- * and the producer announces it in pieces[s]. The producer overwrites this entry only after all
+ * and the producer announces it in units[s]. The producer overwrites this entry only after all
  * consumers have released stage s. They released it after they had read the old entry. */
 typedef struct shared {
-    /* `ready` is an mbarrier that completes when the members after `pieces` are set. */
+    /* `ready` is an mbarrier that completes when the members after `units` are set. */
     uint64_t ready;
-    work pieces[GEMM_SHORT ? STAGES : 2];
+    work units[GEMM_SHORT ? STAGES : 2];
     /* `factors` holds the factors of D's epilogue, such as alpha. */
     bsmm_gpu_epilogue_factors factors;
     /* `plain` is nonzero if the epilogue's factor is 1, so that the kernel can omit the
@@ -231,7 +232,7 @@ typedef struct shared {
     /* `even` is nonzero if each row of A and of B has the same scale along all of K. The kernels
      * that packed A and B found this out. */
     uint32_t even;
-    chunk chunks[CONSUMERS][PLACES];
+    chunk chunks[CONSUMERS][STAGING_BUFFERS];
     /* `power` is the epilogue's factor if it is a power of two from 2^-32 to 1, else 0. Only
      * kernels with HALVES (16-bit elements without block scales) use it. Packing to f16 multiplies
      * values of B by a power of two, and the factor undoes this. */
@@ -261,8 +262,8 @@ static __device__ __forceinline__ void told_factors(const bsmm_wgmma_params *p, 
     told->plain = told->factors.factor == 1;
     if (HALVES) told->power = power_of(told->factors.factor);
     told->even = is_even(p);
-    for (int i = 0; i < CONSUMERS * PLACES; i++)
-        told->chunks[i / PLACES][i % PLACES].to_memory = 0;
+    for (int i = 0; i < CONSUMERS * STAGING_BUFFERS; i++)
+        told->chunks[i / STAGING_BUFFERS][i % STAGING_BUFFERS].to_memory = 0;
     ptx_mbarrier_arrive(ptx_shared_address(&told->ready));
 }
 
@@ -271,7 +272,7 @@ static __device__ __forceinline__ void told_factors(const bsmm_wgmma_params *p, 
  * blocks that run at the same time then read few different rows of A and B, so most reads hit in
  * L2. */
 static __device__ __forceinline__ corner corner_of(const bsmm_wgmma_params *p, int32_t tile,
-                                                   place here) {
+                                                   cluster_rank here) {
     int32_t band = gemm_divide(tile, &p->by_band);
     int32_t first = band * p->group_m;
     int32_t height = min(p->group_m, p->tiles_m - first);
@@ -309,10 +310,10 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.empty = empty_to_tell(&r, c.lane);
     c.staging = staging_of(staging, (uint32_t)c.warpgroup);
     /* Bit i of `chunks` is the parity for which the warpgroup waits before it writes staging buffer
-     * i. At the beginning, the parity 0 makes the warpgroup write at once. With GEMM_TURNS, two
+     * i. At the beginning, the parity 0 makes the warpgroup write at once. With GEMM_PING_PONG, two
      * warpgroups use one staging buffer alternately. The second warpgroup begins with parity 1,
      * which makes it wait until the results of the first warpgroup have been stored. */
-    c.chunks = GEMM_TURNS && c.warpgroup ? ~0u : 0;
+    c.chunks = GEMM_PING_PONG && c.warpgroup ? ~0u : 0;
     wait_for(ptx_shared_address(&told->ready), 0);
     c.even = EVENS && __shfl_sync(0xffffffff, told->even, 0);
     if (GEMM_EARLY)
@@ -368,9 +369,9 @@ static __device__ __forceinline__ void set_up(const bsmm_wgmma_params *p, uint32
     for (int i = 0; i < STAGES; i++) {
         ptx_mbarrier_init(barriers + 16 * i, FULL_ARRIVALS);
         ptx_mbarrier_init(barriers + 16 * i + 8,
-                          EMPTY_ARRIVALS * CONSUMER_WARPS * blocks_fed(place_make()));
+                          EMPTY_ARRIVALS * CONSUMER_WARPS * receivers_of(cluster_rank_here()));
     }
-    for (int i = 0; i < CONSUMERS * PLACES; i++) {
+    for (int i = 0; i < CONSUMERS * STAGING_BUFFERS; i++) {
         ptx_mbarrier_init(barriers + 16 * (STAGES + i), 4);
         ptx_mbarrier_init(barriers + 16 * (STAGES + i) + 8, 1);
     }
@@ -399,7 +400,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
     work first;
     if (threadIdx.x < 32 || (SCALES_WARP && threadIdx.x / 32 == 3)) {
         s = gemm_schedule_make(p, (int32_t)blockIdx.x / CLUSTER, (int32_t)gridDim.x / CLUSTER);
-        first = next_work(p, place_make(), &s);
+        first = next_work(p, cluster_rank_here(), &s);
     }
     __syncwarp();
     if (CLUSTER > 1) {
@@ -414,8 +415,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
     if (threadIdx.x == 64) told_factors(p, &told);
     if (threadIdx.x < 128) {
         PTX_REGISTERS_LESS(PRODUCER_REGISTERS);
-        if (threadIdx.x < 32 && ptx_elect()) feed_tiles(p, r, place_make(), s, first, &told);
-        if (SCALES_WARP && threadIdx.x / 32 == 3) feed_scales(p, r, place_make(), s, first);
+        if (threadIdx.x < 32 && ptx_elect())
+            produce_tiles(p, r, cluster_rank_here(), s, first, &told);
+        if (SCALES_WARP && threadIdx.x / 32 == 3)
+            produce_scales(p, r, cluster_rank_here(), s, first);
         if (threadIdx.x % 32 == 0 && threadIdx.x / 32 - 1 < CONSUMERS)
             write_chunks(p, &r, base + STAGING_AT, &told, threadIdx.x / 32 - 1);
     } else if (threadIdx.x < 128 * (1 + CONSUMERS)) {

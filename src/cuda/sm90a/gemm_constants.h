@@ -73,13 +73,13 @@ enum {
     SCALE_BYTES_LOADED = A_SCALED ? SCALE_BYTES : 0,
     CHUNK_COLS = GEMM_CHUNK_COLS(TILE_N),
     CHUNK_BYTES = GEMM_CHUNK_BYTES(TILE_N),
-    /* A consumer warpgroup passes its results to its writer thread in staging buffers. PLACES is
-     * the number of staging buffers that it passes separately, and PLACE_CHUNKS is the number of
-     * chunks in each. A chunk is 64 rows x CHUNK_COLS columns of results. With GEMM_TURNS two
-     * warpgroups use one staging buffer alternately, and a warpgroup passes all of its results of a
-     * tile together. */
-    PLACES = GEMM_TURNS ? 1 : CHUNKS,
-    PLACE_CHUNKS = GEMM_TURNS ? CONSUMERS * CHUNKS : 1,
+    /* A consumer warpgroup passes its results to its writer thread in staging buffers.
+     * STAGING_BUFFERS is the number of staging buffers that it passes separately, and BUFFER_CHUNKS
+     * is the number of chunks in each. A chunk is 64 rows x CHUNK_COLS columns of results. With
+     * GEMM_PING_PONG two warpgroups use one staging buffer alternately, and a warpgroup passes all
+     * of its results of a tile together. */
+    STAGING_BUFFERS = GEMM_PING_PONG ? 1 : CHUNKS,
+    BUFFER_CHUNKS = GEMM_PING_PONG ? CONSUMERS * CHUNKS : 1,
 
     STAGING_AT = GEMM_STAGING_AT(TILE_M, TILE_N, STAGES),
     SCALES_AT = GEMM_SCALES_AT(TILE_M, TILE_N, STAGES, CONSUMERS *CHUNKS),
@@ -138,8 +138,9 @@ static_assert(COL_BLOCKS == 1 || (TILE_N % COL_GROUP == 0 && TILE_N <= 128 + COL
 static_assert(!GEMM_SHORT || (GEMM_SCALES == GEMM_ROW_BLOCK && PARTIALS == 1),
               "other loops know a stage's addresses");
 static_assert(TILE_N / CHUNK_COLS % CHUNKS == 0, "each tile begins with the oldest chunk");
-static_assert(!GEMM_TURNS || (CONSUMERS == 2 && TILE_N == PLACE_CHUNKS * CHUNK_COLS),
-              "a turn is a warpgroup's part of a tile");
-static_assert(!GEMM_TURNS || !AGAIN, "rows that are made again wait for places out of turn");
+static_assert(!GEMM_PING_PONG || (CONSUMERS == 2 && TILE_N == BUFFER_CHUNKS * CHUNK_COLS),
+              "with ping-pong, a warpgroup stores its part of a tile at once");
+static_assert(!GEMM_PING_PONG || !AGAIN,
+              "rows that are made again wait for staging buffers out of turn");
 static_assert(A_SCALED || GEMM_SCALES != GEMM_ROW_ROW, "B's scales lie behind those of A");
 static_assert(SHARED_BYTES <= 232448, "an SM has 227 KiB of shared memory for a thread block");

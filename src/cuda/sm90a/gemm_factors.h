@@ -79,9 +79,9 @@ static __device__ __noinline__ uint32_t unsafe_by_cols(const bsmm_wgmma_params *
  * totals contain the scales of A already. If another cluster continues these totals, it multiplies
  * them later. */
 static __device__ __forceinline__ void scale_by_cols(const consumer *c, float *total,
-                                                     const work *piece) {
+                                                     const work *unit) {
     const bsmm_wgmma_params *p = c->p;
     const float ones[2] = {1, 1};
-    if (!BY_COLS || !p->col_factors || (piece->k_end < p->k_blocks && p->splits == 1)) return;
-    multiply_by_cols(p, ones, total, piece->at.col + 2 * (c->lane % 4));
+    if (!BY_COLS || !p->col_factors || (unit->k_end < p->k_blocks && p->splits == 1)) return;
+    multiply_by_cols(p, ones, total, unit->at.col + 2 * (c->lane % 4));
 }

@@ -31,7 +31,7 @@ static __device__ __forceinline__ int32_t scale_block_of(const bsmm_wgmma_params
 /* Starts the loads of one k block into one stage. If several thread blocks of the cluster need the
  * same tile of an operand, the first of them loads it and multicasts it to all. */
 static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, const ring *r,
-                                                  uint32_t stage, place here, corner at,
+                                                  uint32_t stage, cluster_rank here, corner at,
                                                   int32_t k) {
     const uint32_t full = full_of(r, stage), a = r->tiles + stage * STAGE_BYTES, b = a + A_BYTES;
     const along_k from = along_k_of(p, k);
@@ -99,58 +99,59 @@ static __device__ __forceinline__ void put_scales(const ring *r, uint32_t stage,
 /* Loads the operand tiles of one work unit to the stages in shared memory. A work unit is a range
  * of k blocks of one tile of D. If no other warp loads B's scales, this thread loads them one stage
  * ahead, so that the TMA loads do not wait for the latency of the scales. */
-static __device__ __forceinline__ void feed_piece(const bsmm_wgmma_params *p, ring *r, place here,
-                                                  const work *piece) {
-    int32_t k = piece->k_begin;
+static __device__ __forceinline__ void produce_unit(const bsmm_wgmma_params *p, ring *r,
+                                                    cluster_rank here, const work *unit) {
+    int32_t k = unit->k_begin;
     uint32_t stage = first_stage(r);
     wait_empty(r, stage);
-    load_stage(p, r, stage, here, piece->at, k);
+    load_stage(p, r, stage, here, unit->at, k);
     block_scales scales = {};
-    if (!SCALES_WARP) scales = load_scales(p, piece->at, k);
+    if (!SCALES_WARP) scales = load_scales(p, unit->at, k);
     for (;;) {
         block_scales next = {};
-        if (!SCALES_WARP) next = load_scales(p, piece->at, k + 1);
+        if (!SCALES_WARP) next = load_scales(p, unit->at, k + 1);
         if (!SCALES_WARP) put_scales(r, stage, scales);
         ptx_mbarrier_arrive_expect(full_of(r, stage), STAGE_BYTES + SCALE_BYTES_LOADED + COL_BYTES);
         r->phases ^= 1u << stage;
         if (GEMM_SHORT) r->next = stage_after(stage);
-        if (++k == piece->k_end) return;
+        if (++k == unit->k_end) return;
         if (++stage == STAGES) stage = 0;
         wait_empty(r, stage);
-        load_stage(p, r, stage, here, piece->at, k);
+        load_stage(p, r, stage, here, unit->at, k);
         scales = next;
     }
 }
 
-/* Returns the index in the array shared.pieces at which the producer announces a work unit to the
+/* Returns the index in the array shared.units at which the producer announces a work unit to the
  * consumers. A work unit is a tile of D and a range of its k blocks. `number` counts the work units
  * of this thread block. The caller must not yet have loaded any stage of this work unit. */
-static __device__ __forceinline__ uint32_t piece_place(const ring *r, uint32_t number) {
+static __device__ __forceinline__ uint32_t unit_slot(const ring *r, uint32_t number) {
     return GEMM_SHORT ? first_stage(r) : number % 2;
 }
 
 /* Returns the next work unit of this thread block. A work unit is a tile of D and a range of its k
  * blocks. */
-static __device__ __forceinline__ work next_work(const bsmm_wgmma_params *p, place here,
+static __device__ __forceinline__ work next_work(const bsmm_wgmma_params *p, cluster_rank here,
                                                  gemm_schedule *s) {
-    gemm_piece piece;
+    gemm_work_unit unit;
     work none = {{0, 0}, 0, 0};
-    if (!gemm_schedule_next(s, &piece)) return none;
-    work next = {corner_of(p, piece.tile, here), piece.k_begin, piece.k_end};
+    if (!gemm_schedule_next(s, &unit)) return none;
+    work next = {corner_of(p, unit.tile, here), unit.k_begin, unit.k_end};
     return next;
 }
 
-static __device__ __forceinline__ void feed_tiles(const bsmm_wgmma_params *p, ring r, place here,
-                                                  gemm_schedule s, work next, shared *told) {
+static __device__ __forceinline__ void produce_tiles(const bsmm_wgmma_params *p, ring r,
+                                                     cluster_rank here, gemm_schedule s, work next,
+                                                     shared *told) {
     uint32_t number = 0;
     for (; next.k_begin < next.k_end; number++) {
         if (GEMM_SHORT || number > 0) wait_empty(&r, first_stage(&r));
-        told->pieces[piece_place(&r, number)] = next;
-        feed_piece(p, &r, here, &next);
+        told->units[unit_slot(&r, number)] = next;
+        produce_unit(p, &r, here, &next);
         next = next_work(p, here, &s);
     }
     wait_empty(&r, first_stage(&r));
-    told->pieces[piece_place(&r, number)] = next;
+    told->units[unit_slot(&r, number)] = next;
     for (int i = 0; i < FULL_ARRIVALS; i++)
         ptx_mbarrier_arrive(full_of(&r, first_stage(&r)));
 }
@@ -158,16 +159,16 @@ static __device__ __forceinline__ void feed_tiles(const bsmm_wgmma_params *p, ri
 /* Runs the loop of the warp that loads B's scales. A consumer finishes a k block in less time than
  * a load from memory takes, so the warp loads the scales of 32 k blocks at once. Lane i loads the
  * scales of k block i and writes them to a stage when that stage is empty. */
-static __device__ __forceinline__ void feed_scales(const bsmm_wgmma_params *p, ring r, place here,
-                                                   gemm_schedule s, work next) {
+static __device__ __forceinline__ void
+produce_scales(const bsmm_wgmma_params *p, ring r, cluster_rank here, gemm_schedule s, work next) {
     for (; next.k_begin < next.k_end; next = next_work(p, here, &s)) {
         uint32_t stage = 0;
         for (int32_t k = next.k_begin; k < next.k_end; k += 32) {
             const block_scales mine = load_scales(p, next.at, k + (int32_t)threadIdx.x % 32);
 #pragma unroll 1
-            for (uint32_t turn = 0; turn < (uint32_t)min(32, next.k_end - k); turn++) {
+            for (uint32_t lane = 0; lane < (uint32_t)min(32, next.k_end - k); lane++) {
                 wait_empty(&r, stage);
-                if (threadIdx.x % 32 == turn) put_scales(&r, stage, mine);
+                if (threadIdx.x % 32 == lane) put_scales(&r, stage, mine);
                 r.phases ^= 1u << stage;
                 if (++stage == STAGES) stage = 0;
             }

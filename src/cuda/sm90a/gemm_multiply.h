@@ -51,7 +51,8 @@ typedef struct consumer {
  * this lane notifies. Lane i notifies thread block i of the cluster if block i loads tiles for this
  * thread block. Returns 0 if the lane notifies no thread block. */
 static __device__ __forceinline__ uint32_t empty_to_tell(const ring *r, int32_t lane) {
-    if (lane >= CLUSTER || !loads_for(place_of((uint32_t)lane), place_make())) return 0;
+    if (lane >= CLUSTER || !loads_for(cluster_rank_of((uint32_t)lane), cluster_rank_here()))
+        return 0;
     return ptx_mapa(empty_of(r, 0), (uint32_t)lane);
 }
 

@@ -38,13 +38,13 @@ static __device__ __forceinline__ int unscaled_stage(consumer *c, float *total, 
 }
 
 static __device__ __forceinline__ void multiply_unscaled(consumer *c, float *total,
-                                                         const work *piece) {
+                                                         const work *unit) {
     progress now;
-    now.left = piece->k_end - piece->k_begin - 1;
+    now.left = unit->k_end - unit->k_begin - 1;
     now.last = 0;
     hold(total);
     wait_full(&c->r, 0, 0);
-    start(c, total, 0, piece->k_begin > 0);
+    start(c, total, 0, unit->k_begin > 0);
 #define STEP(i) unscaled_stage(c, total, &now, (i + 1) % STAGES)
     FOR_STAGES(STEP)
 #undef STEP
@@ -72,8 +72,8 @@ static __device__ __forceinline__ int end_stage(consumer *c, float *total, float
 }
 
 static __device__ __forceinline__ void end_even(consumer *c, float *total, const progress *now,
-                                                const work *piece) {
-    if (piece->k_end == c->p->k_blocks || c->p->splits > 1) scale_even(c, now->last, total);
+                                                const work *unit) {
+    if (unit->k_end == c->p->k_blocks || c->p->splits > 1) scale_even(c, now->last, total);
     release(now->last, c);
 }
 
@@ -117,15 +117,15 @@ static __device__ __forceinline__ uint32_t next_stage(ring *r) {
  * instructions of the first stage have already been started, while the results of the previous work
  * unit were stored. These instructions write to `sum`, and `f` holds the stage's scales. */
 static __device__ __forceinline__ void multiply_from(consumer *c, float *total, float *sum,
-                                                     factors f, const work *piece) {
+                                                     factors f, const work *unit) {
     progress now;
-    now.left = piece->k_end - piece->k_begin;
+    now.left = unit->k_end - unit->k_begin;
     now.tested = 1;
 #define STEP(i) go_on(c, total, sum, &f, &now, i, false)
 #define EVEN(i) go_on(c, total, sum, &f, &now, i, true)
     if (EVENS && c->even) {
         FOR_STAGES(EVEN)
-        end_even(c, total, &now, piece);
+        end_even(c, total, &now, unit);
     } else if (GEMM_SHORT) {
         while (STEP(next_stage(&c->r))) {
         }
@@ -174,11 +174,10 @@ static __device__ __forceinline__ int multiply_pair(consumer *c, float *total, f
     return 1;
 }
 
-static __device__ __forceinline__ void multiply_pairs(consumer *c, float *total,
-                                                      const work *piece) {
+static __device__ __forceinline__ void multiply_pairs(consumer *c, float *total, const work *unit) {
     float even[ACCUMULATORS], odd[ACCUMULATORS];
     progress now;
-    now.left = piece->k_end - piece->k_begin - 1;
+    now.left = unit->k_end - unit->k_begin - 1;
     now.last = now.tested = 0;
     wait_full(&c->r, 0, 0);
     factors f = start(c, even, 0, 0);
@@ -195,15 +194,15 @@ static __device__ __forceinline__ void multiply_pairs(consumer *c, float *total,
     }
 }
 
-static __device__ __forceinline__ void multiply(consumer *c, float *total, const work *piece) {
+static __device__ __forceinline__ void multiply(consumer *c, float *total, const work *unit) {
     if (GEMM_SCALES == GEMM_UNSCALED) {
-        multiply_unscaled(c, total, piece);
+        multiply_unscaled(c, total, unit);
     } else if (PARTIALS == 2) {
-        multiply_pairs(c, total, piece);
+        multiply_pairs(c, total, unit);
     } else {
         float sum[ACCUMULATORS];
         const factors none = {{1, 1}, {1, 1}, 0, true};
-        multiply_from(c, total, sum, none, piece);
+        multiply_from(c, total, sum, none, unit);
     }
 }
 
@@ -217,10 +216,10 @@ static __device__ __forceinline__ work told_work(consumer *c, const shared *told
     work next = {{0, 0}, 0, 0};
     if (GEMM_SHORT) {
         wait_for(full_of(&c->r, c->r.next), c->r.phases >> c->r.next & 1);
-        if (c->lane == reader) next = told->pieces[c->r.next];
+        if (c->lane == reader) next = told->units[c->r.next];
     } else {
         wait_for(full_of(&c->r, 0), c->r.phases & 1);
-        if (c->lane == reader) next = told->pieces[number % 2];
+        if (c->lane == reader) next = told->units[number % 2];
     }
     next.at.row = __shfl_sync(0xffffffff, next.at.row, reader);
     next.at.col = __shfl_sync(0xffffffff, next.at.col, reader);
@@ -233,37 +232,37 @@ static __device__ __forceinline__ work told_work(consumer *c, const shared *told
  * tile. They begin with zero, with one exception: if `splits` is 1 and the range begins inside a
  * tile, they begin with the accumulators that the previous cluster has computed for the first part
  * of the tile. */
-static __device__ __forceinline__ void begin_totals(consumer *c, float *total, const work *piece) {
+static __device__ __forceinline__ void begin_totals(consumer *c, float *total, const work *unit) {
     c->unsafe = c->most = 0;
     c->least = HIGHEST_SAFE - 1;
-    c->split = COL_BLOCKS == 2 ? (128 - piece->at.col % 128) / COL_GROUP : 0;
+    c->split = COL_BLOCKS == 2 ? (128 - unit->at.col % 128) / COL_GROUP : 0;
 #pragma unroll
     for (int i = 0; i < ACCUMULATORS; i++)
         total[i] = 0;
-    if (piece->k_begin > 0 && c->p->splits == 1) take_over(c, total, 1);
+    if (unit->k_begin > 0 && c->p->splits == 1) take_over(c, total, 1);
 }
 
-static __device__ __forceinline__ void end_piece(consumer *c, shared *told, float *total,
-                                                 const work *piece) {
-    if (piece->k_end < c->p->k_blocks) {
+static __device__ __forceinline__ void end_unit(consumer *c, shared *told, float *total,
+                                                const work *unit) {
+    if (unit->k_end < c->p->k_blocks) {
         hand_over(c, told, total);
         return;
     }
 #pragma unroll 1
     for (int32_t i = 1; i < c->p->splits; i++)
         take_over(c, total, i);
-    store(c, told, total, piece->at);
+    store(c, told, total, unit->at);
 }
 
 static __device__ __forceinline__ void consume_each(consumer *c, shared *told) {
     for (uint32_t number = 0;; number++) {
         float total[ACCUMULATORS];
-        const work piece = told_work(c, told, number);
-        if (piece.k_begin == piece.k_end) return;
-        begin_totals(c, total, &piece);
-        multiply(c, total, &piece);
-        scale_by_cols(c, total, &piece);
-        end_piece(c, told, total, &piece);
+        const work unit = told_work(c, told, number);
+        if (unit.k_begin == unit.k_end) return;
+        begin_totals(c, total, &unit);
+        multiply(c, total, &unit);
+        scale_by_cols(c, total, &unit);
+        end_unit(c, told, total, &unit);
     }
 }
 
@@ -283,45 +282,45 @@ static __device__ __forceinline__ factors begin(consumer *c, float *sum) {
  * instructions. In this case, the wgmma instructions of the next work unit's first k block are
  * already running, and the wait would stall them. */
 static __device__ __forceinline__ bool ends_by_copies(const consumer *c, const shared *told,
-                                                      const work *piece) {
-    if (piece->k_end < c->p->k_blocks) return true;
+                                                      const work *unit) {
+    if (unit->k_end < c->p->k_blocks) return true;
     bool safe = !AGAIN || word_of(c) == 0;
     if (BY_COLS && c->p->col_factors) {
-        const int32_t row = piece->at.row + c->warpgroup * 64 + c->warp * 16;
-        safe = !(unsafe_by_cols(c->p, row, piece->at.col) || !safe);
+        const int32_t row = unit->at.row + c->warpgroup * 64 + c->warp * 16;
+        safe = !(unsafe_by_cols(c->p, row, unit->at.col) || !safe);
     }
     return c->p->store >= BSMM_WGMMA_STORE_BF16 && told->plain && __all_sync(0xffffffff, safe);
 }
 
 static __device__ __forceinline__ void end_by_copies(consumer *c, shared *told, float *total,
-                                                     const work *piece) {
-    if (piece->k_end < c->p->k_blocks) {
+                                                     const work *unit) {
+    if (unit->k_end < c->p->k_blocks) {
         hand_over(c, told, total);
         return;
     }
-    const corner mine = {piece->at.row + c->warpgroup * 64, piece->at.col};
+    const corner mine = {unit->at.row + c->warpgroup * 64, unit->at.col};
     store_by_map(c, told, total, mine, false, false);
 }
 
 static __device__ __forceinline__ void consume_early(consumer *c, shared *told) {
     float total[ACCUMULATORS], sum[ACCUMULATORS];
-    work piece = told_work(c, told, 0);
-    if (piece.k_begin == piece.k_end) return;
+    work unit = told_work(c, told, 0);
+    if (unit.k_begin == unit.k_end) return;
     factors f = begin(c, sum);
     for (uint32_t number = 1;; number++) {
-        begin_totals(c, total, &piece);
-        multiply_from(c, total, sum, f, &piece);
-        scale_by_cols(c, total, &piece);
+        begin_totals(c, total, &unit);
+        multiply_from(c, total, sum, f, &unit);
+        scale_by_cols(c, total, &unit);
         const work next = told_work(c, told, number);
         const bool more = next.k_begin != next.k_end;
-        if (more && __shfl_sync(0xffffffff, ends_by_copies(c, told, &piece), 0)) {
+        if (more && __shfl_sync(0xffffffff, ends_by_copies(c, told, &unit), 0)) {
             f = begin(c, sum);
-            end_by_copies(c, told, total, &piece);
+            end_by_copies(c, told, total, &unit);
         } else {
-            end_piece(c, told, total, &piece);
+            end_unit(c, told, total, &unit);
             if (!more) return;
             f = begin(c, sum);
         }
-        piece = next;
+        unit = next;
     }
 }

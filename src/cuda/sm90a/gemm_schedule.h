@@ -31,13 +31,13 @@
 
 #include "cuda/sm90a/gemm_params.h"
 
-/* GEMM_SHORTEST_PIECE is the least number of k blocks of each part if gemm_split_at splits a tile
+/* GEMM_SHORTEST_RANGE is the least number of k blocks of each part if gemm_split_at splits a tile
  * along K. A smaller part would cost more time than the better balance saves. */
-#define GEMM_SHORTEST_PIECE 4
+#define GEMM_SHORTEST_RANGE 4
 
-typedef struct gemm_piece {
+typedef struct gemm_work_unit {
     int32_t tile, k_begin, k_end;
-} gemm_piece;
+} gemm_work_unit;
 
 typedef struct gemm_schedule {
     int32_t cluster, clusters, k_blocks;
@@ -55,15 +55,15 @@ static __device__ __forceinline__ int32_t gemm_divide(int32_t n, const bsmm_wgmm
 }
 
 /* Returns the first k block of split-K range number `index`, counted from the first tile that is
- * split along K. Each cluster has one range. The first longer_shares ranges have one k block more
- * than the other ranges. If a range would begin fewer than GEMM_SHORTEST_PIECE k blocks after the
+ * split along K. Each cluster has one range. The first longer_ranges ranges have one k block more
+ * than the other ranges. If a range would begin fewer than GEMM_SHORTEST_RANGE k blocks after the
  * start of a tile, it begins at the start of this tile instead. If it would begin fewer than that
  * number before the end of a tile, it begins at the start of the next tile. */
 static __device__ __forceinline__ int32_t gemm_split_at(const bsmm_wgmma_params *p, int32_t index) {
-    int32_t split = index * p->share + min(index, p->longer_shares);
+    int32_t split = index * p->range_blocks + min(index, p->longer_ranges);
     int32_t inside = split - gemm_divide(split, &p->by_k) * p->k_blocks;
-    if (inside < GEMM_SHORTEST_PIECE) return split - inside;
-    if (inside > p->k_blocks - GEMM_SHORTEST_PIECE) return split - inside + p->k_blocks;
+    if (inside < GEMM_SHORTEST_RANGE) return split - inside;
+    if (inside > p->k_blocks - GEMM_SHORTEST_RANGE) return split - inside + p->k_blocks;
     return split;
 }
 
@@ -92,16 +92,16 @@ static __device__ __forceinline__ gemm_schedule gemm_schedule_make(const bsmm_wg
     return s;
 }
 
-/* Sets *piece to the cluster's next work unit, i.e. a tile and a range of its k blocks. Returns 0
+/* Sets *unit to the cluster's next work unit, i.e. a tile and a range of its k blocks. Returns 0
  * if there is none. */
-static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_piece *piece) {
+static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_work_unit *unit) {
     const int32_t blocks = s->k_blocks;
     int32_t tile = s->cluster + s->next * s->clusters;
     if (tile < s->whole_tiles) {
         s->next++;
-        piece->tile = tile;
-        piece->k_begin = 0;
-        piece->k_end = blocks;
+        unit->tile = tile;
+        unit->k_begin = 0;
+        unit->k_end = blocks;
         return 1;
     }
     if (s->begin >= s->end) return 0;
@@ -110,9 +110,9 @@ static __device__ __forceinline__ int gemm_schedule_next(gemm_schedule *s, gemm_
      * blocks belongs. */
     int32_t last = gemm_divide(s->end - 1, s->by_k);
     int32_t k_begin = last * blocks > s->begin ? 0 : s->begin - last * blocks;
-    piece->tile = s->whole_tiles + last;
-    piece->k_begin = k_begin;
-    piece->k_end = s->end - last * blocks;
+    unit->tile = s->whole_tiles + last;
+    unit->k_begin = k_begin;
+    unit->k_end = s->end - last * blocks;
     s->end = last * blocks + k_begin;
     return 1;
 }

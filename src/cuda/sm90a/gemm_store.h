@@ -91,33 +91,33 @@ static __device__ __forceinline__ void stage_codes(const consumer *c, const shar
     }
 }
 
-static __device__ __forceinline__ void wait_written(const consumer *c, uint32_t place) {
-    wait_for(written_of(&c->r, (uint32_t)c->warpgroup, place), ~(c->chunks >> place) & 1);
+static __device__ __forceinline__ void wait_written(const consumer *c, uint32_t buffer) {
+    wait_for(written_of(&c->r, (uint32_t)c->warpgroup, buffer), ~(c->chunks >> buffer) & 1);
 }
 
 /* Passes a staging buffer to the warpgroup's writer thread, with the message `what`. Each warp
  * first executes a fence, so that TMA sees the results that the warp has written to the buffer. */
-static __device__ __forceinline__ void give_chunk(consumer *c, shared *told, uint32_t place,
+static __device__ __forceinline__ void give_chunk(consumer *c, shared *told, uint32_t buffer,
                                                   uint32_t what, corner at) {
-    chunk *mine = &told->chunks[c->warpgroup][place];
+    chunk *mine = &told->chunks[c->warpgroup][buffer];
     ptx_fence_proxy_async();
     if (c->warp == 0 && c->lane == 0) mine->what = what, mine->at = at;
     __syncwarp();
-    if (c->lane == 0) ptx_mbarrier_arrive(staged_of(&c->r, (uint32_t)c->warpgroup, place));
-    c->chunks ^= 1u << place;
+    if (c->lane == 0) ptx_mbarrier_arrive(staged_of(&c->r, (uint32_t)c->warpgroup, buffer));
+    c->chunks ^= 1u << buffer;
 }
 
-/* Sends the writer thread the message `what`, which comes without results. A warpgroup has PLACES
- * staging buffers. Each message belongs to one staging buffer, and messages go through the buffers
- * in a fixed order. To return to the first buffer, the function sends the message CHUNK_NOTHING
- * with each buffer except the last, and `what` with the last. The next results then go to the first
- * buffer. CHUNK_END is different: no results follow it, so the function sends it with the first
- * buffer. */
+/* Sends the writer thread the message `what`, which comes without results. A warpgroup has
+ * STAGING_BUFFERS staging buffers. Each message belongs to one staging buffer, and messages go
+ * through the buffers in a fixed order. To return to the first buffer, the function sends the
+ * message CHUNK_NOTHING with each buffer except the last, and `what` with the last. The next
+ * results then go to the first buffer. CHUNK_END is different: no results follow it, so the
+ * function sends it with the first buffer. */
 static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint32_t what) {
-    const uint32_t last = what == CHUNK_END ? 0 : PLACES - 1;
+    const uint32_t last = what == CHUNK_END ? 0 : STAGING_BUFFERS - 1;
     corner nowhere = {0, 0};
 #pragma unroll
-    for (uint32_t i = 0; i < PLACES && i <= last; i++) {
+    for (uint32_t i = 0; i < STAGING_BUFFERS && i <= last; i++) {
         wait_written(c, i);
         give_chunk(c, told, i, i == last ? what : CHUNK_NOTHING, nowhere);
     }
@@ -131,16 +131,16 @@ static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, 
                                                     uint32_t warpgroup) {
     staging = staging_of(staging, warpgroup);
     for (uint32_t number = 0;; number++) {
-        uint32_t place = number % PLACES;
-        wait_for(staged_of(r, warpgroup, place), number / PLACES & 1);
-        chunk *next = &told->chunks[warpgroup][place];
+        uint32_t buffer = number % STAGING_BUFFERS;
+        wait_for(staged_of(r, warpgroup, buffer), number / STAGING_BUFFERS & 1);
+        chunk *next = &told->chunks[warpgroup][buffer];
         const uint32_t what = next->what;
         if (what == CHUNK_HANDED)
             ptx_store_release(p->handed_flag + blockIdx.x * CONSUMERS + warpgroup, p->ticket);
         if (what == CHUNK_STORE) {
 #pragma unroll
-            for (int i = 0; i < PLACE_CHUNKS; i++)
-                ptx_tma_store(&p->d, staging + (place + (uint32_t)i) * CHUNK_BYTES,
+            for (int i = 0; i < BUFFER_CHUNKS; i++)
+                ptx_tma_store(&p->d, staging + (buffer + (uint32_t)i) * CHUNK_BYTES,
                               next->at.col + i * CHUNK_COLS, next->at.row);
             ptx_tma_commit();
             if (next->to_memory)
@@ -149,7 +149,7 @@ static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, 
                 PTX_TMA_WAIT_READ(0);
             next->to_memory = 0;
         }
-        ptx_mbarrier_arrive(written_of(r, next_in_turn(warpgroup), place));
+        ptx_mbarrier_arrive(written_of(r, next_writer(warpgroup), buffer));
         if (what == CHUNK_END) return;
     }
 }
@@ -219,21 +219,21 @@ static __device__ __forceinline__ void take_over(consumer *c, float *total, int3
 static __device__ __forceinline__ void store_by_map(consumer *c, shared *told, const float *total,
                                                     corner at, bool to_memory, bool codes) {
 #pragma unroll
-    for (uint32_t i = 0; i < TILE_N / CHUNK_COLS; i += PLACE_CHUNKS) {
-        const uint32_t place = i % PLACES;
-        wait_written(c, place);
+    for (uint32_t i = 0; i < TILE_N / CHUNK_COLS; i += BUFFER_CHUNKS) {
+        const uint32_t buffer = i % STAGING_BUFFERS;
+        wait_written(c, buffer);
 #pragma unroll
-        for (uint32_t j = 0; j < PLACE_CHUNKS; j++) {
+        for (uint32_t j = 0; j < BUFFER_CHUNKS; j++) {
             const float *results = total + (i + j) * (CHUNK_COLS / 2);
-            const uint32_t to = c->staging + (place + j) * CHUNK_BYTES;
+            const uint32_t to = c->staging + (buffer + j) * CHUNK_BYTES;
             if (codes)
                 stage_codes(c, told, results, to);
             else
                 stage_chunk(c, results, to);
         }
-        if (to_memory && c->lane == 0) told->chunks[c->warpgroup][place].to_memory = 1;
+        if (to_memory && c->lane == 0) told->chunks[c->warpgroup][buffer].to_memory = 1;
         corner chunk_at = {at.row, at.col + (int32_t)i * CHUNK_COLS};
-        give_chunk(c, told, place, CHUNK_STORE, chunk_at);
+        give_chunk(c, told, buffer, CHUNK_STORE, chunk_at);
     }
 }
 
@@ -405,7 +405,7 @@ static __device__ __forceinline__ void store_rows_again(const consumer *c, const
                                                         int32_t col) {
     const int32_t middle = COL_BLOCKS == 2 ? col + c->split * COL_GROUP : col + TILE_N;
     if (c->p->store >= BSMM_WGMMA_STORE_E4M3)
-        for (uint32_t i = 0; i < PLACES; i++)
+        for (uint32_t i = 0; i < STAGING_BUFFERS; i++)
             wait_written(c, i);
     __syncwarp();
     store_again(c->p, &told->factors, again->of[0], row, col, min(middle, col + TILE_N));

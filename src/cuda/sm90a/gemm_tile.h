@@ -36,19 +36,19 @@
 #define GEMM_SCALE_BYTES(s, m, n) (((s) > 0 ? 4 * (m) : 0) + ((s) > 1 ? 4 * (n) : 0))
 
 #define GEMM_STAGING_AT(m, n, stages) ((stages)*GEMM_STAGE_BYTES(m, n))
-#define GEMM_SCALES_AT(m, n, stages, places)                                                       \
-    (GEMM_STAGING_AT(m, n, stages) + (places)*GEMM_CHUNK_BYTES(n))
-#define GEMM_COLS_AT(s, m, n, stages, places)                                                      \
-    (GEMM_SCALES_AT(m, n, stages, places) + (stages)*GEMM_SCALE_BYTES(s, m, n))
-#define GEMM_BARRIERS_AT(s, m, n, stages, places)                                                  \
-    (GEMM_COLS_AT(s, m, n, stages, places) + (stages)*8)
-#define GEMM_MEMORY_BYTES(s, m, n, stages, places)                                                 \
-    (GEMM_BARRIERS_AT(s, m, n, stages, places) + ((stages) + (places)) * 16)
+#define GEMM_SCALES_AT(m, n, stages, buffers)                                                      \
+    (GEMM_STAGING_AT(m, n, stages) + (buffers)*GEMM_CHUNK_BYTES(n))
+#define GEMM_COLS_AT(s, m, n, stages, buffers)                                                     \
+    (GEMM_SCALES_AT(m, n, stages, buffers) + (stages)*GEMM_SCALE_BYTES(s, m, n))
+#define GEMM_BARRIERS_AT(s, m, n, stages, buffers)                                                 \
+    (GEMM_COLS_AT(s, m, n, stages, buffers) + (stages)*8)
+#define GEMM_MEMORY_BYTES(s, m, n, stages, buffers)                                                \
+    (GEMM_BARRIERS_AT(s, m, n, stages, buffers) + ((stages) + (buffers)) * 16)
 
 /* Returns the number of bytes of dynamic shared memory of a launch. The kernel aligns its data to
  * 1024 bytes, but dynamic shared memory may begin at any address. The additional 1024 bytes make
  * room for the alignment. */
-#define GEMM_SHARED_BYTES(s, m, n, stages, places)                                                 \
-    (GEMM_MEMORY_BYTES(s, m, n, stages, places) + 1024)
+#define GEMM_SHARED_BYTES(s, m, n, stages, buffers)                                                \
+    (GEMM_MEMORY_BYTES(s, m, n, stages, buffers) + 1024)
 
 #endif

@@ -17,17 +17,17 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
      * kernel only at its end, before it updates the header of the packed operand. */
     bsmm_cuda_admit_next_kernel();
 #if BY_ROWS
-    uint32_t lanes = 1u << job.lanes_log2, rows_apart = PACK_THREADS >> job.lanes_log2;
+    uint32_t lanes = 1u << job.lanes_log2, row_stride = PACK_THREADS >> job.lanes_log2;
     uint32_t k = (blockIdx.y * lanes + (thread & (lanes - 1))) * FOLD_CODES;
-    uint32_t row0 = blockIdx.x * rows_apart * ITEMS + (thread >> job.lanes_log2);
+    uint32_t row0 = blockIdx.x * row_stride * ITEMS + (thread >> job.lanes_log2);
 #else
     __shared__ uint32_t tile[TILE_WORDS];
     uint32_t tile_row = blockIdx.x * TILE_SIDE, chunk = thread % FOLD_LANES;
-    uint32_t rows_apart = PACK_THREADS / FOLD_LANES, row0 = tile_row + thread / FOLD_LANES;
+    uint32_t row_stride = PACK_THREADS / FOLD_LANES, row0 = tile_row + thread / FOLD_LANES;
     uint32_t k = blockIdx.y * TILE_SIDE + chunk * FOLD_CODES;
 #endif
-    const pack_place place = {row0, rows_apart, k,
-                              k < job.cols ? min(job.cols - k, FOLD_CODES) : 0};
+    const pack_position place = {row0, row_stride, k,
+                                 k < job.cols ? min(job.cols - k, FOLD_CODES) : 0};
 
 #if BY_ROWS
     /* `codes` holds the thread's 16 elements of each row, packed as in memory. */
@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #else
     fill_tile(&job, BITS, tile_row, k - chunk * FOLD_CODES, tile);
 #endif
-    uint32_t row = row0 + (BITS < 8 ? thread & (ITEMS - 1) : fast_row(ITEMS)) * rows_apart;
+    uint32_t row = row0 + (BITS < 8 ? thread & (ITEMS - 1) : fast_row(ITEMS)) * row_stride;
     uint32_t group = scale_word(&job, FOLD_BLOCK, 127, row, k - thread % FOLD_LANES * FOLD_CODES);
     uint32_t first = scale_word(&job, FOLD_BLOCK, 0, row, 0);
 #if BITS == 4
@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     uint32_t codes[ITEMS][WORDS];
 #    pragma unroll
     for (int i = 0; i < ITEMS; i++)
-        tile_codes(BITS, FOLD_CODES, tile, row0 - tile_row + i * rows_apart, chunk, codes[i]);
+        tile_codes(BITS, FOLD_CODES, tile, row0 - tile_row + i * row_stride, chunk, codes[i]);
 #endif
 
 #if BITS < 8
@@ -66,14 +66,14 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
 #    if BY_ROWS
             load_row_again(&job, BITS, FOLD_CODES, i, &place, again);
 #    else
-            tile_codes(BITS, FOLD_CODES, tile, row0 - tile_row + i * rows_apart, chunk, again);
+            tile_codes(BITS, FOLD_CODES, tile, row0 - tile_row + i * row_stride, chunk, again);
 #    endif
             define_fast(&job, ITEMS, i, group, row_top, again, &place, &reach);
         }
     }
 #endif
     if (k % BSMM_PACK_GROUP == 0 && job.group_scales)
-        pad_group_scales(&job, row0, rows_apart, ITEMS, k);
+        pad_group_scales(&job, row0, row_stride, ITEMS, k);
     bsmm_lane_group all = reach_told(&job, &reach);
     tell_header(job.header, &all);
 }

@@ -219,9 +219,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         /* The registers do not suffice to decode all 64 bytes of weights at once. Each iteration of
          * this loop therefore decodes and multiplies a part of them: one tile of 16 rows, or one
          * step of K. */
-        const int in_turns = SMALL_M_GROUPED ? ROW_TILES * SPAN : SPAN;
+        const int passes = SMALL_M_GROUPED ? ROW_TILES * SPAN : SPAN;
 #pragma unroll
-        for (int r = 0; r < in_turns; r++) {
+        for (int r = 0; r < passes; r++) {
             float(*const total)[4] = &sums[r * SMALL_M_TILES];
 #if SMALL_M_GROUPED
             float parts[SMALL_M_TILES][4];

@@ -13,7 +13,7 @@
 
 /* Holds the positions of one chunk of A, i.e. of 8 elements along K of one row, in A and in A's
  * image. The image is A converted to bf16, in the order in which the main loop reads it. */
-typedef struct small_m_place {
+typedef struct small_m_chunk_position {
     /* A chunk is 8 elements of a row of A. `row` is the chunk's row of A, and `k` is the index
      * along K of its first element. `step` is the chunk's step of K (128 elements), counted from
      * the thread block's first step. */
@@ -22,14 +22,12 @@ typedef struct small_m_place {
      * memory. */
     uint32_t to;
     bool wanted;
-} small_m_place;
+} small_m_chunk_position;
 
-static __device__ __forceinline__ small_m_place small_m_find_place(const bsmm_small_m_params *p,
-                                                                   const bool narrow,
-                                                                   const small_m_block *block,
-                                                                   uint32_t index) {
+static __device__ __forceinline__ small_m_chunk_position small_m_find_chunk(
+    const bsmm_small_m_params *p, const bool narrow, const small_m_block *block, uint32_t index) {
     uint32_t fragment = index % 4, group = index >> 2 >> p->m_log2, t = group % 4;
-    small_m_place at;
+    small_m_chunk_position at;
     at.row = index >> 2 & ((1u << p->m_log2) - 1);
     at.step = group / 4;
     at.wanted = at.row < p->m && at.step < block->end - block->begin;
@@ -48,7 +46,8 @@ static __device__ __forceinline__ void small_m_own_load(const bsmm_small_m_param
                                                         small_m_raw raw[BSMM_SMALL_M_OWN_CHUNKS]) {
 #pragma unroll
     for (uint32_t i = 0; i < BSMM_SMALL_M_OWN_CHUNKS; i++) {
-        small_m_place at = small_m_find_place(p, narrow, block, first + i * BSMM_SMALL_M_THREADS);
+        small_m_chunk_position at =
+            small_m_find_chunk(p, narrow, block, first + i * BSMM_SMALL_M_THREADS);
         if (at.wanted) small_m_load(p, e2m1, at.row, at.k, &raw[i]);
     }
 }
@@ -62,7 +61,8 @@ small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const bool e2
                   const small_m_raw raw[BSMM_SMALL_M_OWN_CHUNKS], uint8_t *image, uint32_t *flags) {
 #pragma unroll
     for (uint32_t i = 0; i < BSMM_SMALL_M_OWN_CHUNKS; i++) {
-        small_m_place at = small_m_find_place(p, narrow, block, first + i * BSMM_SMALL_M_THREADS);
+        small_m_chunk_position at =
+            small_m_find_chunk(p, narrow, block, first + i * BSMM_SMALL_M_THREADS);
         if (!at.wanted) continue;
         uint4 parts[2];
         small_m_convert(p, e2m1, &raw[i], parts);
