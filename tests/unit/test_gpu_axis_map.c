@@ -19,7 +19,7 @@ static bool is_linear(const bsmm_axis_map *map, uint32_t step, uint32_t count) {
 static bsmm_axis_map random_map(rng *r, uint32_t *block) {
     static const uint32_t extents[] = {1, 2, 3, 4, 8, 32, 128}, blocks[] = {1, 2, 16, 32, 100, 128};
     bsmm_scale_map map = {.count = 1, .digit_count = rng_below(r, 4)};
-    uint64_t stride = rng_below(r, 3);
+    uint32_t stride = rng_below(r, 3);
     for (uint32_t i = 0; i < map.digit_count; i++) {
         const uint32_t extent = extents[rng_below(r, BSMM_COUNT(extents))];
         map.digits[i].axis = 0;

@@ -215,14 +215,27 @@ static void test_signed_zeros_of_factors(void **state) {
  * sum of zeros is +0. */
 static void test_signed_zeros_of_scales(void **state) {
     (void)state;
-    float scales[M] = {-1, -3, -0x1p-20f};
-    fixture f;
-    fixture_make(&f);
-    f.a_matrix.format = (bsmm_format){BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 128};
-    f.a_matrix.scales = scales;
-    for (int i = 0; i < M * K; i++)
-        f.a[i] = i % 2 ? one : minus_one;
-    on_every_kernel(&f, expect_positive_zero);
+    /* The scales of rows, for blocks of 128 columns or of all columns. Row 1 has the scale 0 and
+     * negative elements, so its terms are -0. The terms of the other rows cancel. */
+    float scales[M] = {-1, 0, -0x1p-20f}, b_scales[N] = {1, -1, -3, 0};
+    enum { ROWS, MXFP8, MXFP4, FORMATS };
+    for (int b = 0; b < FORMATS; b++)
+        for (int whole = 0; whole < 2; whole++) {
+            fixture f;
+            fixture_make(&f);
+            f.a_matrix.format = (bsmm_format){BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, whole ? 0 : 128};
+            f.a_matrix.scales = scales;
+            for (int i = 0; i < M * K; i++)
+                f.a[i] = i / K != 1 && i % 2 ? one : minus_one;
+            if (b == MXFP4) {
+                f.b_matrix.format = format_named("mxfp4");
+                memset(f.b, 0x22, sizeof f.b); /* The e2m1 code of 1 is 2. */
+            } else if (b == ROWS) {
+                f.b_matrix.format = f.a_matrix.format;
+                f.b_matrix.scales = b_scales;
+            }
+            on_every_kernel(&f, expect_positive_zero);
+        }
 }
 
 static void test_beta_zero_does_not_read_c(void **state) {

@@ -37,8 +37,11 @@ multiply_by_cols(const bsmm_wgmma_params *p, const float rows[2], float *total, 
 #pragma unroll
     for (int i = 0; i < ACCUMULATORS; i += 4) {
         const float2 cols = load_col_factors(p, col + 2 * i);
-        total[i] *= rows[0] * cols.x, total[i + 1] *= rows[0] * cols.y;
-        total[i + 2] *= rows[1] * cols.x, total[i + 3] *= rows[1] * cols.y;
+        /* Adding 0 turns a -0 of a negative scale into +0. */
+        total[i] = fmaf(total[i], rows[0] * cols.x, 0.0f);
+        total[i + 1] = fmaf(total[i + 1], rows[0] * cols.y, 0.0f);
+        total[i + 2] = fmaf(total[i + 2], rows[1] * cols.x, 0.0f);
+        total[i + 3] = fmaf(total[i + 3], rows[1] * cols.y, 0.0f);
         /* Without this barrier the compiler loads many scales in advance, which takes too many
          * registers. */
         if (i % 16 == 0) __syncwarp();

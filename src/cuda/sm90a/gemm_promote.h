@@ -114,6 +114,7 @@ static __device__ __forceinline__ void scale_even(consumer *c, uint32_t stage, f
         ptx_load_shared_f32x2(f.cols + 8 * i, col);
 #pragma unroll
         for (int j = 0; j < 4; j++)
-            total[i + j] *= f.row[j / 2] * col[j % 2];
+            /* Adding 0 turns a -0 of a negative scale into +0. */
+            total[i + j] = fmaf(total[i + j], f.row[j / 2] * col[j % 2], 0.0f);
     }
 }
