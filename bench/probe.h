@@ -11,7 +11,8 @@ typedef struct bench_probe {
     const char *name; /* `name` is the name of the probe, such as "f32_fma". */
     /* `unit` is the name that bsmm_estimate_sol gives to the arithmetic unit, such as "f32". */
     const char *unit;
-    /* `available` returns true if this processor has the arithmetic unit. */
+    /* `available` returns true if this processor has the arithmetic unit that the probe
+     * measures. */
     bool (*available)(void);
     /* `work` runs the measured loop for a number of rounds. Its return value has no meaning; it
      * keeps the compiler from removing the loop. */

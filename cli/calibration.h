@@ -21,8 +21,8 @@ typedef struct cli_calibration {
 /* Describes how a checkpoint family stores the input scale of weights of one format. */
 typedef struct cli_input_rule {
     const char *family, *format;
-    /* An input scale is stored in a tensor. Its name is the weight's name with `suffix` instead of
-     * ".weight". */
+    /* An input scale is stored in a tensor. The tensor's name is the weight's name with `suffix`
+     * instead of ".weight". */
     const char *suffix;
     uint32_t ndim; /* The scale's tensor has one element and `ndim` dimensions. */
     /* The stored number is the input's largest magnitude divided by `full`. If is_divisor is true,

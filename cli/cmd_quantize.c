@@ -16,8 +16,8 @@
 #include <string.h>
 
 /* These patterns match names of weights that are usually not quantized. The patterns from
- * token_embd on match names in GGUF files. llama.cpp computes in f32 only with the weights that are
- * listed after output.weight (llama-quant.cpp). The patterns for routers of experts and for
+ * token_embd on match names in GGUF files. llama.cpp can use the weights that are listed after
+ * output.weight only in f32 (llama-quant.cpp). The patterns for routers of experts and for
  * convolutions of states are ModelOpt's (_default_disabled_quantizer_cfg). */
 static const char *const spared[] = {"*[Ee]mbed*",
                                      "*[Nn]orm*",

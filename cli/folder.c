@@ -85,7 +85,8 @@ static bool is_empty(const char *folder) {
     return !has_names(folder, (const char *const[]){".", ".."}, 2);
 }
 
-/* Tells whether an unfinished folder contains more than its plan. */
+/* Tells whether an unfinished folder contains other files than the plan, i.e. the file that
+ * describes the command and its inputs. */
 static bool has_others(const char *folder) {
     return has_names(folder, (const char *const[]){".", "..", plan_name}, 3);
 }

@@ -11,9 +11,9 @@
  * kernels have levels of 0.5 to 1, so a kernel with errors 4 times as large fails. */
 #define CLI_LEVEL_MOST 2.0
 
-/* If a kernel has a fallback (cli_level_model) and the error level of the results is below
- * CLI_LEVEL_PASSED_ON, the fallback has computed the product. The errors of a fallback are more
- * than 100 times smaller than those of the kernel. */
+/* If a kernel has a fallback (cli_level_model) and the error level of its results (the ratio that
+ * cli_level_run measures) is below CLI_LEVEL_PASSED_ON, the fallback has computed the product. The
+ * errors of a fallback are more than 100 times smaller than those of the kernel. */
 #define CLI_LEVEL_PASSED_ON 0.25
 
 /* Tells how a kernel adds. `family` describes the kernels that add in the same order, and holds

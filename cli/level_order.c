@@ -49,8 +49,8 @@ static int64_t segment_of(const bench_family_level *family, const bsmm_format fo
     return segment ? segment : k;
 }
 
-/* Returns the length of the runs from which an instruction takes its products, or 0 if they are
- * adjacent along K. */
+/* Some matrix instructions add products from several runs of adjacent elements along K. Returns the
+ * length of a run in elements, or 0 if all products of an instruction are adjacent. */
 static int64_t run_of(const bench_family_level *family, const bsmm_format formats[2]) {
     if (!family->spread || family->run) return family->run;
     return cli_level_bits_of(formats[1]) < 8 ? 32 : 16;

@@ -119,7 +119,8 @@ static bool is_plain(const cli_level_order *o) {
 }
 
 /* Adds products to a sum and rounds after each of them. If `split` is true, elements of A are split
- * into two bf16 numbers, and products of the leading bits are added before those of the rests. */
+ * into two bf16 numbers, one with the leading bits and one with the rest. All products of the
+ * leading bits are added before the products of the rests. */
 static float add_one_by_one(const products *p, bool split, float sum) {
     for (int64_t i = 0; i < p->count; i++) {
         const float x = split ? leading_bits(p->a[i]) : p->a[i];

@@ -126,7 +126,8 @@ static __device__ __forceinline__ void load_scales(const ladder_params *p, uint3
     }
 }
 
-/* Loads the elements and the scales of a k block by TMA. The barrier `full` waits for them. */
+/* Loads the elements and the scales of a k block by TMA. The barrier `full` completes when they
+ * have arrived. */
 static __device__ __forceinline__ void load_block(const ladder_params *p, uint32_t stage,
                                                   uint32_t row, uint32_t col, uint32_t block,
                                                   const uint64_t *full) {

@@ -283,7 +283,7 @@ static void execute_swap(gfx9_wave *w, const gfx9_inst *i) {
 }
 
 /* Exchanges the odd rows of the first register with the even rows of the second register. A row is
- * a number (`what`) of neighboring lanes. */
+ * a group of `what` neighboring lanes. */
 static void execute_permlane_swap(gfx9_wave *w, const gfx9_inst *i) {
     const int rows = i->row->what;
     const uint64_t exec = gfx9_exec(w);

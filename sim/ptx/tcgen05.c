@@ -441,7 +441,7 @@ static void execute_cp(ptx_warp *w, const ptx_inst *i) {
 #define GROUP "cta_group::1|cta_group::2."
 #define MMA   "tcgen05.mma." GROUP
 /* Lists the modifiers that say whether the tensor core keeps A in a buffer for the next product.
- * The results are the same for all of them. */
+ * The results of a product do not depend on the modifier. */
 #define COLLECTOR                                                                                  \
     ".{collector::a::fill|collector::a::use|collector::a::lastuse|collector::a::discard}"
 /* COPY lists the two forms of tcgen05.cp: one copies bytes, and the other unpacks elements of 6 or

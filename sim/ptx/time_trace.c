@@ -171,7 +171,8 @@ void ptx_time_span(ptx_cluster *c, uint64_t address, uint64_t bytes) {
 }
 
 static uint32_t new_phase(ptx_timeline *t) {
-    /* The number 0 means no phase, so entry 0 is not used. */
+    /* Phases (uses of a barrier) are numbered from 1, because the number 0 means no phase. Entry 0
+     * of the list is therefore not used. */
     if (!t->phases.count) APPEND(&t->phases);
     if (!APPEND(&t->phases)) t->failed = true;
     return t->phases.count - 1;

@@ -18,7 +18,8 @@ typedef struct bsmm_parts {
     /* `gathered_bytes` is the size in bytes of the gathered rows of A, which lie at the start of
      * the workspace. */
     uint64_t gathered_bytes;
-    /* `workspace_bytes` is the size of the workspace in bytes, the gathered rows included. */
+    /* `workspace_bytes` is the size of the workspace in bytes, including the rows of A that are
+     * gathered to it (gathered_bytes). */
     uint64_t workspace_bytes;
 } bsmm_parts;
 

@@ -86,8 +86,8 @@ BSMM_SHARED uint32_t bsmm_lane_fast_flags(const bsmm_pack_job *job, const bsmm_l
                                           const uint32_t *codes) {
     const bsmm_narrow_codec *k = &job->codec;
     uint32_t inf = k->special, met = 0;
-    /* Only e5m2 has Inf among the formats that are packed here. Its shift is 21, which no other
-     * format has. */
+    /* Only e5m2 has Inf among the formats that are packed here. It is recognized by its codec's
+     * shift: rounding an fp32 number to e5m2 removes 21 mantissa bits. */
     if (job->route != BSMM_PACK_FAST || k->shift != 21 || s->is_nan) return 0;
     for (int i = 0; i < 16; i++)
         met |= (codes[i / 4] >> 8 * (i % 4) & (k->sign - 1)) == inf;

@@ -13,8 +13,9 @@ typedef struct bsmm_gpu_simulator {
 } bsmm_gpu_simulator;
 
 /* This is the type of the function bsmm_sim_device. bsmm recognizes a simulator by this function,
- * because drivers of real GPUs lack it. The function returns the simulated driver's number of
- * device `number` of a model, or -1 if there are too many devices. */
+ * because drivers of real GPUs lack it. For device number `number` of the model `model`, it returns
+ * the ordinal by which the simulator's driver functions know this device, or -1 if there are too
+ * many devices. */
 typedef int bsmm_gpu_sim_device(const char *model, unsigned int number);
 
 /* Returns the function bsmm_sim_device of an opened library, or NULL if the library is a real

@@ -40,8 +40,8 @@ extern const bsmm_ggml_grid bsmm_ggml_grid_iq1, bsmm_ggml_grid_iq2_xxs, bsmm_ggm
 /* Returns the f16 number at any address. */
 float bsmm_gguf_half(const uint8_t *from);
 
-/* The functions from here on decode ggml's blocks. The files are ggml.c, ggml_bits.c for the types
- * of one and two bits, and ggml_iq.c for the types that have a bsmm_ggml_grid. */
+/* The functions from here on decode ggml's blocks. They are defined in ggml.c, in ggml_bits.c for
+ * the types of one and two bits, and in ggml_iq.c for the types that have a bsmm_ggml_grid. */
 
 void bsmm_gguf_q4_0(const uint8_t *block, float *values);
 void bsmm_gguf_q4_1(const uint8_t *block, float *values);

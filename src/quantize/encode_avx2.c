@@ -122,8 +122,8 @@ INLINE meeting next_meeting(meeting_cursor *cursor, int count, element_way way) 
     return (meeting){by, way == WAY_DIVIDE_TAME ? next_factor(&cursor->reciprocal, count) : by};
 }
 
-/* Returns the factors of the next 32 values: m[0] has those of the first 16 values, and m[1] those
- * of the last 16. */
+/* Returns the block factors for the next 32 values: m[0] has the factors for the first 16 values,
+ * and m[1] has those for the last 16. */
 INLINE void next_meetings(meeting_cursor *cursor, element_way way, meeting m[2]) {
     bool one = cursor->by.width % CHUNK == 0;
     m[0] = next_meeting(cursor, one ? CHUNK : FACTOR_RUN, way);

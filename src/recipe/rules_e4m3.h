@@ -53,8 +53,8 @@ BSMM_SHARED float bsmm_round_to(const bsmm_tensor_step *t, float value) {
     if (t->source_max == FLT_MAX || a > 0x7f800000u) return value;
     uint32_t half = (1u << (dropped - 1)) - 1 + (a >> dropped & 1);
     float rounded = bsmm_bits_float((a + half) >> dropped << dropped);
-    /* Subnormal f16 values are multiples of 2^-24, which is the last mantissa bit of numbers near
-     * 0.5. The addition of 0.5 therefore rounds to f16. */
+    /* Subnormal f16 values are multiples of 2^-24, which is the last mantissa bit of fp32 numbers
+     * from 0.5 to 1. The addition of 0.5 therefore rounds to f16. */
     if (dropped == 13 && a < 0x38800000u) rounded = (bsmm_bits_float(a) + 0.5f) - 0.5f;
     if (rounded > t->source_max) rounded = bsmm_bits_float(0x7f800000u);
     return bsmm_bits_float(bsmm_float_bits(rounded) | sign);

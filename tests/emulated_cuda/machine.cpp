@@ -243,8 +243,8 @@ void *emulated_shared(void) {
 }
 
 /* Makes a 32-bit address in shared memory. Bits 24 to 30 are the thread block's rank in the
- * cluster. Bit 31 marks a static variable, whose address is stored as the distance from `anchor`.
- */
+ * cluster. Bit 31 marks a static variable, whose address is stored as the distance from the
+ * variable `anchor`. */
 uint32_t emulated_address(const void *pointer) {
     const emulated_block *b = now()->in;
     const uint8_t *at = static_cast<const uint8_t *>(pointer);

@@ -52,8 +52,9 @@ void fake_record(const fake_driver *driver, const void *bytes, size_t count) {
     if (driver->record) driver->record(bytes, count);
 }
 
-/* The copies of images remain until the process ends, as the library never unloads a module. The
- * list keeps them reachable for LeakSanitizer. */
+/* The fake driver copies each image (compiled GPU code) that the library loads. The copies remain
+ * until the process ends, as the library never unloads a module. This list points to the copies, so
+ * that LeakSanitizer does not report them. */
 static struct loaded {
     struct loaded *next;
     void *image;

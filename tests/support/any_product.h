@@ -1,5 +1,5 @@
 /* Declares random descriptions of products, for tests that store what the library does for each of
- * them (golden_lines.h). The same number gives the same description on every machine. */
+ * them (golden_lines.h). Product number n has the same description on every machine. */
 #ifndef BSMM_TEST_ANY_PRODUCT_H
 #define BSMM_TEST_ANY_PRODUCT_H
 

@@ -24,8 +24,9 @@ static uintptr_t last;
  * therefore runs without traps. */
 static uintptr_t back;
 
-/* The return address of a function that runs without traps is replaced by the address of this
- * breakpoint. Counting of instructions continues here. */
+/* Instructions are counted by a trap after each of them. A function whose instructions do not count
+ * runs without traps. Its return address is replaced by the address of this breakpoint, at which
+ * counting continues. */
 void test_steps_resume(void);
 __asm__(".pushsection .text\n"
         ".type test_steps_resume, @function\n"

@@ -61,7 +61,7 @@ static const struct {
 enum { N = 140, K = 300, MOST_KERNELS = 32 };
 
 /* Tells for each kernel, in the order of bsmm_explain, whether a product has run on it (`ran`) and
- * whether this processor cannot run it. */
+ * whether this processor cannot run the kernel (`absent`). */
 typedef struct seen {
     bool ran[MOST_KERNELS], absent[MOST_KERNELS];
     char names[MOST_KERNELS][32];

@@ -164,9 +164,9 @@ static void expect_todays(fixture *f, const char *what) {
     if (getenv("BSMM_TEST_VERBOSE")) print_message("%s: %.3f\n", what, level);
     compared++;
     if (!(level > CLI_LEVEL_MOST / 4 && level <= 1)) fail_msg("%s: %.3f", what, level);
-    /* The level is a measure of the errors of a kernel's results. Multiplying all errors by 4
-     * multiplies the level by 4, whatever the data and M are. Checking this for one kind of data
-     * and one M is therefore enough. */
+    /* A kernel's error level (cli/level.h) is proportional to the errors of its results:
+     * multiplying all errors by 4 multiplies the level by 4, for any data and any M. The check with
+     * larger errors therefore runs for only one kind of data and one M. */
     if (f->shape != SHAPE_MIXED || f->d.rows == MOST_M) return;
     const double spoilt = spoil(f, 4);
     if (!(spoilt > CLI_LEVEL_MOST)) fail_msg("%s: %.3f with 4 times the errors", what, spoilt);

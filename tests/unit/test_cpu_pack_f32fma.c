@@ -140,8 +140,8 @@ static void test_blocks(void **state) {
     pack_check_matrix(check_operand, describe(of_floats, 9, 1300), "mxfp4", FILL_EXTREME, &r);
 }
 
-/* Tests rows in which all values are subnormal, so that the row's factor is outside the range of
- * fp32. */
+/* Tests rows in which all values are subnormal, so that the factor that packing divides out of a
+ * row (a power of two) is too small to be a normal fp32 number. */
 static void test_subnormal_rows(void **state) {
     (void)state;
     rng r = {6};

@@ -143,8 +143,8 @@ static void test_4bit(void **state) {
 }
 
 /* Returns a matrix with the values of `from` and its scales in another layout, with the distance
- * scale_ld between rows of scales (0: the default). *scales is their memory, which the caller
- * frees. */
+ * scale_ld between rows of scales (0: the default). *scales becomes the memory of the scales, which
+ * the caller frees. */
 static bsmm_matrix with_layout(const bsmm_matrix *from, uint32_t layout, int64_t scale_ld,
                                uint8_t **scales) {
     bsmm_matrix to = *from;

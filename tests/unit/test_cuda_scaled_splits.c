@@ -69,8 +69,9 @@ static void test_split_cases(void **state) {
     }
 }
 
-/* Only one part of K reads the negative scale. All thread blocks that store results of its row or
- * column must learn of it. */
+/* Tests a negative scale with split-K. Only the thread block of one part of K reads the scale, but
+ * all thread blocks that store results of the scale's row or column must learn that it is
+ * negative. */
 static void test_split_negative_scales(void **state) {
     static const split_case some[] = {
         {{"nvfp4", "nvfp4", "f32", 2, 3, 3600, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0}, 4},

@@ -135,7 +135,8 @@ static void check_errors(const split_case *c, const test_matrix *a, const test_m
         differ = differ || got[i] != got[RESULTS + i];
     }
     /* With a split, additions are in another order, so the bits differ if K was split. With
-     * `level`, all sums of mxfp4 are exact, and the bits are equal in any order. */
+     * `level`, the scales are so similar that all sums of mxfp4 are exact, and the bits are equal
+     * in any order. */
     if (!differ && !c->level) fail_msg("%s x %s: K was not split", c->a, c->b);
     free(left);
     free(right);

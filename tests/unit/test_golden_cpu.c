@@ -126,7 +126,7 @@ static void add_kernel_state(const bsmm_matmul_desc *desc, const bsmm_kernel *ke
         add_gemm(made); /* It is the first member of every other state. */
 }
 
-/* Adds to the digest what the library says about each kernel of the CPU. */
+/* Adds to the product's digest (a hash) what bsmm_explain says about each kernel of the CPU. */
 static void add_choices(any_product *p) {
     bsmm_explanation e = {.struct_size = sizeof e};
     const bsmm_kernel *kernel;
@@ -179,8 +179,8 @@ typedef struct operands {
     int32_t sizes[MOST_GROUPS];
 } operands;
 
-/* Most products have ordinary values. Every fourth has scales of the whole range, and so rows that
- * the kernels compute in double. */
+/* Most products have ordinary values. Every fourth product has scales from the whole range of its
+ * format, so the kernels must compute some rows in double. */
 static void operands_make(operands *o, any_product *p, int number) {
     rng r = {(uint64_t)number};
     const fill how = number % 4 == 3 ? FILL_EXTREME : FILL_ORDINARY;

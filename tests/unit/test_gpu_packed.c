@@ -119,8 +119,8 @@ static void *result_of(fixture *f, const bsmm_plan *plan) {
     return bits;
 }
 
-/* Packs B, which the fixture stores in one of several forms. Returns the packed bytes in host
- * memory. */
+/* Packs B, which the fixture stores row-major, row-major with gaps, or column-major. Returns the
+ * packed bytes in host memory. */
 static uint8_t *pack(fixture *f, const bsmm_plan *plan, void **there) {
     const uint64_t bytes = bsmm_plan_packed_b_bytes(plan);
     uint8_t *packed = malloc(bytes);

@@ -312,8 +312,8 @@ static uint32_t phase_of(uint32_t banks, uint32_t words, uint32_t lane) {
     return words == 4 ? wide_phases[banks == 64][lane / 4] : lane / banks;
 }
 
-/* Checks that lanes that read LDS in the same phase read different banks. Two reads of one bank
- * would take twice as long. */
+/* LDS serves the reads of a wave in several phases. Checks that the lanes of one phase read
+ * different banks. Two reads of the same bank would take twice as long. */
 static void check_banks(uint32_t type, uint32_t banks, uint32_t which, uint32_t word,
                         uint32_t words, uint32_t phase) {
     uint32_t taken[64] = {0};

@@ -281,8 +281,9 @@ static void check_change(const place *at, const change *how, const bsmm_packed_i
     bsmm_plan_destroy(plan);
 }
 
-/* Checks all changes of one pair of formats. Returns the number of plans, or 0 if no kernel reads
- * the form. */
+/* Checks for one pair of formats that the packed weights of B stay the same with each change in the
+ * list `changes`. Returns the number of plans, or 0 if no kernel reads weights in the form
+ * at->form. */
 static int check_pair(const place *at) {
     axes x;
     bsmm_plan *plan;

@@ -44,10 +44,10 @@ BSMM_DEVICE uint32_t gemm_relay_steps(const bsmm_cdna_gemm *p, gemm_shape s) {
     return fits ? gemm_part_length(p) / BSMM_CDNA_K : 0;
 }
 
-/* Describes the block of a column-major operand that a thread transposes. The block has four rows,
- * from `row` on, and 16 columns, which become piece number `piece` of these rows. Among
- * neighbouring threads the piece changes first, so that their stores use all LDS banks. Then the
- * rows change, so that their loads share cache lines. */
+/* Describes the block of a column-major operand that a thread transposes: 16 elements along K of
+ * each of four rows, from `row` on. The 16 bytes of a row become piece number `piece` of this row.
+ * Neighbouring threads have different pieces of the same rows, so that their stores use all LDS
+ * banks. After four threads the rows change, so that the loads of a wave share cache lines. */
 typedef struct gemm_quad {
     uint32_t side, row, piece;
 } gemm_quad;

@@ -121,10 +121,12 @@ BSMM_DEVICE uint32_t gemm_scaled_pairs(gemm_scaled *g, const gemm_position *at, 
     return chores->plain;
 }
 
-/* Prepares the scales for the steps after the plain steps of a large tile. The first step after
- * them is `step`. From `step` on, all waves issue a wide load of scales in the first step of each
- * group of four units (128 elements of K each). If this step of the current group was plain, and
- * this wave would have issued the load later (gemm_group_delay), the function issues it. */
+/* Prepares the scales for the steps that follow the plain steps of a large tile
+ * (gemm_scaled_pairs). The first of these steps is `step`. A wide load brings the scales of a group
+ * of four units (128 elements of K each). In plain steps, some waves issue this load later than in
+ * the first step of the group (gemm_group_delay). The steps from `step` on expect that it was
+ * issued in the group's first step. If this wave has not issued the load for the current group yet,
+ * the function issues it. Then it waits for all loads. */
 BSMM_DEVICE void gemm_scaled_leave_pairs(gemm_chores *chores, const gemm_position *at, gemm_shape s,
                                          uint32_t step) {
     const uint32_t gone = step % gemm_group_steps(s), unit = gemm_group_unit(s, step);

@@ -82,7 +82,8 @@ BSMM_DEVICE uint32_t gemm_slot(gemm_shape s, uint32_t unit) {
 }
 
 /* Returns the address of the trays of the wave's threads. A tray is a thread's buffer in LDS for
- * scales on their way to the ring buffer. Loads write one word for each thread and block, block by
+ * scales on their way to the ring buffer. A load writes one 32-bit word to the tray of each thread
+ * of the wave. The words for the first scale block along K come first, then those for the next
  * block. */
 BSMM_DEVICE gemm_lds *gemm_trays(gemm_shape s, gemm_lds *ring) {
     return ring + 2 * gemm_ring_half(s) + gemm_wave() * GEMM_WAVE * BSMM_CDNA_TRAY;
@@ -197,8 +198,8 @@ BSMM_DEVICE void gemm_lower(gemm_carrier *c, uint32_t word) {
 }
 
 /* Moves the scales of one step of the main loop from the thread's tray (a small buffer in LDS) to
- * the ring buffer in LDS. Elements beyond K are 0. Their scales must not be NaN, because 0 times
- * NaN is NaN. */
+ * the ring buffer in LDS. Blocks past the end of K get the scale 1. Their elements are 0, and with
+ * a scale of NaN the products would be NaN. */
 BSMM_DEVICE void gemm_store_step(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     const BSMM_IN_LDS uint32_t *words =
         (const BSMM_IN_LDS uint32_t *)gemm_trays(s, ring) + gemm_thread_of_tile() % GEMM_WAVE;
@@ -230,8 +231,8 @@ BSMM_DEVICE void gemm_lower_group(gemm_carrier *c, gemm_shape s, const gemm_lds 
         gemm_lower(c, (uint32_t)words[i]);
 }
 
-/* Moves the scales that the previous step has loaded from registers to LDS. The loads must have
- * finished. */
+/* Moves scales from registers to LDS. The previous step has loaded them to the registers, and these
+ * loads must have finished. */
 BSMM_DEVICE void gemm_store_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     if (__builtin_expect(c->arrived == GEMM_NOTHING, 1)) return;
     if (c->arrived == GEMM_ONE_STEP) gemm_store_step(c, s, ring);

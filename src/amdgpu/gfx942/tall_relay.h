@@ -104,8 +104,8 @@ BSMM_DEVICE void tall_rows_store(const tall_relay *r, uint32_t half, uint32_t n)
 
 /* The functions from here on handle column-major operands. */
 
-/* Returns the side (0 for A, 1 for B) for which this wave moves elements in half `half` of a step
- * (64 elements of K), or 2 if the wave has no work. */
+/* Returns the side (0 for A, 1 for B) for which this wave moves elements in half number `half` (64
+ * elements of K) of a step, or 2 if the wave has no work. */
 BSMM_DEVICE uint32_t tall_columns_side(uint32_t wave, uint32_t half) {
     if (wave / 4 == half) return 0;
     return wave / 2 == 2 - half ? 1 : 2;

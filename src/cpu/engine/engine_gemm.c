@@ -75,8 +75,9 @@ static void pack_a(const gemm *g, int64_t first, int64_t count) {
     if (g->b_first == 0) pack_rows(g, &g->a, first, count, g->a.rows, 0);
 }
 
-/* Packs `count` panels of the current slab of B, from panel number `first` on. If the slab has two
- * ranges of B's rows, gates and ups, they are packed one after another. */
+/* Packs `count` panels (groups of rows) of B's current slab, from panel number `first` on. A slab
+ * is the rows of B that are packed at a time. For a gated activation, a slab may have two ranges of
+ * B's rows, gates and ups. The ups are then packed after the gates. */
 static void pack_b(const gemm *g, int64_t first, int64_t count) {
     int64_t gates = 0;
     if (g->up_shift != g->b_first && first * g->b.width < g->ups)
@@ -142,9 +143,9 @@ static float *strip_acc(const gemm *g, const block *b, int64_t j) {
     return b->acc + (b->pitch == g->engine->nr ? 0 : j);
 }
 
-/* Multiplies all of the cache block's panels of A by the panel of B that begins at column col + j,
- * over one chunk of K. The chunk begins at unit number k, where a unit is a range of K with one
- * scale per row. */
+/* Multiplies all panels (packed rows) of A in the cache block by the panel of B that begins at
+ * column col + j, over one chunk of K, i.e. the range of K that is multiplied at a time. The chunk
+ * begins at unit number k. A unit is a range of K with one scale per row. */
 static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) {
     const bsmm_engine *e = g->engine;
     float *acc = strip_acc(g, b, j);
@@ -391,9 +392,9 @@ static void run_own_slab(const gemm *g, int thread, int64_t first) {
         run_block(&own, thread, row, bsmm_min_i64(g->mc, g->a.rows - row), 0);
 }
 
-/* Does one thread's work if each thread packs slabs of its own, each as wide as one cache block of
- * D. In phase 0 the threads pack A. In phase 1 each thread takes one slab of B after another, packs
- * it and multiplies it. */
+/* Does the work of one thread if each thread packs its own slabs of B. A slab is the rows of B that
+ * are packed at a time; here it is as wide as one cache block of D. In phase 0 the threads pack A.
+ * In phase 1 each thread takes one slab of B after another, packs it and multiplies it. */
 static void work_by_slabs(const void *context, int phase, int worker) {
     const shared_run *s = context;
     if (phase == 0) {

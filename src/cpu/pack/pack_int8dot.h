@@ -44,7 +44,8 @@ enum { BSMM_INT8_FLOATED = 3 << 22 };
 
 /* `bsmm_int8_form` lists the layouts of a packed unit. A unit is 16 or 32 elements of K of each row
  * of a panel. Besides the elements, it contains some 4-byte values for each row, such as scales and
- * initial sums. Their number is the value of the layout modulo 16. */
+ * initial sums. The number of these values per row is the enum constant of the layout, modulo
+ * 16. */
 typedef enum bsmm_int8_form {
     BSMM_INT8_B = 1,
     BSMM_INT8_A = 2,

@@ -6,8 +6,9 @@
 
 enum { LANES = BSMM_SMALL_M_LANES };
 
-/* Copies the pieces of 16 rows from piece number `first` on. Callers pass a constant `piece`, so
- * that compilers make no calls of memcpy. */
+/* In compact order, a row is cut into pieces of `piece` bytes, and 16 rows are stored together.
+ * Copies `pieces` pieces of each of the 16 rows, from piece number `first` on, to row order.
+ * Callers pass a constant `piece`, so that compilers make no calls of memcpy. */
 static inline void copy_pieces(const uint8_t *strip, int64_t first, int64_t pieces, int64_t piece,
                                uint8_t *to, int64_t pitch) {
     for (int64_t i = first; i < pieces; i++)

@@ -24,7 +24,8 @@ enum {
     /* PART is the number of elements of K that are multiplied with one scale per row. */
     PART = 16,
     MOST_PARTS = 8, /* MOST_PARTS is the largest number of parts (PART elements of K) in a batch. */
-    /* CHUNK is the number of batches (64 or 128 elements) along a row of B to prefetch at once. */
+    /* CHUNK is the number of batches along a row of B that are prefetched at once. A batch has 64
+     * or 128 elements. */
     CHUNK = 8,
     MOST_GROUPS = BSMM_SMALL_M_PANELS * LANES / GROUP,
     /* AT_ONCE is the number of vectors of 8 columns that are loaded at once. The number of

@@ -82,9 +82,9 @@ static bool is_tile(const bsmm_small_m_scales *s) {
  * the first row's scales that depends on the row. */
 static void gather_adjacent(const bsmm_small_m_scales *s, const uint64_t *columns, uint64_t row) {
     const uint8_t *first = (const uint8_t *)s->p->b.m.scales + row;
-    /* `next` is the distance to the scales of the panel that this thread gathers four panels later.
-     * The next panel itself would be prefetched too late, because up to four panels are gathered
-     * one right after the other. */
+    /* `next` is the distance in bytes to the scales of the panel (16 rows of B) four panels later,
+     * which are prefetched now. A prefetch of the next panel would come too late, because up to
+     * four panels are gathered one right after the other. */
     uint64_t next = BSMM_SMALL_M_PANELS * s->p->b.map.tile_row_step;
     /* s->units is a multiple of 4, because K is padded to a multiple of 128 elements. */
     for (int64_t i = 0; i < s->units; i += 4) {

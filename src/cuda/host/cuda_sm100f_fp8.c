@@ -48,8 +48,8 @@ static double bound(const bsmm_product *p, const void *state) {
     return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_SCALED_GROUP_K + 4) * 0x1p-24;
 }
 
-/* The functions from here on choose how the kernel computes a product. They run once, before the
- * product is computed for the first time. */
+/* The functions from here on choose how the kernel computes a product. They run once, when the plan
+ * is made. */
 
 /* Returns the bits of tcgen05.mma's instruction descriptor that give the element types of A and B,
  * for the kind f8f6f4 (PTX ISA, "Instruction descriptor"). */

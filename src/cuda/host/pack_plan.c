@@ -199,9 +199,9 @@ static uint64_t line_bytes_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* If a scale block has a certain length along K, a thread can load the scales of four blocks as one
- * 32-bit word. Returns this length in elements for the format's type of scales, or 0 if scales of
- * this type cannot be loaded in this way. */
+/* Returns the length along K, in elements, that scale blocks must have so that a thread can load
+ * the scales of four blocks as one 32-bit word. Returns 0 if scales of the format's type cannot be
+ * loaded in this way. */
 static uint32_t word_block(const bsmm_format *f) {
     return f->scale == BSMM_SCALE_E8M0 ? 32 : f->scale == BSMM_SCALE_E4M3 ? 16 : 0;
 }

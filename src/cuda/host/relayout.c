@@ -315,8 +315,8 @@ bsmm_status bsmm_cuda_ready_relayout_launch(const bsmm_cuda_device *device,
                                   BSMM_CUDA_ARGUMENTS(&params.regions));
 }
 
-/* Prepares one launch that makes both copies of scales. If this launch would have too many thread
- * blocks, does nothing, and each copy keeps a launch of its own. */
+/* Prepares one launch that copies both the scales of A and the scales of B. If this launch would
+ * have too many thread blocks, does nothing, and each copy keeps a launch of its own. */
 static bsmm_status make_both(const bsmm_cuda_device *device, bsmm_cuda_ready_relayouts *ready) {
     int64_t blocks = 0;
     for (int i = 0; i < 2; i++) {

@@ -4,9 +4,9 @@
 #include "cuda/host/small_m_product.h"
 
 /* B is large if it has at least LARGE_8BIT elements of 8 bits or LARGE_NARROW elements of fewer
- * bits. For a large B, running a small-M kernel once for each band of A's rows was faster on an
- * H200 than decoding B first, for nearly all measured products (docs/notes/hopper-small-m.md, "More
- * than 64 rows"). */
+ * bits. For a large B, dividing the rows of A into bands and running a small-M kernel once for each
+ * band was faster on an H200 than decoding B first, for nearly all measured products
+ * (docs/notes/hopper-small-m.md, "More than 64 rows"). */
 enum { LARGE_8BIT = 1 << 24, LARGE_NARROW = 1 << 25 };
 
 bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits) {

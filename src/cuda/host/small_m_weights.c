@@ -3,9 +3,9 @@
 
 #include "cuda/host/small_m_product.h"
 
-/* PLACE_1 to PLACE_8 are the last index in `functions` of kernels with 1, 2, 4 or 8 tiles.
- * ON_BLACKWELL_1 adds the kernel for Blackwell to `functions`. ON_BLACKWELL_0 adds nothing, for
- * kernels that do not exist on Blackwell. */
+/* The last index of the table `functions` is PLACE_1, PLACE_2, PLACE_4 or PLACE_8 for a kernel with
+ * 1, 2, 4 or 8 tiles. ON_BLACKWELL_1 adds the kernel for Blackwell to `functions`. ON_BLACKWELL_0
+ * adds nothing, for kernels that do not exist on Blackwell. */
 enum { PLACE_1, PLACE_2, PLACE_4, PLACE_8 };
 #define ON_BLACKWELL_0(module, name, format, tiles, grouped)
 #define ON_BLACKWELL_1(module, name, format, tiles, grouped)                                       \

@@ -175,8 +175,8 @@ typedef struct bsmm_wgmma_engine {
 } bsmm_wgmma_engine;
 
 /* Loads the tile's kernel and prepares its launch. `a` and `b` are the layouts that the operands
- * will have in each run. Set `plain` if each run will pass memory for both operands packed to bf16
- * (bsmm_wgmma_input.plain). The device's context must be current. */
+ * will have in each run. Set `plain` if, in each run, bsmm_wgmma_input.plain will point to memory
+ * for A and B packed to bf16. The device's context must be current. */
 bsmm_status bsmm_wgmma_make(const bsmm_product *p, const bsmm_wgmma_tile *tile,
                             const bsmm_wgmma_form *a, const bsmm_wgmma_form *b, bool plain,
                             bsmm_wgmma_engine *made);

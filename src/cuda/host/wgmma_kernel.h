@@ -31,8 +31,8 @@ struct bsmm_wgmma_plan {
      * code of the generic GEMM instead.
      *
      * If `when` is BSMM_WHEN_HALF, the fallback plan is used if f16 does not hold the values of B.
-     * It multiplies B in bf16 by two bf16 parts of A. The generic GEMM is queued after it as the
-     * last fallback.
+     * The fallback plan then multiplies B in bf16 by two bf16 parts of A. The generic GEMM is
+     * queued after the fallback plan's GEMM kernel, as the last fallback.
      *
      * If `otherwise` is NULL, the generic GEMM is the only fallback. */
     const bsmm_wgmma_plan *otherwise;

@@ -120,8 +120,8 @@ enum {
     /* TILE_N is the largest number of columns of a tile of D. */
     TILE_N = SCALED_SMALL_M ? BSMM_SCALED_SMALL_M : BSMM_SCALED_TILE_N(SCALED_BLOCK, SCALED_CTAS),
     ROW_BYTES = BSMM_SCALED_ROW_BYTES,
-    /* STEPS is the number of tcgen05.mma instructions per k block. Each multiplies 32 bytes of each
-     * row. */
+    /* STEPS is the number of tcgen05.mma instructions per k block (the elements of K that one stage
+     * holds). Each instruction multiplies 32 bytes of each row. */
     STEPS = 4,
     /* A k block has BLOCK_K elements along K, and one tcgen05.mma multiplies STEP_K of them. */
     WIDE = SCALED_BLOCK == 0 && SCALED_GROUPS != 8, /* Elements have 16 bits. */

@@ -254,8 +254,9 @@ static __device__ __forceinline__ void epilogue_store_chunk(epilogue *f, const u
 }
 
 #if !SCALED_GROUPS
-/* HELD is the number of chunks of 32 columns that a lane loads before it finishes the first one. If
- * the two accumulators share columns, these chunks are the shared columns. */
+/* HELD is the number of chunks (32 columns of an accumulator) that a lane loads from tensor memory
+ * before it finishes the results of the first chunk. If the two accumulators share columns of
+ * tensor memory, these chunks are the shared columns. */
 enum { HELD = SHARED_COLUMNS ? SHARED_COLUMNS / CHUNK : 1 };
 
 /* Warps read an accumulator in chunks of columns. Returns the first column of chunk number `chunk`

@@ -69,8 +69,9 @@ static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
     }
 }
 
-/* Tells the leader's multiplying thread, for each stage, that the scales of this thread block have
- * arrived. One thread of the pair's other thread block calls this function. */
+/* In a pair of thread blocks, the leader's multiplying thread issues the products of both. One
+ * thread of the other thread block calls this function. It tells the multiplying thread, for each
+ * stage, that the scales of this other thread block have arrived. */
 static __device__ __forceinline__ void announce_scales(const bsmm_scaled_params *p, shared *told) {
     const k_range range = k_range_of(p);
     uint32_t count = 0;

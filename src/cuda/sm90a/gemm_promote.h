@@ -50,8 +50,8 @@ static __device__ __forceinline__ void promote_by_blocks(consumer *c, float *tot
     }
 }
 
-/* Records in c->unsafe which of the thread's rows of D need an unsafe product of a scale of A and a
- * scale of B (is_safe). */
+/* Sets a bit of c->unsafe for each of the thread's two rows of D that needs an unsafe product of a
+ * scale of A and a scale of B, i.e. a product outside 2^-104 to 2^64 (is_safe). */
 static __device__ __forceinline__ void find_unsafe(consumer *c, const factors *f) {
 #pragma unroll 1
     for (uint32_t i = 0; i < TILE_N / 8; i++) {

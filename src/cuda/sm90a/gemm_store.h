@@ -154,10 +154,12 @@ static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, 
     }
 }
 
-/* Returns the global address to which a thread stores its first accumulator for the next cluster,
- * or from which it loads that accumulator. `block` is the number of the thread block that stores
- * the accumulator. Accumulators are stored as single floats: wider stores would need accumulators
- * in aligned registers, which would cause register bank conflicts during promotion. */
+/* If K of a tile is split, the cluster of one part of K passes its accumulators through global
+ * memory to the cluster of the next part. Returns the address to which a thread stores its first
+ * accumulator for the next cluster, or from which it loads that accumulator. `block` is the number
+ * of the thread block that stores the accumulator. Accumulators are stored as single floats: wider
+ * stores would need accumulators in aligned registers, which would cause register bank conflicts
+ * during promotion. */
 static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, int32_t block,
                                                    const consumer *c) {
     int64_t at = (int64_t)(block * CONSUMERS + c->warpgroup) * ((ACCUMULATORS + 1) * 128);

@@ -272,9 +272,10 @@ static __device__ __forceinline__ void mixed_store_run(uint8_t *to, uint64_t ste
 }
 
 /* Stores the results that the fast path can store. Returns a mask of the remaining results: bit n
- * is set if the thread's run number n is not stored. A thread block takes more time for these
- * instructions than for any other part of the epilogue, so the loop has few of them. It calls no
- * function, because a call would keep the compiler from holding the loop's values in registers. */
+ * is set if the thread's run number n (MIXED_RUN adjacent results of a row of D) is not stored. A
+ * thread block takes more time for these instructions than for any other part of the epilogue, so
+ * the loop has few of them. It calls no function, because a call would keep the compiler from
+ * holding the loop's values in registers. */
 static __device__ __forceinline__ uint32_t mixed_store_most(
     const bsmm_small_m_params *p, const mixed_block *block, const mixed_runs *runs,
     const mixed_fast *fast, const bool grouped, const bool rows_of_a, const bool inexact) {

@@ -55,8 +55,8 @@ static __device__ __forceinline__ uint32_t mixed_magnitudes(const int format, ui
     return i % 3 == 0 ? ~0x20820820u : i % 3 == 1 ? ~0x08208208u : ~0x82082082u;
 }
 
-/* Returns true if an element of block number `block` of a row of B is not zero. A block of elements
- * of n bits has n words. */
+/* Returns true if an element of block number `block` of a row of B is not zero. A block has 32
+ * elements. With elements of n bits, it has n words of 32 bits. */
 static __device__ __forceinline__ bool
 mixed_has_values(const int format, const bsmm_small_m_params *p, uint32_t row, uint32_t block) {
     const uint32_t words = mixed_bits(format);

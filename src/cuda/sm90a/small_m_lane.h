@@ -135,8 +135,9 @@ static __device__ __forceinline__ void small_m_go_on(const int format, const int
 }
 
 /* Starts the copy of the warp's second step of weights to slot 1 of the ring buffer. Slot 0 holds
- * the weights of the first step. The first step along K is `step`, and the second is `step +
- * walkers`. If the second step is not below `end`, nothing is copied. */
+ * the weights of the first step. A step is 128 elements along K. The warp's first step has the
+ * number `step`. Its second step is `walkers` steps later, because `walkers` warps take turns along
+ * K. If the second step is not below `end`, nothing is copied. */
 static __device__ __forceinline__ void small_m_fetch_ahead(const int format, const int rows,
                                                            small_m_lane *lane, uint32_t step,
                                                            uint32_t walkers, uint32_t end) {

@@ -18,8 +18,8 @@ typedef struct small_m_chunk_position {
      * along K of its first element. `step` is the chunk's step of K (128 elements), counted from
      * the thread block's first step. */
     uint32_t row, step, k;
-    /* `to` is the offset in bytes of the converted chunk from the beginning of A's image in shared
-     * memory. */
+    /* `to` is the offset in bytes at which shared memory holds the converted chunk, counted from
+     * the beginning of A's image. The image is A in the order in which the kernel reads it. */
     uint32_t to;
     bool wanted;
 } small_m_chunk_position;
