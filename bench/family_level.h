@@ -104,8 +104,8 @@ typedef struct bench_family_level {
     bool scaled_bytes;
     /* `fallback` is the name of the kernel that computes the product if the operands do not fit the
      * packed form that this kernel multiplies. `scaled_fallback` is the name of this other kernel
-     * if an operand has fp32 scales. The choice is made on the device. NULL means that there is no
-     * fallback with other errors. */
+     * if an operand has fp32 scales. The choice between the kernel and its fallback is made on the
+     * device. NULL means that there is no fallback with other errors. */
     const char *fallback, *scaled_fallback;
     /* `level` is the largest measured typical error of the family. It is counted in typical errors
      * of fp32 sums that add the products in the family's order. 0 means that the family was not

@@ -93,7 +93,8 @@ static const char *library_or_device(bool failed) {
     return !failed ? NULL : *bsmm_error_message() ? bsmm_error_message() : bench_device_error();
 }
 
-/* Packs B once for each set of operands, so that each set has its own packed B. */
+/* bench runs on several sets of operands in turn. Packs the B of each set, so that each set has its
+ * own packed B. */
 static const char *pack(bench *b) {
     if (!b->packed.bytes) return NULL;
     for (size_t i = 0; i < b->sets; i++)

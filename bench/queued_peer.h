@@ -41,7 +41,7 @@ typedef struct bench_queued_peer {
     /* `version` returns the name and version of the loaded library. */
     const char *(*version)(void *library);
 
-    /* Prepares a GEMM with the fastest algorithm of the library. Returns NULL if there is no
+    /* Prepares a GEMM with the fastest algorithm of the peer library. Returns NULL if there is no
      * algorithm or not enough memory. The operands live until bench_device_reset, and everything
      * else lives until `destroy`. */
     void *(*create)(void *library, struct bench_device *device, size_t way,

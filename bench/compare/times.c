@@ -266,8 +266,8 @@ static product_shape shape_of(const timed *t, int threads) {
     return p;
 }
 
-/* Prepares the plans of both builds with the same operands and workspace, because different memory
- * addresses would change the times. */
+/* Prepares the plans of the old and the new build of the library with the same operands and
+ * workspace, because different memory addresses would change the times. */
 static bool prepare_both(session *s, product *p, contender *both) {
     for (int i = 0; i < BUILDS; i++) {
         both[i] = (contender){.s = s};

@@ -442,7 +442,7 @@ bool gfx9_is_xdl(const gfx9_inst *i) {
 /* Gives the numbers of wait states after a matrix instruction until another instruction may use its
  * result. `read` and `write` are for an instruction that reads or overwrites the result. `part` and
  * `own` are for a matrix instruction that reads a part of the result or the whole result as C.
- * `part_xdl` replaces `part` for an XDL instruction. It is 0 for results of f32 and f64. */
+ * `part_xdl` replaces `part` for an XDL instruction. `part_xdl` is 0 for results of f32 and f64. */
 typedef struct {
     uint32_t read, write, part, part_xdl, own;
 } states;

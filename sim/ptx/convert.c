@@ -123,7 +123,7 @@ static uint64_t convert(const ptx_inst *i, ptx_type to, ptx_type from, uint64_t 
 }
 
 /* Returns an integer result as the bits of a register of `width` bytes. If the register is wider
- * than the type, the sign bit is repeated. */
+ * than the integer type `type`, the sign bit is repeated. */
 static uint64_t widened(uint64_t bits, ptx_type type, uint32_t width) {
     const uint32_t size = ptx_types[type].bits;
     if (size < 64) bits &= (1ull << size) - 1;

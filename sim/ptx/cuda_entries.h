@@ -1,4 +1,4 @@
-/* Declares the driver functions that other files of the simulator call. */
+/* Declares the functions of the simulated driver that other files of the simulator call. */
 #ifndef SIM_PTX_CUDA_ENTRIES_H
 #define SIM_PTX_CUDA_ENTRIES_H
 #include "cuda.h"

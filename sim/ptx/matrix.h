@@ -16,8 +16,8 @@ uint64_t ptx_result_bits(const ptx_inst *i, ptx_type type, double v);
  * error. */
 bool ptx_has_count(ptx_warp *w, const ptx_inst *i, const ptx_operand *o, uint32_t count);
 
-/* Writes the rule by which tensor cores of compute capability 9.0 add products of elements of
- * types `a` and `b` to accumulators of type `d`. Returns false if the rule is not known for
+/* Sets *rule to the rule by which tensor cores of compute capability 9.0 add products of elements
+ * of types `a` and `b` to accumulators of type `d`. Returns false if the rule is not known for
  * these types. */
 bool ptx_tensor_rule(ptx_type a, ptx_type b, ptx_type d, sim_tensor_rule *rule);
 /* Returns sum + a[0] b[0] + ... + a[k - 1] b[k - 1] as the tensor cores round it to type `d`. */

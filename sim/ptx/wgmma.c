@@ -85,7 +85,7 @@ static void add_in_double(const product *p, tile *t) {
         }
 }
 
-/* Adds the products of A and B with the rounding of the hardware. */
+/* Adds the products of A and B as real tensor cores do: `rule` says how they truncate. */
 static void add_as_hardware(const product *p, tile *t, sim_tensor_rule rule) {
     const float s = (float)signs(p);
     sim_tensor_vector a[16], b;

@@ -18,9 +18,10 @@ typedef enum bsmm_ptx_text_form {
                               `$L__BB0_4`. */
 } bsmm_ptx_text_form;
 
-/* Converts PTX text to the form `to`, which is ordinary or stored, from the other one of these two
- * forms. Writes at most `room` bytes to `out`. Returns the number of bytes of the whole result. It
- * is more than `room` if the result did not fit. Thread-safe. */
+/* Converts PTX text. If `to` is BSMM_PTX_TEXT_STORED, the text is in the ordinary form, and the
+ * result is in the stored form. Otherwise the function converts in the other direction. Writes at
+ * most `room` bytes to `out`. Returns the number of bytes of the whole result. It is more than
+ * `room` if the result did not fit. Thread-safe. */
 size_t bsmm_ptx_text_convert(bsmm_ptx_text_form to, const char *text, size_t bytes, char *out,
                              size_t room);
 

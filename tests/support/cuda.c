@@ -44,10 +44,11 @@ bool bsmm_small_m_prefers_mixed(double mixed, double other) {
     return !getenv("BSMM_TEST_TILE") && prefers_mixed_by_time(mixed, other);
 }
 
-/* Replaces the library's function of this name in tests. If the environment variable BSMM_TEST_TILE
- * names a tile, each product that this tile can compute uses it, even if another tile is estimated
- * to be faster. If BSMM_TEST_SHOW_DEAL is set, the function also prints the number of parts of K
- * and the number of cluster tiles that are not split along K. */
+/* In tests, this function replaces the library's function of the same name. If the environment
+ * variable BSMM_TEST_TILE names a tile, the function chooses this tile for each product that it can
+ * compute, even if another tile is estimated to be faster. If BSMM_TEST_SHOW_DEAL is set, the
+ * function also prints the number of parts of K and the number of cluster tiles that are not split
+ * along K. */
 const bsmm_wgmma_tile *bsmm_wgmma_choose(const bsmm_product *p, bsmm_wgmma_kind kind,
                                          uint32_t a_elem, uint32_t b_elem) {
     const char *only = getenv("BSMM_TEST_TILE");

@@ -16,7 +16,7 @@ typedef struct described {
     bsmm_matmul_desc desc;
 } described;
 
-/* Makes a product of zeros and fills D with a pattern. */
+/* Makes a product whose operands are all zeros, and fills D with a pattern. */
 void described_make(described *f);
 
 #endif

@@ -43,8 +43,9 @@ int64_t grouped_d_cols(const grouped_case *c) {
 static bsmm_operand operand_of(const bsmm_matrix *m) {
     bsmm_matrix plain = *m;
     bsmm_operand o;
-    /* With a scale_bytes of 0, bsmm_operand_take does not check the size of the buffer. This check
-     * would fail if each group has its own scales. */
+    /* With a scale_bytes of 0, bsmm_operand_take does not check the size of the buffer of scales.
+     * If the scales of the groups are separate arrays (BSMM_GROUP_SCALES_APART), scale_bytes is the
+     * size of all these arrays, and the check, which expects one array, would fail. */
     plain.scale_bytes = 0;
     assert_int_equal(bsmm_operand_take(&plain, "m", &o), BSMM_OK);
     return o;

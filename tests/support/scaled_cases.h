@@ -111,7 +111,8 @@ static const scaled_case fp8_cases[] = {
     /* In this product K has 66 segments of 128 elements, more than a warp has lanes. The kernel
      * sums each segment separately. */
     {"fp8_group128", "fp8_group128", "f32", 20, 30, 8400, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
-    /* On 6 SMs, pairs of thread blocks compute these products. Each pair has one or two tiles. */
+    /* On a simulated GPU with 6 SMs, pairs of thread blocks compute these products. Each pair has
+     * one or two tiles. */
     {"fp8_group128", "fp8_block128", "bf16", 140, 1152, 400, FILL_ORDINARY, BSMM_LAYOUT_COL_MAJOR,
      0},
     {"fp8_group128", "fp8_group128", "f32", 256, 768, 640, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},

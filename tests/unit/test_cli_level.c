@@ -261,8 +261,9 @@ static void set_scale(test_matrix *t, int64_t row, int64_t col, uint32_t code) {
 }
 
 /* Sets some scales of a matrix to 0, or to 2^-127 if they are e8m0, and one scale to NaN if the
- * matrix has several rows of scales. Scales that can be 0 are 0 in all of one row. In e8m0,
- * such a row would have subnormal results, whose errors are larger than usual. */
+ * matrix has several rows of scales. In formats whose scales can be 0, all scales of one row become
+ * 0. With e8m0, no row gets only scales of 2^-127, because its results would be subnormal and have
+ * larger errors than usual. */
 static void set_scales(test_matrix *t) {
     const uint32_t scale = t->m.format.scale;
     const uint32_t nan = scale == BSMM_SCALE_F32    ? 0x7fc00000
@@ -287,9 +288,9 @@ static void expect_level(fixture *f, const char *what) {
     if (!(level > CLI_LEVEL_MOST / 4 && level <= 1)) fail_msg("%s: %.3f", what, level);
 }
 
-/* Tests scales that are NaN or 0, on the CPU. Results that are NaN have no error, and the
- * errors of the other results must be as large as usual. GPUs are left out, because on Hopper
- * such scales let cuda_sm90a_bf16 compute in a way whose typical errors were never measured. */
+/* Tests scales that are NaN or 0, on the CPU. Results that are NaN have no error, and the errors of
+ * the other results must be as large as usual. GPUs are left out, because on Hopper cuda_sm90a_bf16
+ * takes another code path for such scales, whose typical errors were never measured. */
 static void test_odd_scales(void **state) {
     (void)state;
     for (size_t i = 0; i < FIRST_FEW; i++) {

@@ -137,8 +137,8 @@ static void test_int8_engines_agree(void **state) {
             }
 }
 
-/* Checks that kernels give bitwise identical results on processors with one and with two ports for
- * 512-bit instructions. */
+/* Kernels use other code if the processor has two ports for 512-bit instructions. Checks that the
+ * results are bitwise identical whether or not the library believes that there are two ports. */
 static void check_ports(const char *a, const char *b, int64_t rows, fill how, rng *r) {
     enum { N = 65, K = 645 };
     product p;

@@ -219,7 +219,7 @@ static void test_zeros(void **state) {
     }
 }
 
-/* Sets block `block` of row `row` of B to zeros, which are all bits 0 in every format. */
+/* Sets block `block` of row `row` of B to zeros. In every format, all bits of a zero can be 0. */
 static void clear_block(test_matrix *b, int64_t row, int64_t block) {
     const int64_t block_bytes = (int64_t)b->data_bytes / b->m.rows / (b->m.cols / 32);
     memset((uint8_t *)b->m.data + (row * (b->m.cols / 32) + block) * block_bytes, 0,

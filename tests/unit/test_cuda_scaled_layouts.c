@@ -87,8 +87,9 @@ static bool check_layouts(const char *device, const char *kernel, const operand 
     return true;
 }
 
-/* K of 2048 gives rows of scales that threads read several bytes at a time. With K of 208, the
- * number of scales in a row is odd. */
+/* Tests that the scale layouts of A and B do not change the results. With K = 2048, threads read
+ * the scales of a row several bytes at a time. With K = 208, a row has an odd number of scales, so
+ * most rows of scales begin at unaligned addresses. */
 static void test_layouts(void **state) {
     static const char *const kernels[] = {"cuda_sm100f_scaled", "cuda_sm100f_scaled_small_m",
                                           "cuda_sm120f_scaled"},

@@ -3,8 +3,8 @@
  * device is a real or simulated B200. */
 #include "scaled_product.h"
 
-/* Holds a product and the number of groups that divide its K on a simulated B200 (sm_100) with 6
- * SMs. */
+/* Holds a product and the number of groups (of one or two thread blocks) that divide its K on a
+ * simulated B200 (sm_100) with 6 SMs. */
 typedef struct split_case {
     scaled_case product;
     uint32_t parts;

@@ -13,8 +13,9 @@
 
 #include <cmocka.h>
 
-/* Both values of K have more blocks of 128 elements than the ring buffer of any tile has stages.
- * The last block is incomplete. */
+/* SHORT_K and LONG_K are values of K with more blocks of 128 elements than the ring buffer of any
+ * tile has stages. Their last block is incomplete. BAND is the number of rows of D that are
+ * compared with a separate product. */
 enum { BAND = 64, SHORT_K = 128 * 13 + 32, LONG_K = 128 * 40 + 32 };
 
 typedef struct tile_case {
@@ -80,7 +81,8 @@ typedef struct shape {
 } shape;
 
 /* Returns M and N of the smallest product for which the library chooses the tile size of this case.
- * M is larger than BAND. M and N are no multiples of the tile's rows and columns. */
+ * M is larger than BAND, the number of rows that check_band compares. M and N are no multiples of
+ * the tile's rows and columns. */
 static shape shape_of(const tile_case *c, const bsmm_cuda_device *device) {
     enum { MOST = 64 };
     shape best = {0, 0};

@@ -48,8 +48,8 @@ static void test_cycle_formula(void **state) {
     assert_near(mi325x->info.f32, 163.4e12, 5e-4);
     assert_near(mi325x->info.f16, 1307.4e12, 5e-5);
     assert_near(mi325x->info.f8, 2614.9e12, 5e-5);
-    /* These two instructions take 16 cycles each. The first gives the peak rate for f16 and the
-     * second that for f8. */
+    /* The shapes are those of two instructions that take 16 cycles each. The first instruction
+     * gives the peak rate for f16, and the second gives the peak rate for f8. */
     assert_near(BSMM_CYCLE_PEAK(16, 16, 16, 1216, 2100, 16), mi325x->info.f16, 1e-12);
     assert_near(BSMM_CYCLE_PEAK(16, 16, 32, 1216, 2100, 16), mi325x->info.f8, 1e-12);
 }

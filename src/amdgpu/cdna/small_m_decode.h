@@ -58,7 +58,7 @@ BSMM_DEVICE uint32_t small_m_nan_bits(uint32_t is_nan) {
     return is_nan ? 0x7fc0u : 0;
 }
 
-/* Returns the value of an e4m3 code without a sign that is not NaN. */
+/* Returns the value of an e4m3 code. The code must be without its sign bit and not NaN. */
 BSMM_DEVICE float small_m_e4m3(uint32_t code) {
     return bsmm_bits_float(code << 20) * 0x1p120f;
 }

@@ -37,8 +37,8 @@ BSMM_DEVICE gemm_shape tall_shape(uint32_t ocp, uint32_t columns) {
 
 /* The functions from here on handle scales. */
 
-/* Holds this lane's scales: the scale of A of the lane's row in each row of tiles, and the one
- * scale of B. */
+/* Holds this lane's scales: the scale of A of the lane's row in each row of tiles, and the scale of
+ * B, which is the same for all columns of the tile. */
 typedef struct tall_scales {
     __amdgpu_buffer_rsrc_t buffers[2];
     /* `rows` and `col` are byte offsets of scales for the first block of K. rows[i] is the offset

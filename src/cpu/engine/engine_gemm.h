@@ -236,7 +236,8 @@ typedef struct bsmm_gemm_row {
     const double *column_factors;
     const uint8_t *column_wide;
     /* `gates` is NULL unless the columns are the ups of a gated activation, f(gate) * up, whose
-     * gates are the first half of the columns of A x B^T. It then holds the values of the gates. */
+     * gates are the first half of the columns of A x B^T. For the ups, `gates` holds the values of
+     * the gates. */
     const double *gates;
 } bsmm_gemm_row;
 

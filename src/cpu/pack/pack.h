@@ -180,8 +180,8 @@ typedef struct bsmm_pack_place {
  * is added to the exponent bits of a bf16. Zeros, Inf and NaN are not changed. The shift
  * BSMM_PACK_NAN makes every element NaN. */
 typedef struct bsmm_pack_scaling {
-    /* `shifts` has one shift for each row (lane) and each 32 elements of K, in the order
-     * [lane][block of 32 elements]. */
+    /* If `shifts` is not NULL, elements are multiplied by powers of two. `shifts` has one shift for
+     * each row (lane) and each 32 elements of K, in the order [lane][block of 32 elements]. */
     const int16_t (*shifts)[BSMM_PACK_STEPS / 2];
     /* `factors` has one factor for each row (lane) and each 16 elements of K, in the order
      * [lane][block of 16 elements]. */

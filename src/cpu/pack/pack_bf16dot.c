@@ -60,7 +60,8 @@ enum { NOTHING = -1000 };
  * packed. */
 typedef struct lane {
     /* `top` is the exponent of the row's largest scale, or of its largest element if the operand is
-     * bf16. The packer divides the row by this power of two. NOTHING means that there is none. */
+     * bf16. The packer divides the row by this power of two. NOTHING means that the row has no such
+     * exponent. */
     int top;
     /* In a bf16 operand, `bottom` is the exponent of the row's smallest nonzero element. */
     int bottom;

@@ -90,9 +90,10 @@ typedef struct bsmm_small_m_span {
     float *part;
 } bsmm_small_m_span;
 
-/* These addresses in B are prefetched during a multiplication, one cache line at a time. `bytes`
- * bytes of one row are prefetched before those of the next row. The hardware prefetcher, which can
- * follow only few rows at once, then recognizes the rows and fetches most of the lines itself. */
+/* Describes the addresses in B that are prefetched during a multiplication, one cache line at a
+ * time. `bytes` bytes of one row are prefetched before those of the next row. The hardware
+ * prefetcher, which can follow only few rows at once, then recognizes the rows and fetches most of
+ * the lines itself. */
 typedef struct bsmm_small_m_later {
     const uint8_t *row;
     int64_t pitch, bytes, at;
@@ -203,9 +204,9 @@ typedef struct bsmm_small_m_engine {
      * A][BSMM_SMALL_M_COLUMNS]. */
     void (*multiply_packed)(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
                             float *acc);
-    /* Computes the whole product if it is tiny (small_m_tiny.h). If it cannot, it returns false and
-     * leaves D unchanged, and the other functions must compute the product. The pointer is NULL if
-     * the product is not tiny. */
+    /* Computes the whole product if it is tiny (small_m_tiny.h). If the function cannot, it returns
+     * false and leaves D unchanged. The other functions of this struct must then compute the
+     * product. The pointer is NULL if the product is not tiny. */
     bool (*multiply_tiny)(const bsmm_product *p, const void *context);
 } bsmm_small_m_engine;
 

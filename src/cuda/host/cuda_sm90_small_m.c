@@ -468,8 +468,8 @@ static bsmm_status launch_each(const bsmm_product *p, const made *m, const bsmm_
     return BSMM_OK;
 }
 
-/* Queues small_m_prepare for all bands (ranges) of A's rows, and then the GEMM kernel for all bands.
- * A band's GEMM kernel can then load weights while the previous band's GEMM kernel still runs. */
+/* Queues small_m_prepare for all bands (ranges) of A's rows, then the GEMM kernel for all bands. A
+ * band's GEMM kernel can then load weights while the previous band's GEMM kernel still runs. */
 static bsmm_status run_in_context(const bsmm_product *p, const made *m, void *workspace) {
     if (!m->c.own) BSMM_TRY(launch_each(p, m, &m->prepare, workspace));
     return launch_each(p, m, &m->multiply, workspace);

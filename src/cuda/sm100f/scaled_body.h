@@ -191,7 +191,8 @@ enum {
 static_assert(SCALES_AT + 2 * SCALE_COLUMNS <= COLUMNS, "tensor memory");
 static_assert(SHARED_COLUMNS == 0 || !(SCALED_SMALL_M || SCALED_GROUPS), "columns of accumulators");
 static_assert(4 * SCALE_TILES == STEPS * STEP_SCALES, "scales of a k block");
-/* The host reserves shared memory for the parts that this file places in it. */
+/* The size of the shared memory that the host reserves must be the size of the parts that this file
+ * places in shared memory. */
 static_assert(1024 + STAGES * (A_BYTES + B_BYTES + SCALE_BYTES) + STAGING ==
                   BSMM_SCALED_KERNEL_SHARED(SCALED_BLOCK, SCALED_PACKED, CTAS, SCALED_SMALL_M,
                                             SCALED_GROUPS),

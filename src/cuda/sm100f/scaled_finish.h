@@ -269,8 +269,9 @@ static __device__ __forceinline__ uint32_t column_of(const bsmm_scaled_params *p
     return col < p->tile_n ? col : col - p->tile_n;
 }
 
-/* Converts and stores the results of tile number `number` of this thread block, which is at `at`.
- * If a scale of the tile is negative, the function computes all results again in double. */
+/* Converts and stores the results of tile number `number` of this thread block. The tile begins at
+ * the row and column `at`. If a scale of the tile is negative, the function computes all results
+ * again in double. */
 static __device__ __forceinline__ void epilogue_store_tile(epilogue *f, uint32_t number,
                                                            corner at) {
     const bsmm_scaled_params *p = f->p;

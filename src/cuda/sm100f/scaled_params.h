@@ -170,8 +170,8 @@ typedef struct bsmm_scaled_params {
     uint32_t *refused;
     /* Only kernels for fp32 scales use these parameters. `has_factors` tells for A and for B
      * whether fp32 scales multiply the sums of each BSMM_SCALED_GROUP_K elements of K. Such a sum
-     * takes `sum_blocks` k blocks. `shares_factors` is nonzero if each 128 rows of B have the same
-     * scales, or if B has no fp32 scales. */
+     * takes `sum_blocks` k blocks, i.e. stages. `shares_factors` is nonzero if each 128 rows of B
+     * have the same scales, or if B has no fp32 scales. */
     uint32_t has_factors[2];
     uint32_t sum_blocks, shares_factors;
 } bsmm_scaled_params;

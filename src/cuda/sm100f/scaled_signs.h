@@ -1,5 +1,5 @@
-/* These functions find negative scales. tcgen05 ignores the sign of e4m3 scales. scaled_body.h
- * includes this file. */
+/* These functions find negative scales. tcgen05 ignores the sign of e4m3 scales, so the kernels
+ * compute tiles with negative scales again in double. scaled_body.h includes this file. */
 
 #if SCALED_SIGNED
 /* Part `i` of a stage's scales belongs to a block of 128 rows of A (part 0) or of B (parts 1 and

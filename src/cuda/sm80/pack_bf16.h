@@ -179,8 +179,8 @@ static __device__ __forceinline__ void lead_group(const bsmm_pack_job *job, cons
     bf16_store_scale(job, p, row, g.scale);
 }
 
-/* Packs all elements of a thread by the slow path. It loads the elements again, one row at a time.
- * The loop is not unrolled, because it rarely runs and its code should stay small. */
+/* Packs all elements of a thread by the slow path. The function loads the elements again, one row
+ * at a time. The loop is not unrolled, because it rarely runs and its code should stay small. */
 static __device__ __forceinline__ void bf16_define(const bsmm_pack_job *job, int bits, bool half,
                                                    uint32_t scale, const pack_position *p,
                                                    item_reach *reach) {

@@ -125,7 +125,8 @@ static __device__ __forceinline__ bsmm_block_step quick_e4m3(const bsmm_quantize
 }
 #endif
 
-/* Computes a block's scale and factor. The most common rule is inlined, which saves time. */
+/* Computes a block's scale, and the factor by which the block's values are multiplied or divided.
+ * The most common rule is inlined, which saves time. */
 static __device__ __forceinline__ bsmm_block_step quick_step(const bsmm_quantize_job *job,
                                                              uint32_t amax, float multiplier,
                                                              float divisor) {

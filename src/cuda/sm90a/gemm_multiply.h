@@ -130,8 +130,8 @@ static __device__ __forceinline__ void start_sums(const consumer *c, float *sum,
     if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
 }
 
-/* Starts the wgmma instructions of a stage (start_sums), and returns the scales of A and B for this
- * k block. */
+/* Starts the wgmma instructions of a stage (start_sums), and returns the scales of A and B for the
+ * stage's k block. */
 static __device__ __forceinline__ factors start(const consumer *c, float *sum, uint32_t stage,
                                                 uint32_t keep) {
     start_sums(c, sum, stage, keep);

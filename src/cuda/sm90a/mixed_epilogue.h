@@ -408,8 +408,9 @@ mixed_epilogue(const bsmm_small_m_params *p, const mixed_block *block, const uin
     const bsmm_gpu_epilogue *e = &p->epilogue;
     bsmm_gpu_epilogue_factors factors = {1, 1};
     if (p->plain != BSMM_SMALL_M_PLAIN) factors = bsmm_gpu_epilogue_begin(e);
-    /* Beside powers of two, the fast path multiplies by one fp32 number. This number is the factor
-     * of the whole tensor, the scale of B's row or the scale of A's row. */
+    /* Beside powers of two, the fast path multiplies by one fp32 number. This number is alpha times
+     * the second-level scales of A and B, or the fp32 scale of a row of B, or the fp32 scale of a
+     * row of A. */
     const float factor = (float)factors.factor;
     const bool rows_scaled = rows_of_a && p->row_scaled;
     const bool plain = p->plain != BSMM_SMALL_M_GENERAL && (double)factor == factors.factor &&

@@ -37,8 +37,8 @@ typedef struct mixed_rows {
     uint32_t row, begin, end;
 } mixed_rows;
 
-/* Returns the factor by which the epilogue multiplies sums of products with f16 weights. It undoes
- * the power of two by which the sums are too small. */
+/* Weights that are decoded to f16 are smaller than their values by a power of two, and so are the
+ * sums. Returns the factor by which the epilogue multiplies sums to correct this. */
 static __device__ __forceinline__ double mixed_half_unfold(const int format) {
     if (small_m_has_e8m0(format)) return (double)(1u << MIXED_HALF_LOG2);
     /* Decoded e2m1 elements are 2^-6 times as large as their values. */

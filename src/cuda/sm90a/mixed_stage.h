@@ -80,7 +80,8 @@ static __device__ __forceinline__ void mixed_make_barriers(const bsmm_small_m_pa
     ptx_bulk_fence_init();
 }
 
-/* Returns the offset of step number i in an array with one element of `bytes` bytes per slot. */
+/* Returns the offset of step number i in an array with one element of `bytes` bytes per slot of A's
+ * ring buffer. Steps use the slots in turn. */
 static __device__ __forceinline__ uint32_t mixed_slot_offset(const mixed_ring *ring, uint32_t i,
                                                              uint32_t bytes) {
     return (i & ((1u << ring->slots_log2) - 1)) * bytes;

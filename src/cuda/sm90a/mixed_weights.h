@@ -187,8 +187,8 @@ static __device__ __forceinline__ uint32_t mixed_last_slot(const int format) {
     return (bsmm_mixed_ahead(mixed_bits(format)) - 1) * bsmm_mixed_slot_bytes(mixed_bits(format));
 }
 
-/* Starts the copies of the thread's weights for the first steps, and loads the scales of the first
- * step. The number of these steps is one less than the number of slots of the ring buffer. */
+/* Starts the copies of the thread's weights for the first steps, one step fewer than the ring
+ * buffer has slots. Also loads the scales of the first step. */
 static __device__ __forceinline__ void mixed_begin(const int format, const bsmm_small_m_params *p,
                                                    const mixed_scales *scales, mixed_stream *s) {
 #pragma unroll
