@@ -7,8 +7,9 @@
  * of two bf16 parts, and an fp32 element becomes the sum of three. Each part of A is multiplied by
  * each part of B, so f16 times mxfp4 takes twice as long as bf16 times mxfp4.
  *
- * A product with a C must never be computed a second time, because D may have overwritten C. With a
- * C, f16 and fp32 elements therefore become one bf16 number each, and fp32 scales are refused.
+ * With parts of elements or with fp32 scales, the kernel may have to compute D a second time. This
+ * is impossible for a product with a C, because the first D may have overwritten C. With a C, f16
+ * and fp32 elements therefore become one bf16 number each, and fp32 scales are refused.
  *
  * If packing finds a value outside bf16's range or precision, the generic GEMM (cuda_sm80_bf16.c)
  * computes the product instead. */

@@ -6,13 +6,13 @@
  * separately for each row of B and each range of K. It looks at the scales of the first two or
  * three steps of 128 elements, and puts the largest of them into the upper half of the range. The
  * scales of a row usually differ by much less than the range allows. Blocks of zeros often have
- * other scales than their row, so they do not count. The lowest scale code of the range is the
- * row's reference code. The kernel multiplies complete sums by a power of two that follows from the
- * reference code.
+ * other scales than their row, so the kernel ignores these blocks. The lowest scale code of the
+ * range is the row's reference code. The kernel multiplies complete sums by a power of two that
+ * follows from the reference code.
  *
  * A scale outside of the range does no harm if all elements of its block are zeros. After the main
- * loop, a warp that has met such a scale looks at these blocks. If an element is not zero, it sets
- * the row's sums to NaN, and the epilogue computes the row's results again in double. */
+ * loop, a warp that has met such a scale looks at these blocks. If an element is not zero, the warp
+ * sets the row's sums to NaN, and the epilogue computes the row's results again in double. */
 #ifndef BSMM_CUDA_SM90A_MIXED_HALF_H
 #define BSMM_CUDA_SM90A_MIXED_HALF_H
 
