@@ -7,7 +7,7 @@
  *   h H r R l L q Q   registers of 16, 32, 64 and 128 bits; sources may be numbers and addresses
  *   t T s S  registers as wide as the opcode's first (t) or second (s) type
  *   c C      a result of the first type, a source of the second type, or wider registers
- *   v V      a register of the first type or wider; with .v2, .v4, .v8 a vector of 2, 4 or 8 of them
+ *   v V      a register of the first type or wider; with .v2, .v4 or .v8 a vector of 2, 4 or 8
  *   y Y      a register of the first type, or a vector of registers with as many bits in total
  *   w W      a vector of 32-bit registers, or one 32-bit register
  *   U        a vector of 16-bit registers, or of wider ones
