@@ -164,10 +164,10 @@ typedef struct {
  * have `regs` = ONE, which stands for one fixed register instead of operands. */
 static range operands_of(const gfx9_inst *i, uint32_t row) {
     const enum regs regs = (enum regs)rows[row].regs;
-    /* The search goes through operands of the instruction. Usually the sources begin with operand
-     * number i->first, and the operands before it are results. For a memory instruction the search
-     * begins with operand 0, because in a store the operand 0 is a source. In a load, operand 0 is
-     * the result, but the search then includes it without harm: the result is a VGPR, and the only
+    /* A search looks at operands `begin` to `end` - 1. Usually the sources of an instruction begin
+     * with operand number i->first, and the operands before it are results. In a store to memory,
+     * however, operand 0 is a source, so the search of a memory instruction begins with operand 0.
+     * In a load, operand 0 is the result. Searching it too does no harm: it is a VGPR, and the only
      * row of the table for which a memory instruction comes here looks for SGPRs. */
     const uint32_t end = regs == RESULT ? 1 : regs == FIRST ? i->first + 1u : i->operand_count;
     const bool from_0 = regs == RESULT || regs == ALL || i->row->cost == COST_VMEM;

@@ -239,12 +239,12 @@ struct gfx9_wave {
      * ready_as_own_c forbids an access. The simulator computes it with the sum of all kinds of
      * delays of a matrix instruction, so it may be later than necessary. */
     uint64_t matrix_until;
-    /* These arrays are for matrix instructions that read the result of an earlier matrix
-     * instruction as C. result_of[v] is the first register of the result to which VGPR v belongs.
-     * The other two arrays hold, for each VGPR of a result, the first wait state in which the later
-     * instruction may read the VGPR. ready_as_own_c applies if its C is exactly the earlier result.
-     * ready_as_c applies if its C is any other range of registers, with index 1 if the later
-     * instruction is an XDL instruction and 0 if it is not. */
+    /* These arrays are for a matrix instruction whose C is the result of an earlier matrix
+     * instruction. If VGPR v belongs to such a result, result_of[v] is the first register of the
+     * result. The other arrays hold the first wait state in which the later instruction may read
+     * VGPR v. If its C is exactly the earlier result, this is ready_as_own_c[v]. If its C is
+     * another range of registers, it is ready_as_c[x][v], where x is 1 for an XDL instruction and 0
+     * for any other. */
     uint16_t result_of[VGPRS];
     uint64_t ready_as_c[2][VGPRS], ready_as_own_c[VGPRS];
     /* `touched` holds, for each kind of effect (BY_... in hazards.c) and each register, the wait

@@ -36,8 +36,8 @@ typedef struct {
     uint32_t *counts;
 } sync_object;
 
-/* Describes a write of the current instruction. It holds the bytes of shared memory before the
- * write, which show later whether the write has changed them. */
+/* Describes a write of the current instruction. The struct holds the bytes that shared memory had
+ * before the write. They show later whether the write has changed them. */
 typedef struct {
     const ptx_inst *inst;
     ptx_block *block;

@@ -351,7 +351,7 @@ static void execute_commit(ptx_warp *w, const ptx_inst *i) {
 
 /* Describes the lanes of tensor memory to which tcgen05.cp copies rows of shared memory. Without a
  * multicast, each row goes to one lane, and neighboring rows go to lanes whose numbers differ by
- * `stride`. With warpx4, 32 rows go to each of the four groups of 32 lanes. With warpx2, each row
+ * `stride`. With warpx4, each of 32 rows goes to all four groups of 32 lanes. With warpx2, each row
  * goes to two of these groups. */
 typedef struct {
     uint32_t rows, copies, stride;

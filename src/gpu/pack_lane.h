@@ -65,12 +65,15 @@ BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes
     return (int)((k->max_code - largest) >> mantissa) + normalized;
 }
 
-/* The threads that pack a group (128 elements of a row) choose the group scale from two maxima over
- * these threads. This function returns the values of one thread for both maxima, in one 32-bit
- * word. The high half is the smallest exponent that the group scale must have to hold the thread's
- * elements, plus BSMM_LANE_BIAS. The low half is BSMM_LANE_BIAS minus the exponent of the thread's
- * block scale, so that its maximum belongs to the smallest block scale. The function returns 0 if
- * the thread's elements fit any group scale. */
+/* Several threads pack a group (128 elements of a row) with one scale. To choose this scale, they
+ * compute two maxima over all threads of the group. Returns the two numbers of one thread, in one
+ * 32-bit word:
+ * - The high half is BSMM_LANE_BIAS plus the smallest exponent with which the group scale can hold
+ *   the thread's elements.
+ * - The low half is BSMM_LANE_BIAS minus the exponent of the thread's block scale. The largest such
+ *   number therefore belongs to the smallest block scale.
+ *
+ * The function returns 0 if the thread's elements fit any group scale. */
 BSMM_SHARED uint32_t bsmm_lane_look(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                     const uint32_t *codes, int words) {
     if (job->scale != 1 || s->is_nan || !bsmm_lane_any(&job->codec, codes, words)) return 0;
@@ -217,10 +220,10 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uin
     return g;
 }
 
-/* Chooses the scale of a group (128 elements of a row). `maxima` combines the results of
- * bsmm_lane_look of the group's threads: each 16-bit half is the maximum of their halves. `row_top`
- * is the result of bsmm_lane_row_top for the group's row, which is used only if elements with e8m0
- * scales are packed to 8-bit floats (routes FP8 and FAST). */
+/* Chooses the scale of a group (128 elements of a row). bsmm_lane_look has returned a word for each
+ * thread of the group. Each 16-bit half of `maxima` is the maximum of this half over all these
+ * words. `row_top` is the result of bsmm_lane_row_top for the group's row, which is used only if
+ * elements with e8m0 scales are packed to 8-bit floats (routes FP8 and FAST). */
 BSMM_SHARED bsmm_lane_group bsmm_lane_decide(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                              uint32_t maxima, int row_top) {
     bsmm_lane_group g = job->scale == 1   ? bsmm_lane_by_exponents(job, maxima, row_top)

@@ -36,9 +36,10 @@ INLINE __m512i codes_of(const vector_coder *k, __m512 y, __m512 x, encode_care c
     return joined(k, apply_rules(k, _mm512_and_si512(signs, _mm512_set1_epi32(0x7fffffff)), c));
 }
 
-/* Encodes as e2m1 with ties towards zero (BSMM_TIES_DOWN). With WAY_COMPARE the function compares
- * the value x itself with the rounding bounds (midpoints between e2m1 values) times the factor.
- * Otherwise it encodes y, the product or quotient of x and the factor. */
+/* Encodes 16 values as e2m1 with ties towards zero (BSMM_TIES_DOWN). `x` holds the values, and `y`
+ * holds the values multiplied or divided by `factor`. Usually the function encodes `y`. With
+ * WAY_COMPARE it ignores `y` and compares `x` with the midpoints between e2m1 values, each
+ * multiplied by `factor`. */
 INLINE __m512i codes_down_of(const vector_coder *k, __m512 y, __m512 x, __m512 factor,
                              element_way way) {
     if (way == WAY_COMPARE) return joined(k, codes_down(k, _mm512_castps_si512(x), factor, false));

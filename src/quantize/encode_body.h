@@ -52,9 +52,9 @@ INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, uint32_t 
     store_last(to, encode_chunk(&k, last, elem, &cursor, way, care), left, bits);
 }
 
-/* Computes the window of each factor, a 16-bit number that marks the bf16 value that the factor
- * turns into 0.25 (window_avx2.h defines it), and stores it twice in 32 bits. Returns false if a
- * factor is no power of two, or if that bf16 value is not normal. */
+/* Computes the window of each factor and stores it twice in 32 bits. The window is a 16-bit number
+ * that stands for the bf16 value that the factor scales to 0.25 (window_avx2.h). Returns false if a
+ * factor is no power of two, or if this bf16 value is not a normal number. */
 TARGET static bool find_windows(const float *factors, int64_t n, float *windows) {
     uint32_t unusual = 0;
     for (int64_t i = 0; i < n; i++) {

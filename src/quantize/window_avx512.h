@@ -38,9 +38,10 @@ static const uint8_t codes_of_places[64] = {
  * e. */
 enum { WINDOW_BASE = 252 << 8 };
 
-/* Computes the indices of 32 bf16 values in the table codes_of_places. `window` holds, for the
- * block of each value, the bits (shifted left by one) of the bf16 value that the block's factor
- * turns into 0.25. Bit 7 of a result is the sign of the value. */
+/* Computes for 32 bf16 values their indices in the table codes_of_places. `window` stands for the
+ * factors of the values' blocks: it holds for each value the bits (shifted left by one) of the bf16
+ * number that the factor of its block scales to 0.25. Bit 7 of an index is the sign of the
+ * value. */
 INLINE __m512i place_words(__m512i words, __m512 window) {
     __m512i above = _mm512_subs_epu16(_mm512_slli_epi16(words, 1), _mm512_castps_si512(window));
     above = _mm512_min_epu16(above, _mm512_set1_epi16(0x4ff));

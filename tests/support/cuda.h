@@ -1,5 +1,5 @@
-/* Declares functions for tests that need an NVIDIA GPU. They find a GPU, allocate its memory and
- * copy to and from it. */
+/* Declares functions for tests that need an NVIDIA GPU. The functions find a GPU, allocate memory
+ * of the GPU, and copy to and from this memory. */
 #ifndef BSMM_TEST_CUDA_H
 #define BSMM_TEST_CUDA_H
 

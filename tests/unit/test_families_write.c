@@ -157,8 +157,8 @@ static void test_families_by_shape(void **state) {
     }
 }
 
-/* Tests a writer to which the caller names no checkpoint family. It must choose the first family
- * that can store the format. */
+/* Tests a writer to which the caller names no checkpoint family. The writer must choose the first
+ * family that can store the format. */
 static void test_default_families(void **state) {
     (void)state;
     static const struct {

@@ -62,13 +62,12 @@ BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks
     return row / 8 % 2;
 }
 
-/* B's rows have another order in LDS than in memory, so that a lane can store its results with few
- * wide stores. A matrix instruction gives each lane four neighbouring columns of D, which belong to
- * four neighbouring rows of B in LDS. A wave computes a row of `tiles` tiles of 16 x 16 results by
- * one instruction per tile. With the order in LDS, the 4 * tiles columns of D that a lane gets from
- * these instructions are neighbours in D. The order is a permutation of 16 * tiles rows, and it is
- * the same for each following 16 * tiles rows. The rows of A keep their order, which is the
- * permutation for `tiles` = 1. */
+/* In LDS, the rows of B are reordered, so that a lane can store its results with few wide stores. A
+ * wave computes a row of `tiles` tiles of 16 x 16 results, by one matrix instruction per tile. One
+ * instruction gives a lane the results of four rows of B that are neighbours in LDS. The order of
+ * the rows makes the 4 * tiles results that a lane gets from all these instructions neighbouring
+ * columns of D. Each 16 * tiles rows of B are permuted in the same way. The rows of A keep their
+ * order, which is the permutation for `tiles` = 1. */
 
 /* Returns the number of the operand's row that LDS holds at row `at`. For B, whose rows are
  * reordered, `tiles` is the number of a wave's 16 x 16 tiles along B's rows. For A, `tiles` is 1,

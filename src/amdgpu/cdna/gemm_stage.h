@@ -111,9 +111,9 @@ BSMM_DEVICE void gemm_load_part(const gemm_position *at, gemm_shape s, uint32_t 
 #if defined(__gfx950__)
 /* Issues direct load number `number` of a stage to LDS, as gemm_load_part does. The loads of A have
  * the lowest numbers. The caller has computed addresses in advance, which makes this function
- * faster. Both arrays have one entry for A and one for B. offsets[i] is the byte offset in a row of
- * the operand at which the stage begins. lds[i] is the LDS address for the wave's first load of the
- * operand, without the bytes that A's elements take before those of B. */
+ * faster. `lds` and `offsets` have one entry for A and one for B. offsets[i] is the byte offset in
+ * a row of the operand at which the stage begins. lds[i] is the LDS address for the wave's first
+ * load of the operand, without the bytes that A's elements take before those of B. */
 BSMM_DEVICE void gemm_load_part_near(const gemm_position *at, gemm_shape s, const uint32_t lds[2],
                                      const uint32_t offsets[2], uint32_t number) {
     const uint32_t side = number >= gemm_rounds(s, 0);

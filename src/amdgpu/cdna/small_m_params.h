@@ -47,8 +47,8 @@ enum {
 /* Describes A or B by the addresses of its elements and scales, their sizes in bytes, and its
  * number of rows. All distances are in bytes. `pitch` is the distance from row to row. scale_step
  * is the distance from the scales of a step (128 elements of K) to the scales of the next step.
- * scale_pitch is the distance from the scales of 2^scale_shift rows to the scales of the next
- * 2^scale_shift rows. */
+ * Each 2^scale_shift rows share their scales, and scale_pitch is the distance from these scales to
+ * those of the next 2^scale_shift rows. */
 typedef struct bsmm_cdna_small_m_side {
     const uint8_t *data, *scales;
     uint32_t bytes, scale_bytes, rows, pitch, scale_step, scale_pitch, scale_shift;

@@ -106,11 +106,11 @@ struct bsmm_engine {
  * one scale per row) of every engine and of whole steps of the small-M kernels. */
 enum { BSMM_CHUNK_STEP = 128 };
 
-/* Returns the number of elements of K in a chunk if the engine's longest chunk has `longest`. All
- * chunks have about the same length, because a short last chunk would load and store all
- * accumulators for little work. The length depends on K alone. Engines whose packed elements are
- * multiplied by their scales sum each chunk by itself, so that the rounding errors of long sums
- * stay small. */
+/* Returns the length of a chunk in elements of K. A chunk is the range of K that is multiplied at a
+ * time, and `longest` is the largest length that the engine allows. All chunks of a product have
+ * about the same length, because a short last chunk would load and store all accumulators for
+ * little work. The length depends on K alone. Engines whose packed elements are multiplied by their
+ * scales sum each chunk by itself, so that the rounding errors of long sums stay small. */
 static inline int64_t bsmm_gemm_chunk(int64_t longest, int64_t k) {
     int64_t pieces = bsmm_ceil_div(k, BSMM_CHUNK_STEP);
     int64_t chunks = bsmm_ceil_div(pieces, longest / BSMM_CHUNK_STEP);

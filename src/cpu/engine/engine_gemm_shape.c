@@ -69,11 +69,11 @@ static int64_t count_panels(const gemm *g) {
     return bsmm_gemm_is_one_slab(g) ? g->b.panels : (int64_t)(share / bytes_of_panel(g));
 }
 
-/* Returns the number of gates in a cache block of nc columns of A x B^T. It is for a gated
- * activation, f(gate) * up, whose gates are the first half of the columns and whose ups are the
- * second half. The gates fill whole panels of B, about half of the block. The rest of the block is
- * for the ups that belong to these gates. The ups may need one panel more than the gates, because
- * the first up may be inside a panel. */
+/* Returns the number of gates in a cache block of nc columns of A x B^T. The function is for a
+ * gated activation, f(gate) * up, whose gates are the first half of the columns and whose ups are
+ * the second half. The gates fill whole panels of B, about half of the block. The rest of the block
+ * is for the ups that belong to these gates. The ups may need one panel more than the gates,
+ * because the first up may be inside a panel. */
 static int64_t count_gates(const bsmm_engine *e, int64_t nc) {
     int64_t gates = nc / 2 / e->nr * e->nr;
     return gates ? gates : e->nr;

@@ -1,5 +1,6 @@
-/* The kernel cpu_avx512_int8dot_small_m multiplies few rows of A by weights, both in e2m1 or e2m3.
- * It reads the weights as they are stored, without packing them first.
+/* The kernel cpu_avx512_int8dot_small_m multiplies few rows of A by weights. The elements of A and
+ * of the weights are e2m1 or e2m3. The kernel reads the weights as they are stored, without packing
+ * them first.
  *
  * Its results are bitwise identical to those of cpu_avx512_int8dot. small_m_int8dot.h gives the
  * reason and declares the functions that this kernel shares with the AVX2 kernel. */

@@ -138,7 +138,7 @@ static void store_offsets(const tile *t, const int32_t bits[LANES], uint8_t *to)
  * holds their fp32 bits minus `lower`. The layout of packed A (pack_int8dot.h) decides what is
  * stored:
  * - The floated layout has each scale, and each scale times BSMM_INT8_FLOATED. The multiply
- *   function needs both: it subtracts the second number after it has multiplied by the first.
+ *   function needs both: it multiplies a sum by the first number and then subtracts the second.
  * - The looked-up layout has, in place of a scale, the offset of the scale's row in a table of
  *   products of scales.
  * - The plain layout has only the scales. */

@@ -83,10 +83,10 @@ enum {
     BSMM_INT8_PRODUCT_BIAS = 126 << 23
 };
 
-/* `bsmm_int8_products` is the table of products of scales, indexed by [sign of A's scale][A's
- * scale][four bits of B's scale]. If `bits` are the fp32 bits of B's scale, bits 20 to 23 of them
- * select an entry of a row. The bits of the product of both scales are the bits of this entry plus
- * (bits & 0xff000000) - BSMM_INT8_PRODUCT_BIAS. */
+/* `bsmm_int8_products` is a table of products of scales. The first index is the sign of A's scale,
+ * the second is A's scale, and the third is bits 20 to 23 of B's scale as fp32 bits. The fp32 bits
+ * of the product of both scales are the bits of the entry plus (B's bits & 0xff000000) -
+ * BSMM_INT8_PRODUCT_BIAS. */
 extern const float bsmm_int8_products[2][BSMM_INT8_PRODUCT_ROWS][BSMM_INT8_PRODUCTS];
 
 /* A table has the products of all pairs of a scale of A and a scale of B, with one row for each

@@ -1,6 +1,6 @@
 /* Gathers the scale codes of 16 rows, so that the 16 codes of each scale unit (a range of K with
- * one scale per row) become adjacent. It is for scale layouts in which 4 or 16 codes of a row are
- * adjacent along K. */
+ * one scale per row) become adjacent. The code is for scale layouts in which 4 or 16 codes of a row
+ * are adjacent along K. */
 #include "base/cpu.h"
 #include "cpu/small_m/small_m.h"
 

@@ -5,9 +5,9 @@
 
 #include "gpu/recode_small.h"
 
-/* Loads four adjacent scale codes of a row by `count` instructions, 2 or 4, to pieces[0] to
- * pieces[count - 1]. Instead of a branch for a code outside the source, the function loads another
- * code of the source, which join_pieces does not use. */
+/* Loads four adjacent scale codes of a row to pieces[0] to pieces[count - 1], by `count` loads (2
+ * or 4) of 4 / count codes each. For a code outside the source, the function loads another code of
+ * the source, which join_pieces ignores. This needs no branch. */
 static __device__ __forceinline__ void load_pieces(const bsmm_relayout_job *job, uint32_t count,
                                                    uint32_t row, uint32_t column,
                                                    uint32_t *pieces) {

@@ -61,10 +61,11 @@ static __device__ __forceinline__ bool are_all_moderate(const bsmm_wgmma_params 
     return __all_sync(0xffffffff, moderate);
 }
 
-/* Returns a bit mask of the rows of D whose sums may be wrong, if each row of A and of B has one
- * scale. A sum is right if the scale of A lies in the range from 2^-104 to 2^64 (is_safe), and so
- * does its product with the scale of B. The warp's 16 rows of D begin at `row`, and the tile's
- * columns begin at `col`. Each lane tests different columns, for all rows. */
+/* This function is for products in which each row of A and of B has one scale. It returns a bit
+ * mask of the rows of D whose sums may be wrong. A sum is right if both the scale of A and the
+ * product of the scales of A and B lie in the range from 2^-104 to 2^64 (is_safe). The warp's 16
+ * rows of D begin at `row`, and the tile's columns begin at `col`. Each lane tests different
+ * columns, for all rows. */
 static __device__ __noinline__ uint32_t unsafe_by_cols(const bsmm_wgmma_params *p, int32_t row,
                                                        int32_t col) {
     if (are_all_moderate(p, row, col)) return 0;

@@ -96,11 +96,11 @@ static __device__ __noinline__ void mixed_store_slow(const bsmm_small_m_params *
                                                      bool wanted, uint32_t row, uint32_t col,
                                                      float sum, float least, bool grouped,
                                                      double unfold, double factor) {
-    /* The true result is the accumulator times `unfold`, because decoding makes the weights
-     * smaller. `unfold` is at most 2^27, and it is 1 with fp32 scales along K. A product of
-     * magnitude `least` therefore has at least the magnitude least / 2^27 in the accumulator. If
-     * this is not below `smallest`, the smallest magnitude of a trusted accumulator, no product has
-     * underflowed, and a sum of 0 is right. */
+    /* Decoded weights are smaller than the true weights, so a result is its accumulator times
+     * `unfold`. `unfold` is at most 2^27, and it is 1 with fp32 scales along K. `least` is a
+     * lower limit of the magnitude of a nonzero product. In the accumulator, such a product has at
+     * least the magnitude least / 2^27. If this is not below `smallest`, the smallest magnitude of
+     * a trusted accumulator, no product has underflowed, and a sum of 0 is right. */
     const float smallest = bsmm_pow2(mixed_least_log2(grouped));
     const bool trusts = (fabsf(sum) >= smallest && fabsf(sum) <= 0x1p127f) ||
                         (sum == 0 && least >= smallest * (grouped ? 1 : 0x1p27f));

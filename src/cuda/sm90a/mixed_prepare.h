@@ -50,8 +50,8 @@ static __device__ __forceinline__ void mixed_store(const bsmm_small_m_params *p,
 }
 
 /* Returns the smaller of `least` and the smallest nonzero magnitude among the eight bf16 or f16
- * numbers in `v`. A magnitude is compared as its 16-bit code without the sign, minus 1. `least` has
- * the same form. */
+ * numbers in `v`. `least` and the result are 16-bit codes without the sign, minus 1. A magnitude of
+ * 0 thus becomes the largest number and is ignored. */
 static __device__ __forceinline__ uint32_t mixed_least(uint32_t least, uint4 v) {
     const uint32_t words[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
