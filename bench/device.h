@@ -90,8 +90,8 @@ typedef struct bench_device_kind {
     void (*forget)(void *state, bench_graph *graph);
 
     /* `count` gets the counters of one launch of the work that was timed last. `launch` is the
-     * number of the launch, counted from 0 without copies. The function returns false if there are
-     * not so many launches. `count` is NULL if the device has no counters. */
+     * number of the launch, counted from 0. Copies do not count. The function returns false if
+     * there are not so many launches. `count` is NULL if the device has no counters. */
     bool (*count)(void *state, size_t launch, bench_counters *counters);
 
     /* count_opcodes makes simulated devices count the opcodes that they execute. bench calls it

@@ -6,8 +6,8 @@
 #include "command.h"
 
 typedef enum cli_experts {
-    /* CLI_EXPERTS_NONE: the weight is no fused tensor, or the file has no second tensor of
-     * matching shape. */
+    /* CLI_EXPERTS_NONE: the weight is neither gate_up_proj nor down_proj of fused experts, or the
+     * file has no second tensor (the other one of the two) of matching shape. */
     CLI_EXPERTS_NONE,
     /* CLI_EXPERTS_ROWS: the rows of a matrix are outputs, as in Mixtral and Qwen3-MoE. */
     CLI_EXPERTS_ROWS,

@@ -30,7 +30,8 @@ typedef struct quantize_values {
     cli_layout_values layout;
     const char *recipe, *family, *device, *input_scales;
     cli_calibration *calibration; /* `calibration` is NULL if the user gave no --input-scales. */
-    /* `excluded` holds ModelOpt's patterns of excluded layers (exclusion.h). */
+    /* `excluded` holds the patterns with which ModelOpt's configuration names the layers that are
+     * not quantized (exclusion.h). */
     const struct json_t *excluded;
     bench_device *opened;
     int64_t threads;
@@ -43,7 +44,8 @@ typedef struct quantize_values {
     float *amax;
 } quantize_values;
 
-/* Parses and checks all choices. Fails with a usage error if the options contradict each other. */
+/* Parses and checks all choices of a format, i.e. the options --format and --tensor. Fails with a
+ * usage error if the options contradict each other. */
 int quantize_take_choices(quantize_values *options);
 void quantize_free_choices(const quantize_values *options);
 /* Returns the name of the format of a choice, such as "nvfp4" or "fp8_tensor". */

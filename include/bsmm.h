@@ -1027,7 +1027,7 @@ BSMM_API bsmm_status bsmm_copy_memory(const bsmm_exec *exec, void *to, const voi
 BSMM_API bsmm_status bsmm_fill_memory(const bsmm_exec *exec, void *to, uint32_t value,
                                       uint64_t bytes);
 
-/* Waits until all work in the stream is done. Returns DEVICE if any of that work failed. */
+/* Waits until all work in exec->stream is done. Returns DEVICE if any of that work failed. */
 BSMM_API bsmm_status bsmm_synchronize_stream(const bsmm_exec *exec);
 
 /* A bsmm_sol_estimate is the speed of light of a product on a device, i.e. the least time that any
@@ -1190,10 +1190,11 @@ typedef struct bsmm_value {
 /* Gives the value of a metadata key. The message of NOT_FOUND names the key. */
 BSMM_API bsmm_status bsmm_file_value(const bsmm_file *file, const char *key, bsmm_value *value);
 
-/* Gives items first to first + count - 1 of an array in values[0] to values[count - 1]. The caller
- * sets values[0].struct_size, which is also the stride of `values`. The call sets struct_size of
- * all later values. Returns NOT_FOUND past the last item, and INVALID if the key's value is not an
- * array. The time grows with the number of items. */
+/* Gives items first to first + count - 1 of the array that is the value of a metadata key. Writes
+ * them to values[0] to values[count - 1]. The caller sets values[0].struct_size, which is also the
+ * stride of `values`. The call sets struct_size of all later values. Returns NOT_FOUND past the
+ * last item, and INVALID if the key's value is not an array. The time grows with the number of
+ * items. */
 BSMM_API bsmm_status bsmm_file_value_items(const bsmm_file *file, const char *key, uint64_t first,
                                            uint64_t count, bsmm_value *values);
 

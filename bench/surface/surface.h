@@ -53,8 +53,8 @@ typedef struct surface {
     /* These are the pools of random codes, one for each element type and each scale type
      * (operands.c). */
     struct {
-        /* `memory` points to device memory with random codes, or is NULL if this pool was not
-         * needed yet. */
+        /* `memory` points to device memory with random codes of one type. It is NULL if no GEMM has
+         * needed codes of this type yet. */
         void *memory;
     } pools[32];
     struct {

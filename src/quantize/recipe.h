@@ -63,7 +63,8 @@ bool bsmm_strip_within(const void *values, int64_t n, bsmm_bits_range range);
 struct bsmm_recipe {
     bsmm_recipe_info info;
     uint32_t scale; /* `scale` is the scale format that the recipe writes, a bsmm_scale. */
-    /* `elems` tells the element formats that the recipe writes, as a sum of BSMM_ELEM_BIT. */
+    /* `elems` tells which element formats the recipe writes. It is the sum of BSMM_ELEM_BIT of
+     * these formats. */
     uint32_t elems;
     /* `kinds` is a sum of BSMM_KIND_BIT: the forms (multiplier, divisor) in which the recipe can
      * write the second-level scale, i.e. the scale of the whole tensor. */

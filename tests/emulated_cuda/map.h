@@ -9,8 +9,8 @@
  * contiguous in memory. */
 typedef struct emulated_map {
     uint8_t *address;
-    /* `extents` holds the sizes of the two dimensions in elements, and `stride` is the distance
-     * between rows in bytes. */
+    /* `extents` holds the sizes of the tensor's two dimensions in elements, and `stride` is the
+     * distance between rows in bytes. */
     uint64_t extents[2], stride;
     /* `box` is the size in elements of the tile that one TMA copy moves. `swizzle_bytes` is the
      * width of the swizzle in shared memory: 0 (none), 32, 64 or 128 bytes. */

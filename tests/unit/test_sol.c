@@ -177,7 +177,8 @@ static void test_known_devices(void **state) {
     assert_int_equal(bsmm_device_at(1000, &info), BSMM_E_NOT_FOUND);
 }
 
-/* Tests that the estimate counts each byte of the operands, the scales and the result once. */
+/* Tests that the speed-of-light estimate counts each byte of the operands, the scales and the
+ * result once. */
 static void test_bytes_count_once(void **state) {
     (void)state;
     bsmm_matrix a = matrix_of("mxfp4", 64, 128), b = matrix_of("bf16", 32, 128);
