@@ -17,10 +17,11 @@ static double block_limit(const bsmm_operand *q, int64_t r, int64_t c) {
         limit *= bsmm_scale_load(f->scale, q->m.scales,
                                  bsmm_scale_map_at(&q->map, r / f->block_rows, c / f->block_cols));
     double level = q->m.global_scale ? (double)*q->m.global_scale : 1;
-    /* The limit must be computed like the decoded values, because a value above the limit counts as
-     * clipped. If the second-level scale is stored as a divisor, decoding divides by it, so the
-     * limit is divided too. Multiplying by the rounded reciprocal could make the limit smaller than
-     * the largest decoded value of the block, which would then count as clipped. */
+    /* A value counts as clipped if it is above the limit, i.e. the largest magnitude that the block
+     * can hold. The limit must therefore be computed like the decoded values. If the second-level
+     * scale is stored as a divisor, decoding divides by it, so the limit is divided too.
+     * Multiplying by the rounded reciprocal could make the limit smaller than the largest decoded
+     * value of the block, which would then count as clipped. */
     return fabs(q->m.global_kind == BSMM_GLOBAL_DIVISOR ? limit / level : limit * level);
 }
 

@@ -264,9 +264,9 @@ static test_matrix make_row_scaled(int64_t rows, rng *r) {
 }
 
 /* Tests rows of B whose packed groups have one scale, and rows in which later groups need a larger
- * or a smaller scale than the first group. In the first case another GEMM kernel multiplies than in
- * the second. If one kernel took the products of the other, sums would be wrong by a power of
- * two. */
+ * or a smaller scale than the first group. The two kinds of rows are multiplied by two different
+ * GEMM kernels. If one of these kernels took the products of the other one, sums would be wrong by
+ * a power of two. */
 static void test_even_rows(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

@@ -29,9 +29,9 @@ typedef struct tile {
     bsmm_pack_buffer buffer;
 } tile;
 
-/* Returns true if fp32 represents the factor exactly. A multiplication by the factor in fp32 then
- * gives the same result as a multiplication in double that is rounded to fp32. If the processor
- * treats subnormals as zero, the conversion of a subnormal factor gives 0, and the function returns
+/* Returns true if fp32 represents `factor` exactly. A multiplication by `factor` in fp32 then gives
+ * the same result as a multiplication in double that is rounded to fp32. If the processor treats
+ * subnormals as zero, the conversion of a subnormal factor gives 0, and the function returns
  * false. */
 static bool is_narrow(double factor) {
     return isnan(factor) || (double)(float)factor == factor;

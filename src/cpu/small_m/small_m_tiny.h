@@ -3,10 +3,10 @@
  * computed in one function, which decodes both operands into registers and local arrays and needs
  * no workspace.
  *
- * The results have the same bits as those of the other loops, because the products of a result are
- * added in the same order, and scales that are powers of two do not round. The function leaves a
- * product to the other loops if a scale is negative, or if a scale or an element is NaN, Inf, or so
- * large or small that fp32 sums might be wrong. */
+ * The results have the same bits as those of the kernels' loops for larger products, because the
+ * products of a result are added in the same order, and scales that are powers of two do not round.
+ * The function leaves a product to those loops if a scale is negative, or if a scale or an element
+ * is NaN, Inf, or so large or small that fp32 sums might be wrong. */
 #ifndef BSMM_CPU_SMALL_M_TINY_H
 #define BSMM_CPU_SMALL_M_TINY_H
 
