@@ -45,7 +45,7 @@ int main(void) {
     }
     size_t bytes = ((size_t)bsmm_plan_workspace_bytes(plan) + 63) / 64 * 64;
     void *workspace = aligned_alloc(64, bytes ? bytes : 64);
-    /* The activations are 1.0 in bf16, so each result is 32 * 1 * (1 * 2 * 0.25). */
+    /* The activations are 1.0, so each result is K * 1 * (element 1 * scale 2 * global 0.25). */
     int right = run(plan, workspace, 0x3F80) && y[0] == 16;
     /* The activations are -3.0 in bf16. */
     right = right && run(plan, workspace, 0xC040) && y[M * N - 1] == -48;

@@ -70,7 +70,8 @@ static bsmm_portions portions_of(const bsmm_product *p) {
     return made;
 }
 
-/* Writes to *to the operand that describes the fp32 results of `rows` rows of D at `memory`. */
+/* Sets *to to the description of a matrix of fp32 numbers at `memory`, which holds the results of
+ * `rows` rows of D. */
 static void describe_results(const bsmm_product *p, int64_t rows, void *memory, bsmm_operand *to) {
     *to = (bsmm_operand){.m = {.struct_size = sizeof to->m,
                                .format = {.elem = BSMM_ELEM_F32},

@@ -228,8 +228,8 @@ static void test_products(void **state) {
     assert_int_equal(ran, wanted);
 }
 
-/* Tests a NaN scale of weights that are 0.5. gfx942 would decode these weights to finite numbers,
- * so only the kernel's check of scales finds the NaN. */
+/* Tests a NaN scale of a block whose weights are all 0.5. gfx942 would decode these weights to
+ * finite numbers, so only the kernel's check of scales finds the NaN. */
 static void test_nan_scale(void **state) {
     (void)state;
     enum { N = 20, K = 256, SCALES = K / 32, BAD = 7 };

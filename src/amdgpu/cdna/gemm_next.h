@@ -41,9 +41,9 @@ BSMM_DEVICE gemm_next gemm_next_of(const bsmm_cdna_gemm *p, gemm_shape s) {
 }
 
 /* Returns 1 if D has a tile with number `group`, else 0. If K is divided into parts, a launch has
- * at least as many workgroups as tiles, so that no workgroup has a second tile. All numbers are
- * below 2^31, so the upper bit of their difference is its sign. The compiler would compute the
- * result of a comparison in a vector register. */
+ * at least as many workgroups as tiles, so that no workgroup has a second tile. `group` and the
+ * number of tiles are below 2^31, so the highest bit of their difference tells which one is larger.
+ * For a comparison, the compiler would use a vector register. */
 BSMM_DEVICE uint32_t gemm_next_exists(const gemm_next *n, uint32_t group) {
     return (group - n->row_tiles * n->col_tiles) >> 31;
 }

@@ -29,7 +29,8 @@ typedef struct product_run {
     double *a_factors;
     uint8_t *a_wide;
     /* `scale_columns` has an offset for each scale unit (a range of K with one gathered scale). The
-     * offset of a scale in memory is this offset plus one that depends on the scale's row. */
+     * offset of a scale in memory is the sum of this offset and a second offset, which depends on
+     * the scale's row. */
     uint64_t *scale_columns;
     /* `run` is the number of consecutive scale units (ranges of K with one gathered scale) whose
      * codes are adjacent in memory: 16, 4 or 1. */

@@ -65,8 +65,8 @@ typedef struct bsmm_small_m_f32fma_seen {
     uint8_t most_signed[32];
 } bsmm_small_m_f32fma_seen;
 
-/* Returns true if one of the decoded codes was 0x7f or 0xff. These codes are NaN in e4m3 and e5m2,
- * but e4m3's NaN would be decoded to a finite value. */
+/* Returns true if one of the decoded codes was 0x7f or 0xff. Both codes are NaN in e4m3 and in
+ * e5m2. The decoded value of e5m2's NaN is NaN, but that of e4m3's NaN is finite. */
 bool bsmm_small_m_f32fma_has_nan(const bsmm_small_m_f32fma_seen *codes);
 
 /* Decodes a batch (four runs of consecutive elements of K) of 8 rows of B to f16 values. For each
