@@ -75,7 +75,8 @@ static struct {
 } dnnl;
 
 static const struct {
-    /* `major` is the major version of oneDNN that has the function. 0 means both versions. */
+    /* `major` is the major version of oneDNN that has the function. 0 means that versions 2 and 3
+     * both have it. */
     int major;
     const char *name;
     void *function;

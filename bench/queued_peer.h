@@ -34,8 +34,8 @@ typedef struct bench_queued_peer {
     const char *absent; /* `absent` is the message if the library cannot be opened. */
     bench_queued_way ways[BENCH_WAYS];
 
-    /* `open` opens the library for the current device of this thread. It returns NULL if the
-     * library is not installed. */
+    /* `open` opens the other library (the peer) for the current device of this thread. It returns
+     * NULL if the peer is not installed. */
     void *(*open)(void);
     void (*close)(void *library);
     /* `version` returns the name and version of the loaded library. */

@@ -28,9 +28,9 @@ typedef struct bench_recode_job {
 typedef struct bench_recode_result {
     double seconds; /* `seconds` is the median time of one conversion in seconds. */
     double bytes;   /* `bytes` counts the bytes that are read and written. Each byte counts once. */
-    /* `probed` holds the rates of reading and writing memory in the same proportion as the
-     * conversion. On the host this memory is as large as the matrices, so that caches which hold
-     * the matrices hold the memory too. */
+    /* `probed` holds the rates of loops that only read and write memory. The bytes read and the
+     * bytes written have the same ratio as in the conversion. On the host, the loops use as much
+     * memory as the matrices have, so their data lie in a cache if the matrices do. */
     bench_probed probed;
 } bench_recode_result;
 

@@ -6,8 +6,9 @@
 
 #include "command.h"
 
-/* Checks before the long work that the files can be read, and warns of subfolders that are left
- * out. Returns false after printing a message. */
+/* Checks that cli_others_copy can read the files that it would copy from the folder `source`. Also
+ * warns of subfolders that it would not copy. A command calls this function first, before it
+ * quantizes. If a file cannot be read, prints a message and returns false. */
 bool cli_others_check(const char *source);
 /* Copies the files of the input folder `source` that hold no weights to the folder `work`. If this
  * fails, prints a message and returns false. */

@@ -68,8 +68,9 @@ typedef struct cli_job {
     int status; /* `status` is the exit status of a failure during planning. */
 } cli_job;
 
-/* Adds to the writers everything that the output will contain, and lists the steps. On failure,
- * the function prints a message and returns false. */
+/* Plans the transfer: adds to the writers the names and sizes of everything that the output will
+ * contain, and stores the list of steps (copies and conversions of tensors) in job->steps. On
+ * failure, the function prints a message and returns false. */
 bool cli_transfer_plan(cli_job *job);
 
 /* Returns the writer that receives the next tensor or weight, whose size is `bytes`. In a folder,

@@ -138,8 +138,9 @@ static double quantile(const double *values, size_t count, double q) {
     return value;
 }
 
-/* A batch is disturbed if it takes longer than the lower quartile of its build's batches by more
- * than this factor. The pair with this batch is discarded. */
+/* Batches of runs are timed in pairs, one batch of the old build and one of the new build. A batch
+ * is disturbed if its time divided by the lower quartile of the times of its build exceeds this
+ * factor. The pair of a disturbed batch is discarded. */
 static const double disturbed = 1.15;
 
 static void discard(halves *pairs) {

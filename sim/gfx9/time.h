@@ -45,7 +45,7 @@ typedef struct gfx9_timing gfx9_timing;
 /* Begins to time a launch. Returns NULL if memory runs out. */
 gfx9_timing *gfx9_timing_begin(const gfx9_object *object, const gfx9_kernel *kernel,
                                const gfx9_launch *launch, uint32_t lds_size);
-/* Returns true if the model replays the workgroup `number`. */
+/* Returns true if the time model replays the traces of workgroup number `number`. */
 bool gfx9_timing_takes(const gfx9_timing *t, uint32_t number);
 /* Attaches a trace to each wave of a workgroup before the waves run. */
 void gfx9_timing_attach(gfx9_timing *t, gfx9_group *g, uint32_t number);

@@ -102,8 +102,8 @@ struct ptx_operand {
     bool refer; /* `refer` is true for a LABEL whose instruction is not known yet. */
     /* `count` is the number of elements of a vector or list, or of coordinates of an address. */
     uint16_t count;
-    /* For a REG or ADDRESS, `at` is the byte offset of the operand's register. For a PRED, `at` is
-     * the number of the predicate. */
+    /* For an operand of the kind REG or ADDRESS, `at` is the byte offset of its register. For the
+     * kind PRED, `at` is the number of the predicate. */
     uint32_t at;
     ptx_operand *elements;
     /* For an ADDRESS, `value` is the offset that is added to the base. For a LABEL, `value` is the

@@ -75,8 +75,8 @@ bool bsmm_packed_same_codes(const bsmm_operand *a, const bsmm_operand *b);
  * operand whether they accept the product. */
 bsmm_status bsmm_packed_take(bsmm_request *request, bsmm_operand *stored);
 
-/* Describes the packed weights of a request for its chosen kernel. header.bytes becomes 0 if B
- * cannot be packed for that kernel. */
+/* Sets *packed to the description of the packed weights that `kernel`, the chosen kernel of the
+ * request, reads. If B cannot be packed for this kernel, packed->header.bytes becomes 0. */
 bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_request *request,
                              const bsmm_operand *stored, const void *state, bsmm_packed *packed);
 

@@ -55,9 +55,8 @@ typedef struct bsmm_elem_traits {
  * properties of NONE are false. */
 extern const bsmm_elem_traits bsmm_elem_traits_of[BSMM_ELEM_COUNT];
 
-/* bsmm_elem_is_wide and bsmm_elem_is_narrow return the two properties of element formats that code
- * needs most often. `elem` may be any number. The result is false for a number that is no element
- * format. */
+/* These functions return the fields `wide` and `narrow` of bsmm_elem_traits for the element format
+ * `elem`. They return false if the number `elem` is no element format. */
 static inline bool bsmm_elem_is_wide(uint32_t elem) {
     return elem < BSMM_ELEM_COUNT && bsmm_elem_traits_of[elem].wide;
 }

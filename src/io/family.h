@@ -90,8 +90,8 @@ const bsmm_storage *bsmm_storage_declared(void);
  * NULL past the last entry. `index` counts from 0. */
 const bsmm_storage *bsmm_storage_to_write(size_t index);
 bool bsmm_family_exists(const char *name);
-/* Returns the format of a weight with this number of rows and columns that is stored as `row`
- * describes. */
+/* Returns the format of a weight that is stored as the storage table entry `row` (families.c)
+ * describes. `height` and `width` are the weight's numbers of rows and columns. */
 bsmm_format bsmm_storage_format(const bsmm_storage *row, int64_t height, int64_t width);
 /* Tells whether the scale tensor of a weight has the shape that the storage table entry `row`
  * (families.c) prescribes for this data tensor (resolve.c). */

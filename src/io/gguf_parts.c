@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* PART_LIMIT is the largest number of parts (files) of a model, because the files' names have five
- * digits for it. */
+/* PART_LIMIT is the largest number of parts (files) of a model, because the names of the files have
+ * five digits for the number of parts. */
 enum { PART_LIMIT = 99999 };
 
 static const char count_key[] = "split.count", number_key[] = "split.no",

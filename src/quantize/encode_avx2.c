@@ -15,9 +15,9 @@
 
 #    include <string.h>
 
-/* Holds 32 codes in bytes, in the order in which the pack instructions leave them, because these
- * work within 128-bit halves. The codes are in groups of `group` codes. Groups 0, 2, 4, ... are in
- * the lower half of the register, groups 1, 3, 5, ... in the upper half. */
+/* Holds 32 codes in bytes, in the order in which the pack instructions leave them, because the pack
+ * instructions work within 128-bit halves. The codes are in groups of `group` codes. Groups 0, 2,
+ * 4, ... are in the lower half of the register, groups 1, 3, 5, ... in the upper half. */
 typedef struct vec {
     __m256i bytes;
     int group;

@@ -28,9 +28,10 @@
  * find_windows subtracts 256 times the factor's exponent field from WINDOW_BASE. */
 enum { WINDOW_BASE = (252 << 8) - (4 << 6) + 1 };
 
-/* Computes the places of 16 bf16 values. A place is the distance of a value from the window of the
- * value's block, in quarters of a power of two, rounded down. The window is about the value that
- * the block's factor turns into 0.125. Values below the window have the place 0. */
+/* Computes the places of 16 bf16 values. The place of a value is the number of whole steps, each a
+ * quarter of a power of two, from the window of the value's block up to the value. The window is a
+ * little above the value that the block's factor turns into 0.125. Values below the window have the
+ * place 0. */
 INLINE __m256i place_words(__m256i words, __m256i window) {
     __m256i odd = _mm256_and_si256(_mm256_srli_epi16(words, 6), _mm256_set1_epi16(1));
     __m256i bits = _mm256_add_epi16(_mm256_slli_epi16(words, 1), odd);

@@ -22,8 +22,8 @@ void digest_add(const void *bytes, size_t count);
 void digest_add_text(const char *text);
 void digest_add_number(uint64_t number);
 
-/* Returns the digest of the bytes of both rounds that are equal. Fails the test if the rounds have
- * different numbers of bytes. */
+/* A test records its bytes in two rounds. Returns the digest of those bytes that are equal in both
+ * rounds. Fails the test if the rounds have different numbers of bytes. */
 uint32_t digest_end(void);
 
 #endif

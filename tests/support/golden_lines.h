@@ -12,7 +12,8 @@ void golden_lines_open(const char *name);
  * times, but the file has one line for it. */
 void golden_lines_check(const char *name, const char *found, const char *about);
 
-/* Closes the file and fails the test if a case differed. */
+/* Closes the file of golden_lines_open. Fails the test if golden_lines_check found a case whose
+ * line in the file differs. */
 void golden_lines_close(void);
 
 #endif

@@ -167,8 +167,8 @@ static void test_wrong(void **state) {
     expect_refused("");
 }
 
-/* Tests that a wrong result is written without --check, and that a file which cannot be read or
- * written is a failure. */
+/* Tests that `bsmm matmul` without --check writes a result although it is wrong, and that the
+ * command fails if a file cannot be read or written. */
 static void test_unchecked(void **state) {
     (void)state;
     set_right();

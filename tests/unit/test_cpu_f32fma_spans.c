@@ -162,8 +162,8 @@ static void test_scales(void **state) {
     for (int a_span = 0; a_span <= 140; a_span += 20)
         for (int b_span = 0; b_span <= 140; b_span += 20)
             check_scale_spans(a_span, -20, b_span, &r);
-    /* With these spans, the quotient of B's smallest scale and its largest scale is subnormal in
-     * fp32, or even 0. */
+    /* b_span is the number of binades from the smallest to the largest scale of B's row. With these
+     * values of b_span, the quotient of the two scales is subnormal in fp32, or even 0. */
     for (int b_span = 145; b_span <= 185; b_span += 5)
         check_scale_spans(0, -90, b_span, &r);
 }

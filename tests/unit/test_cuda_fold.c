@@ -146,8 +146,8 @@ static void test_ways_of_8_bits(void **state) {
 
 /* Makes an mxfp8 operand whose block scales are 2^120 and whose elements are less than 2^-3. bf16
  * can represent its values, so packing to bf16 would not need scales. Packing looks only at the
- * block scales, however. Because these are so large, it stores a scale for each group of 128
- * elements. */
+ * block scales, however. Because the block scales are so large, packing stores a scale for each
+ * group of 128 elements. */
 static test_matrix make_small(const char *format, int64_t rows, rng *r) {
     test_matrix t = make(format, BSMM_ORDER_ROW, rows, 512, (scales){247, 247}, r);
     uint8_t *codes = t.m.data;

@@ -105,7 +105,8 @@ static size_t bytes_of(const stored *t) {
     return bits / 8;
 }
 
-/* Checks a file that contains a broken and a valid weight. */
+/* Opens a file with the broken weight of `h` and one valid weight. Reading the broken weight must
+ * fail with the message of `h`, and the valid weight must still be readable. */
 static void check(const hazard *h) {
     stored tensors[5];
     size_t count = 0;

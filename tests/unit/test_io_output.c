@@ -114,7 +114,7 @@ static void test_modes(void **state) {
 }
 
 /* Tests a file system on which permissions cannot be set. The writer must fail if the new file
- * would have other permissions than the old file. */
+ * would have other permissions than the file that it replaces. */
 static void test_fixed_modes(void **state) {
     (void)state;
     const char *path = make_folder("fixed");

@@ -14,8 +14,8 @@
 
 static const int64_t rows[] = {1, 2, 5, 16, 17, 33, 64, 65, 128, 200, 512, 513, 1000, 20000};
 
-/* Describes the packed weights of a plan for m rows of A. Returns false if no kernel takes the
- * product with packed weights. */
+/* Sets *info to the description of the packed weights of a plan for m rows of A. Returns false if
+ * no kernel takes the product with packed weights. */
 static bool find_info(const char *device, uint32_t form, const bsmm_matrix *a_row,
                       const bsmm_matrix *b, int64_t m, bsmm_packed_info *info) {
     bsmm_matrix a = *a_row, d = describe(format_named("f32"), m, b->rows);

@@ -280,8 +280,8 @@ BSMM_DEVICE void gemm_epilogue_fetch(const bsmm_cdna_gemm *p) {
 }
 
 /* Stores the sums of a wave's tile. `row` and `col` are the tile's first row and column in D. The
- * operators & join conditions without branches. The wave therefore waits only once for all
- * parameters that the conditions need. */
+ * conditions are joined by & instead of &&, so that there is no branch between them. The wave then
+ * waits only once for all kernel parameters that the conditions read. */
 BSMM_DEVICE void gemm_epilogue_store(const bsmm_cdna_gemm *p, gemm_shape s, const gemm_sums sums,
                                      BSMM_IN_LDS float *strip, uint32_t row, uint32_t col,
                                      gemm_trust trust) {

@@ -261,7 +261,7 @@ BSMM_DEVICE void gemm_read_own(gemm_chores *c, gemm_shape s) {
         c->words[u] = from[u];
 }
 
-/* Lowers the smallest scale of the thread's row by the scales that gemm_read_own has read. */
+/* Updates the smallest scale of the thread's row with the scales that gemm_read_own has read. */
 BSMM_DEVICE void gemm_lower_own(gemm_chores *c, gemm_shape s) {
 #pragma unroll
     for (uint32_t u = 0; u < gemm_units(s); u++)
@@ -364,8 +364,9 @@ BSMM_DEVICE void gemm_scaled_aim(gemm_chores *c, const gemm_position *at, gemm_s
 /* Multiplies row i of the wave's 16 x 16 tiles in a plain step of a large tile, and reads A's
  * operand for row i + 2 from LDS. All other work of the step comes after its first matrix
  * instruction, because both waves of a SIMD begin a step at about the same time, and the matrix
- * core would wait for this work. Row 0 also reads B's last operand. If the previous step read it,
- * right after the instruction that uses its old value, it would wait for this instruction. */
+ * core would wait for this work. Row 0 also reads B's last operand. The previous step could read it
+ * only after its last instruction, which uses the old value of the same register, and the read
+ * would have to wait for that instruction. */
 BSMM_DEVICE void gemm_paired_row(gemm_scaled *g, const gemm_position *at, gemm_shape s,
                                  const gemm_lds *stage, uint32_t i, gemm_chores *chores,
                                  gemm_sums sums) {

@@ -244,8 +244,9 @@ BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
         if (!arrived) gemm_scaled_request(&at, &chores.carrier, s);
         gemm_scaled_multiply(&at, &chores, s, arrived, sums);
         p = gemm_params_here();
-        /* The empty assembly moves `trust` to a vector register, because scalar registers are
-         * scarce while the wave computes the next tile's addresses. */
+        /* `trust` says which sums are accurate (gemm_trust_of). The empty assembly moves it to a
+         * vector register, because scalar registers are scarce while the wave computes the next
+         * tile's addresses. */
         uint32_t trust = gemm_trust_of(&chores.carrier, s, chores.ring);
         __asm__ volatile("" : "+v"(trust));
         const uint32_t first[2] = {at.first[0], at.first[1]};

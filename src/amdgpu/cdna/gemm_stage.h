@@ -64,7 +64,8 @@ BSMM_DEVICE gemm_position gemm_position_of(const bsmm_cdna_gemm *p, gemm_shape s
     sources[0].whole = sources[1].whole = whole;
     sources[1].wave = sources[0].wave;
     const gemm_reader reader = gemm_reader_of(s.types[0]);
-    /* The compiler does not know that two calls of gemm_reader_of return the same. */
+    /* gemm_reader_of returns the same for A and B if their rows have the same number of bytes in
+     * LDS. The compiler does not know this, so `same` lets it reuse the result for A. */
     const bool same = gemm_scouts(s) && gemm_row_bytes(s.types[0]) == gemm_row_bytes(s.types[1]);
     return (gemm_position){
         .tile = {rows[0], rows[1]},

@@ -263,8 +263,8 @@ INLINE scaling take_scales(const bsmm_small_m_span *s, const decoder *d, const u
     if (kind == BSMM_PRODUCTS4) {
         scaling scale = load_product_codes(d, codes);
         if (!SCALES_SUMS(kind, width)) return scale;
-        /* Bits 3 to 7 of a product code are d, where 2^(8 - d) is the scale's power of two. The
-         * shift by 20 moves d to the exponent bits of fp32. */
+        /* A product code stands for an e4m3 scale. Its bits 3 to 7 are d, where 2^(8 - d) is the
+         * power of two in the scale. The shift by 20 moves d to the exponent bits of fp32. */
         change_unit(to, panel, width,
                     _mm512_and_si512(_mm512_slli_epi32(scale.codes, 20),
                                      _mm512_set1_epi32((int)0xff800000)));

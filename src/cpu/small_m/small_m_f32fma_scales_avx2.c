@@ -32,7 +32,8 @@ enum {
      * is the exponent of the largest decoded element. */
     SPAN_LIMIT = 125,
     /* A panel (16 rows of B) must also be packed before it is multiplied if the ratio of two scales
-     * of one of its rows is larger than 2^(DEEPEST - top). */
+     * of one of its rows is larger than 2^(DEEPEST - top), where `top` is the exponent of the
+     * largest decoded element. */
     DEEPEST = 53,
     /* E4M3_SPREAD is the difference between the exponents of the largest and the smallest e4m3
      * scale. */

@@ -25,8 +25,8 @@ static const bsmm_wgmma_plan in_parts = {
  * at most 2^TOP. */
 enum { LEAST = -24, MOST = 16, TOP = 3 };
 
-/* Returns the power of two by which packing multiplies the values of an operand with e8m0 scales. A
- * scale of 2^TOP then gives values just below 2^MOST. */
+/* Returns the power of two by which packing multiplies the values of an operand with e8m0 scales.
+ * Every element times a scale of 2^TOP then lies below 2^MOST. */
 static int shift_of(const bsmm_operand *o) {
     return MOST - TOP - bsmm_narrow_codec_of(o->m.format.elem).high;
 }

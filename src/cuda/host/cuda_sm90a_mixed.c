@@ -136,8 +136,9 @@ static double waves_of(const bsmm_product *p, const division *c) {
  * thread blocks were no faster than the others for the products that were measured. */
 static const uint32_t all_splits[] = {1, 2, 3, 4, 5, 8};
 
-/* Returns the time in us in which a thread block adds the accumulators of a full tile. On an H200,
- * clusters of three and five thread blocks take about as long as those of four and eight. */
+/* Returns the time in us in which a thread block adds the accumulators of a full tile. The log2 is
+ * rounded up because, on an H200, clusters of three thread blocks take about as long as clusters of
+ * four, and clusters of five as long as clusters of eight. */
 static double adding_of(const division *c) {
     return 0.6 * (c->groups - 1) + 1.3 * bsmm_small_m_log2_up(c->splits);
 }

@@ -80,8 +80,8 @@ int64_t bsmm_wide_pairs(const bsmm_wide_operands *s) {
 
 /* The functions from here on compute sizes and addresses of memory. */
 
-/* Describes the beginning of the workspace, which each run clears. The packed A follows, and then
- * the packed B, unless B was packed in advance. */
+/* Describes the first bytes of the workspace, which each run sets to 0. Behind them lies the packed
+ * A, and then the packed B, unless B was packed in advance. */
 typedef struct head {
     bsmm_pack_header headers[2];
     uint32_t refused;

@@ -56,8 +56,8 @@ static __device__ __forceinline__ void wait_for_accumulator(shared *told, uint32
         wait_for(&told->available[sums & 1], ~(sums / 2) & 1);
 }
 
-/* Issues all products of the tiles of this group, i.e. of one thread block or a pair. One thread of
- * the group's first thread block calls this function. */
+/* Issues all tcgen05.mma instructions for the tiles of this group. A group is one thread block or a
+ * pair of them. One thread of the group's first thread block calls this function. */
 static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *p, uint32_t base,
                                                       shared *told) {
     const k_range range = k_range_of(p);
