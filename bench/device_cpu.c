@@ -61,10 +61,10 @@ static bool finish_time(void *state, double *seconds) {
     return true;
 }
 
-/* Lists the typical error of each kernel family. `level` is a multiple of the typical error of fp32
- * sums that are added in the same order as the family's sums. The other fields describe this order
- * (family_level.h). tests/unit/test_cli_level.c fails if a kernel's error is larger. The values are
- * the largest errors on a Xeon of the Sapphire Rapids generation. */
+/* Lists the typical error of each kernel family. `level` is the family's typical error divided by
+ * the typical error of fp32 sums that are added in the same order. The other fields describe this
+ * order (family_level.h). tests/unit/test_cli_level.c fails if a kernel's error is larger. The
+ * values are the largest errors on a Xeon of the Sapphire Rapids generation. */
 static const bench_family_level levels[] = {
     {"cpu_avx512_int8dot", .unit = 0, .level = 1.01},
     {"cpu_avx2_int8dot", .unit = 0, .level = 1.01},

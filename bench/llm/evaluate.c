@@ -43,8 +43,9 @@ static double divergence(const float *from, const float *to, int64_t count, floa
     return sum / all + difference;
 }
 
-/* Holds the sums of a run. Each token of a window has its own entry, because several threads score
- * tokens at the same time. */
+/* Holds the sums of a run, in which the model reads a text in windows, i.e. in sequences of tokens.
+ * Each token of a window has its own entry, because several threads score tokens at the same
+ * time. */
 typedef struct sums {
     double losses[LLM_BATCH], divergences[LLM_BATCH];
 } sums;

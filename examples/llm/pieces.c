@@ -16,7 +16,7 @@ enum { POINTS = 0x110000 };
 static uint8_t kinds[POINTS];
 static pthread_once_t kinds_once = PTHREAD_ONCE_INIT;
 
-/* Each kind of characters has its own ten digits in unicode_runs. Its digit 0 is its value. */
+/* In unicode_runs each kind of characters has ten digits. A kind's value here is its digit 0. */
 enum { END = 0, LETTER = 'a', NUMBER = 'A', SPACE = 'K', OTHER = '0' };
 
 /* Returns the kind of character that a digit of unicode_runs stands for. */

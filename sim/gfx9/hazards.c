@@ -160,8 +160,9 @@ typedef struct {
     int place;
 } range;
 
-/* Returns the operands of an instruction that a row of the hazard table concerns. The row must not
- * have `regs` = ONE, which stands for one fixed register instead of operands. */
+/* Returns the range of those operands of the instruction that row number `row` of the hazard table
+ * concerns. The row must not have `regs` = ONE, which stands for one fixed register instead of
+ * operands. */
 static range operands_of(const gfx9_inst *i, uint32_t row) {
     const enum regs regs = (enum regs)rows[row].regs;
     /* A search looks at operands `begin` to `end` - 1. Usually the sources of an instruction begin

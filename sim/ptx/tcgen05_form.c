@@ -14,8 +14,8 @@ enum { NVF4_16 = MXF4NVF4 + 1 };
 #define SCALED    (BIT(MXF8F6F4) | FP4)
 
 /* Lists the values that each field of the instruction descriptor may have. Bit v of `values` is set
- * if the field may have the value v. `kinds` is a mask of the kinds of products for which the entry
- * holds. */
+ * if the field may have the value v. `kinds` is a mask of the kinds of tcgen05.mma (such as
+ * .kind::mxf4) to which the entry applies. */
 static const struct {
     const char *name;
     uint32_t kinds, first, bits, values;

@@ -29,8 +29,8 @@ typedef struct bsmm_request {
      * (docs/PACKING.md), if the caller has named one. NULL means the layout that is fastest for the
      * formats of A and B. */
     const char *panels;
-    /* `settled_panels` is the name of the layout that the packed weights have. It is empty before
-     * bsmm_panels_settle (panels.h) has found it, and for other forms. */
+    /* `settled_panels` is the name of the layout of B's panels in packed weights of form wide. It
+     * is empty before bsmm_panels_settle (panels.h) has found the name, and for all other forms. */
     char settled_panels[BSMM_PANELS_NAME_BYTES];
 } bsmm_request;
 

@@ -113,8 +113,9 @@ static bsmm_status fill_matrices(const bsmm_packed *packed, const bsmm_kernel *k
     return BSMM_OK;
 }
 
-/* Packs B for a plan whose runs do not read the panels. The panels are those of the plain product
- * (panels.h), so the kernel of that product packs them. */
+/* Packs B for a plan whose runs do not read the panels. The panels are then those of the plain
+ * product, so the kernel of that product packs them. The plain product is a one-row A times B,
+ * without C, bias, epilogue and groups (panels.h). */
 static bsmm_status fill_plain(const bsmm_packed *packed, const bsmm_product *product, void *to) {
     bsmm_panels plain;
     const bsmm_operand *const b = product->backend->host_memory ? &packed->stored : &packed->view;
@@ -127,8 +128,9 @@ static bsmm_status fill_plain(const bsmm_packed *packed, const bsmm_product *pro
     return fill_matrices(packed, plain.kernel, &plain.product, plain.state, to);
 }
 
-/* The plan's kernel can pack the panels only if runs of the plan read the panels, because `state`
- * describes how these runs read B. */
+/* Panels are B's decoded values in the order in which a kernel reads them. The plan's kernel can
+ * pack panels only if runs of the plan read panels, because `state` describes how these runs read
+ * B. */
 bsmm_status bsmm_packed_fill(const bsmm_packed *packed, const bsmm_kernel *kernel,
                              const bsmm_product *product, const void *state, void *to) {
     const bool has_panels = bsmm_packed_form_of(product) == BSMM_PACKED_WIDE;

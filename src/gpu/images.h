@@ -26,7 +26,8 @@ typedef struct bsmm_gpu_image {
      * which holds several images. */
     size_t offset, bytes;
     /* `text_bytes` is the size of the ordinary PTX text in bytes if this image is PTX, else 0. A
-     * pack stores PTX in a shortened form (gpu/ptx_text.h). */
+     * pack, i.e. several images that are compressed together, stores PTX in a shortened form
+     * (gpu/ptx_text.h). */
     size_t text_bytes;
 } bsmm_gpu_image;
 

@@ -150,10 +150,10 @@ typedef struct bsmm_relayout_job {
     uint8_t *to;
     uint32_t rows, cols, known_rows, known_cols;
     uint32_t wide; /* `wide` tells the size of a code: 4 bytes if nonzero, 1 byte if 0. */
-    /* `by_words` is nonzero if one thread can copy four consecutive codes. The codes then form an
-     * aligned uint32 in the destination. `by_words` is the number of loads of a thread, 1, 2 or 4:
-     * the codes of a load form an aligned uint32, uint16 or byte in the source. All codes of a load
-     * are scales, or all are padding. */
+    /* `by_words` is 0 if a thread copies one code at a time. Otherwise a thread copies four
+     * consecutive codes, which form an aligned uint32 in the destination, and `by_words` is the
+     * number of its loads: 1, 2 or 4. Each load reads an aligned uint32, uint16 or byte in the
+     * source. All codes of a load are scales, or all are padding. */
     uint32_t by_words;
     /* `lanes_log2` is the log2 of the number of adjacent threads that copy adjacent codes of one
      * row. */

@@ -1,4 +1,5 @@
-/* A backend has one record for each device (records.h). This file keeps these records. */
+/* Keeps the records of the backends. A record is a struct in which a backend stores what it knows
+ * about one device (records.h). */
 #include "gpu/records.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* Finds the largest magnitude (amax) of each block with AVX-512. Each block has one register of
- * running maxima, one maximum per lane. Two blocks of 16 16-bit values share one register. At the
- * end, one transposing reduction turns sixteen such registers into the maxima of their blocks. The
- * magnitudes of f16 and bf16 sort in the same order as their codes, so they stay 16-bit integers
- * until the end. */
+/* Finds the largest magnitude (amax) of each block with AVX-512. The running maxima of a block are
+ * in one register, one maximum per lane. If a block has 16 values of 16 bits, which fill half a
+ * register, two blocks share a register. At the end, one transposing reduction turns sixteen such
+ * registers into the maxima of their blocks. The magnitudes of f16 and bf16 sort in the same order
+ * as their codes, so they stay 16-bit integers until the end. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)

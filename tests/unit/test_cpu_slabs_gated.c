@@ -131,8 +131,8 @@ static void test_formats(void **state) {
         }
 }
 
-/* The number M of rows of A decides how the threads of a kernel share the work: by slabs, by rows
- * of D or by cache blocks of D. */
+/* The number M of rows of A decides how the threads of a kernel share the work: by slabs (the rows
+ * of B that are packed at a time), by rows of D, or by cache blocks of D. */
 static const test_case cases[] = {
     {"mxfp4", "mxfp4", "f32", 2, 1501, 97, COL, SPLIT, 1, FILL_ORDINARY, true, 0, 0, 0},
     {"mxfp4", "mxfp4", "f32", 2, 1501, 97, COL, SPLIT, 3, FILL_EXTREME, true, 0, 0, 0},

@@ -1,6 +1,6 @@
-/* Tests the epilogue of the CPU kernels on products with many cache blocks, panels and threads. The
- * operands are small numbers whose sums are exact in every kernel, so D must be bitwise identical
- * to the formula. */
+/* Tests the epilogue of the CPU kernels on products that are so large that they have many cache
+ * blocks and panels (some packed rows of an operand), with several threads. The operands are small
+ * numbers whose sums are exact in every kernel, so D must be bitwise identical to the formula. */
 #include "core/epilogue.h"
 #include "operand.h"
 

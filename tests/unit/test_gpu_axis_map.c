@@ -49,7 +49,8 @@ static void test_random_maps(void **state) {
     assert_true(linear > 20000 && other > 20000);
 }
 
-/* A map of one scale for each 128 rows has 2^24 scales below 2^31. */
+/* Tests a map that has one scale for each 128 rows. Up to the largest row number, 2^31 - 1, it has
+ * 2^24 scales. */
 static void test_many_scales(void **state) {
     (void)state;
     bsmm_scale_map map = {.count = 1, .tile_row_step = 7};

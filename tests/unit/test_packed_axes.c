@@ -236,7 +236,7 @@ static void expect_same(const place *at, const change *how, const char *what,
 }
 
 /* bsmm_explain must report the size of the packed weights for the kernel that the plan chooses, and
- * no earlier kernel may accept the product. */
+ * no kernel before it in the list of bsmm_explain may accept the product. */
 static void check_explained(const bsmm_matmul_desc *desc, const bsmm_plan *plan) {
     bsmm_explanation e = {.struct_size = sizeof e};
     for (uint32_t i = 0; bsmm_explain(desc, i, &e) == BSMM_OK; i++) {

@@ -158,9 +158,10 @@ typedef struct gemm_chores {
     /* In the first `plain` steps, the elements are loaded directly to LDS. If such a step also
      * loads scales, it uses wide loads. */
     uint32_t plain;
-    /* These fields are used in the first `plain` steps of the main loop. `lds` holds the addresses
-     * in LDS of the wave's first direct loads of A and B, and `offsets` holds the offsets of the
-     * loaded elements in a row of A and of B. */
+    /* These fields are used in the first `plain` steps of the main loop. These steps load elements
+     * directly to LDS without bounds checks. `lds` holds the addresses in LDS of the wave's first
+     * direct loads of A and B, and `offsets` holds the offsets of the loaded elements in a row of A
+     * and of B. */
     uint32_t lds[2], offsets[2];
     /* These fields are used in plain steps of large tiles (gemm_plain.h). `half` is the number of
      * the stage, 0 or 1, that the step multiplies. `words` holds the step's scales of the row whose
@@ -362,11 +363,11 @@ BSMM_DEVICE void gemm_scaled_aim(gemm_chores *c, const gemm_position *at, gemm_s
 }
 
 /* Multiplies row i of the wave's 16 x 16 tiles in a plain step of a large tile, and reads A's
- * operand for row i + 2 from LDS. All other work of the step comes after its first matrix
- * instruction, because both waves of a SIMD begin a step at about the same time, and the matrix
- * core would wait for this work. Row 0 also reads B's last operand. The previous step could read it
- * only after its last instruction, which uses the old value of the same register, and the read
- * would have to wait for that instruction. */
+ * operand for row i + 2 from LDS. A plain step loads elements directly to LDS. All other work of
+ * the step comes after its first matrix instruction, because both waves of a SIMD begin a step at
+ * about the same time, and the matrix core would wait for this work. Row 0 also reads B's last
+ * operand. The previous step could read it only after its last instruction, which uses the old
+ * value of the same register, and the read would have to wait for that instruction. */
 BSMM_DEVICE void gemm_paired_row(gemm_scaled *g, const gemm_position *at, gemm_shape s,
                                  const gemm_lds *stage, uint32_t i, gemm_chores *chores,
                                  gemm_sums sums) {

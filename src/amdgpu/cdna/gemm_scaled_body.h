@@ -136,12 +136,13 @@ BSMM_DEVICE void gemm_scaled_leave_pairs(gemm_chores *chores, const gemm_positio
     if (step < at->steps) gemm_carrier_refresh(&chores->carrier, s);
 }
 
-/* Prepares the scales for the steps after the plain steps of a small tile (gemm_chores). The first
- * step after them is `step`. From `step` on, all waves issue a wide load of scales in the first
- * step of each group of four units (128 elements of K each). In plain steps, some waves delay this
- * load. If the first step of the current group was plain and this wave has not issued the load yet,
- * the function issues it. The function also waits for loads and for prefetches, which may still
- * write to buffers that the following steps use for scales. */
+/* Prepares the scales for the steps after the plain steps of a small tile (gemm_chores). Plain
+ * steps load elements directly to LDS without bounds checks. The first step after them is `step`.
+ * From `step` on, all waves issue a wide load of scales in the first step of each group of four
+ * units (128 elements of K each). In plain steps, some waves delay this load. If the first step of
+ * the current group was plain and this wave has not issued the load yet, the function issues it.
+ * The function also waits for loads and for prefetches, which may still write to buffers that the
+ * following steps use for scales. */
 BSMM_DEVICE void gemm_scaled_leave_plain(gemm_chores *chores, gemm_shape s, uint32_t step) {
     gemm_carrier *c = &chores->carrier;
     const uint32_t unit = gemm_group_unit(s, chores->group_step);

@@ -75,8 +75,8 @@ BSMM_DEVICE uint32_t gemm_ring_half(gemm_shape s) {
     return GEMM_RING_ROW * (gemm_rows(s, 0) + gemm_rows(s, 1));
 }
 
-/* Returns the offset in bytes at which the ring buffer holds the scales of a unit (128 elements of
- * K) of the first row. */
+/* Returns the offset in bytes, in the ring buffer of scales, of the scales that the first row has
+ * for a unit (128 elements of K). */
 BSMM_DEVICE uint32_t gemm_slot(gemm_shape s, uint32_t unit) {
     return unit / GEMM_GROUP % 2 * gemm_ring_half(s) + unit % GEMM_GROUP * GEMM_UNIT_BLOCKS;
 }
@@ -282,9 +282,10 @@ typedef struct gemm_scale_reader {
 } gemm_scale_reader;
 
 /* A wave's 64 lanes form four groups of 16. A 32-bit word has four scales of a row. In a step of
- * two units (128 elements of K each), lanes i of two groups read the same word, and each lane needs
- * two of the word's scales, one for each unit (gemm_piece_of). In a step of one unit, lanes i of
- * all four groups read the same word, and each lane needs one of the word's scales. */
+ * two units (128 elements of K each), lane i of one group and lane i of a second group read the
+ * same word, and each lane needs two of the word's scales, one for each unit (gemm_piece_of). In a
+ * step of one unit, lane i of each of the four groups reads the same word, and each lane needs one
+ * of the word's scales. */
 BSMM_DEVICE gemm_scale_reader gemm_scale_reader_of(gemm_shape s, const uint32_t rows[2]) {
     const uint32_t lane = gemm_thread_of_tile() % GEMM_WAVE, group = lane / BSMM_CDNA_EDGE;
     const bool two = gemm_units(s) == 2;

@@ -70,8 +70,8 @@ const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, 
 }
 
 /* A kernel whose tile has `aligned` set loads 16 bytes at a time of row-major operands and 4 bytes
- * at a time of column-major operands. It addresses all bytes of a column-major operand with 31-bit
- * offsets. */
+ * at a time of column-major operands. Such a kernel addresses all bytes of a column-major operand
+ * with 31-bit offsets. */
 enum { ALIGNED_WORD = 4, ALIGNED_PIECE = 16 };
 
 static bool is_aligned(const bsmm_operand *o) {

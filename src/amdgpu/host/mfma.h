@@ -60,7 +60,7 @@ uint32_t bsmm_mfma_choose_groups(const bsmm_product *p, const bsmm_mfma_tile *ti
 bool bsmm_mfma_fits(const bsmm_product *p, const bsmm_mfma_tile *tile);
 
 /* Returns the tile with the least estimated time (bsmm_mfma_estimate) among the tiles of a list
- * that fit (bsmm_mfma_fits). The first entry must fit every product. */
+ * that fit (bsmm_mfma_fits). The first entry of the list must fit every product. */
 const bsmm_mfma_tile *bsmm_mfma_choose(const bsmm_product *p, const bsmm_mfma_tile *tiles,
                                        uint32_t count);
 

@@ -87,15 +87,15 @@ struct bsmm_engine {
      * `multiply` reads. It is called once for all panels of A that are multiplied by this panel of
      * B. NULL means that multiply reads B as it is packed. */
     void (*widen)(const uint8_t *b, int64_t units, uint8_t *to);
-    /* Multiplies a panel of A by a panel of B over `units` units of K (ranges with one scale per
-     * row). It stores the mr x nr results to c, or adds them to c if `add` is true. A row of c has
-     * a stride of `pitch` floats. An engine whose panels have no scales sums all units in registers
-     * and then adds the sum to c once. */
+    /* Multiplies a panel of A (mr packed rows) by a panel of B (nr packed rows) over `units` units
+     * of K (ranges with one scale per row). It stores the mr x nr results to c, or adds them to c
+     * if `add` is true. A row of c has a stride of `pitch` floats. An engine whose panels have no
+     * scales sums all units in registers and then adds the sum to c once. */
     void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                      bool add, bsmm_ahead ahead);
-    /* `narrow` does the work of `multiply` if only the first `cols` rows of B's panel are used, so
-     * that only `cols` columns of c are computed. cols is at most narrow_cols. `narrow` is NULL if
-     * narrow_cols is 0. */
+    /* `narrow` does the work of `multiply` for a part of B's panel (nr packed rows): it uses only
+     * the first `cols` rows of the panel and computes only `cols` columns of c. cols is at most
+     * narrow_cols. `narrow` is NULL if narrow_cols is 0. */
     void (*narrow)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                    bool add, bsmm_ahead ahead, int64_t cols);
     int64_t narrow_cols;

@@ -253,9 +253,9 @@ INLINE void restore_unit(const bsmm_small_m_span *s, int width, int panels, bsmm
         change_unit(to, p, width, _mm512_setzero_si512());
 }
 
-/* Takes the scales of the next block of a panel. Returns the factors by which the caller must
- * multiply the elements of the block. If the scales multiply the sums instead, the function passes
- * them to `to`. */
+/* Reads the scales of the next scale block of a panel (16 rows of B). Returns the factors by which
+ * the caller must multiply the elements of the block. If the scales multiply the sums instead, the
+ * function passes them to `to`. */
 INLINE scaling take_scales(const bsmm_small_m_span *s, const decoder *d, const uint8_t *codes,
                            int panel, int width, bsmm_weights kind, sums *to) {
     if (s->scales) return no_scaling();
@@ -289,9 +289,9 @@ INLINE void add_group(const bsmm_small_m_span *s, const group *g, const int32_t 
         for (int p = 0; p < panels; p++)
             scale[p] = take_scales(s, d, codes, p, width, kind, to);
         for (int w = 0; w < scaled; w++) {
-            /* For one row of A, the loops go through the panels in turn, so that two dot products
-             * that add to the same accumulator are far apart. With more rows of A, the dot products
-             * of the other rows lie between them anyway. */
+            /* For one row of A, the loops alternate between the panels (16 rows of B each), so that
+             * two dot products that add to the same accumulator are far apart. With more rows of A,
+             * the dot products of the other rows lie between them anyway. */
             const int interleaved = width == 1 ? panels : 1;
 #    pragma GCC unroll 4
             for (int first = 0; first < panels; first += interleaved) {

@@ -68,8 +68,8 @@ TARGET static bool prepare_shifts(const bsmm_small_m_scales *s) {
     return true;
 }
 
-/* Checks e4m3 scales. Returns false if a scale is negative or NaN; the panel must then be
- * packed. */
+/* Checks the e4m3 scales of a panel (16 rows of B). Returns false if a scale is negative or NaN.
+ * The panel must then be packed before it is multiplied. */
 TARGET static bool prepare_products(const bsmm_small_m_scales *s) {
     __m512i largest = _mm512_setzero_si512();
     for (int64_t i = 0; i < s->units; i += VECTOR_UNITS)

@@ -54,8 +54,8 @@ typedef struct batch {
     int64_t width;
     float *sums; /* `sums` holds accumulators in the order [row of A][pitch]. */
     int64_t pitch;
-    /* `begins` is true if the batch is the first one of a chunk (a range of K that is summed by
-     * itself). The sums then begin with 0. */
+    /* A batch is the elements of K that are decoded at a time. `begins` is true if the batch is the
+     * first one of a chunk (a range of K that is summed by itself). The sums then begin with 0. */
     bool begins;
     /* If the batch is the last one of a chunk (a range of K that is summed by itself), the sums of
      * the chunk are added to D's accumulators at `totals`. These accumulators have the order [row
@@ -307,8 +307,8 @@ typedef struct space {
     bsmm_small_m_later next;
 } space;
 
-/* Decodes the elements of batch number i along K to f16 values (halves). Every CHUNK batches it
- * also chooses the addresses to prefetch. */
+/* Decodes batch number i along K to f16 values (halves). A batch is l->batch elements of K. Once in
+ * CHUNK batches, the function also chooses the addresses to prefetch. */
 INLINE void spread_batch(const bsmm_small_m_span *s, const loops *l, int64_t i, space *w) {
     if (i % CHUNK == 0)
         w->next = bsmm_small_m_follow(s, i * l->row_bytes, CHUNK * l->row_bytes,

@@ -12,7 +12,8 @@
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
 enum {
-    /* COLUMNS is the number of columns of D in a panel, twice as many as lanes of a vector. */
+    /* A panel is COLUMNS rows of B and gives COLUMNS columns of D. These are twice as many as a
+     * vector has lanes. */
     COLUMNS = BSMM_SMALL_M_LANES,
     PARTS = BSMM_SMALL_M_GROUP / BSMM_INT8_PART_STEPS,
     CHUNK = 8192, /* CHUNK is the number of bytes of a row that are prefetched at once. */

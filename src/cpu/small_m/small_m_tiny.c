@@ -1,4 +1,5 @@
-/* Tells which products are tiny, and applies the epilogue to their panels (small_m_tiny.h). */
+/* Tells which products are tiny (small_m_tiny.h), and applies the epilogue to a panel, i.e. to 16
+ * columns of D. */
 #include "cpu/small_m/small_m_tiny.h"
 
 #include "base/cpu.h"

@@ -17,8 +17,8 @@
 
 enum {
     WALKERS_4BIT = 2,
-    /* MOST_BANDS is the largest number of bands into which the rows of A are divided.
-     * MOST_ROWS_IN_BANDS is the largest number of rows of A that are divided into bands. */
+    /* MOST_BANDS is the largest number of bands (ranges of rows) into which A is divided.
+     * MOST_ROWS_IN_BANDS is the largest number of rows of an A that is divided into bands. */
     MOST_BANDS = 4,
     MOST_ROWS_IN_BANDS = 128
 };
@@ -251,7 +251,7 @@ static const char *find_bands(const bsmm_product *p, const bsmm_small_m_weights 
     return NULL;
 }
 
-/* Returns a description of the GEMM that computes band number `band` of A's rows. */
+/* Returns the GEMM of band number `band`, i.e. of a range of A's rows that one launch computes. */
 static bsmm_product band_of(const bsmm_product *p, const made *m, uint32_t band) {
     bsmm_product part = *p;
     const int64_t row = bsmm_min_i64(band * m->rows, p->a.m.rows - m->rows);

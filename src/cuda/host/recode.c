@@ -192,8 +192,8 @@ typedef struct quantizer {
 } quantizer;
 BSMM_CHECK_QUANTIZER(quantizer);
 
-/* Chooses and loads the kernel for a job. If an address of the job is NULL, the kernel is chosen
- * for aligned addresses. */
+/* Chooses and loads the kernel for a job. If an address of the job is NULL, because only a run will
+ * provide it, the kernel is chosen for an aligned address. */
 static bsmm_status choose(const bsmm_recode *job, const float *amax, quantizer *to) {
     BSMM_TRY(bsmm_recode_check_size(&job->src));
     BSMM_TRY(bsmm_recode_check_elem(&job->dst, "dst"));

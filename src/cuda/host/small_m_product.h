@@ -95,9 +95,10 @@ bool bsmm_small_m_has_row_codes(const bsmm_operand *b);
 
 /* Returns the distance in bytes between the scales of two rows of B in shared memory. A row has
  * `step_scales` bytes of scales per step of K. K is split into `ranges` ranges of whole steps,
- * which `splits` thread blocks compute. Kernels copy row-major codes 16 aligned bytes at a time. If
- * rows of codes are not aligned to 16 bytes, the distance in shared memory and the distance in
- * global memory are therefore equal modulo 16. */
+ * which `splits` thread blocks compute. Kernels copy row-major codes 16 aligned bytes at a time, so
+ * the codes of a row must have the same address modulo 16 in shared memory as in global memory. If
+ * rows of codes are not aligned to 16 bytes, the distances between two rows in the two memories are
+ * therefore equal modulo 16. */
 uint32_t bsmm_small_m_scale_stride(const bsmm_product *p, uint32_t step_scales, uint32_t splits,
                                    uint32_t ranges);
 

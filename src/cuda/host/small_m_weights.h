@@ -32,9 +32,9 @@ typedef struct bsmm_small_m_weights {
 /* Returns the entry for the format of B, or NULL if no kernel takes it. */
 const bsmm_small_m_weights *bsmm_small_m_find_weights(const bsmm_operand *b);
 
-/* Returns some entry of the table. It is used for a B that no entry supports, to find out whether
- * the device has small-M kernels at all. Every entry has kernels for the same generations of
- * GPUs. */
+/* Returns an arbitrary entry of the table of weight formats. The host uses it for a B whose format
+ * no entry supports, to find out whether the device has small-M kernels at all. Every entry has
+ * kernels for the same generations of GPUs. */
 const bsmm_small_m_weights *bsmm_small_m_any_weights(void);
 
 /* Returns the number of bits of a weight. */

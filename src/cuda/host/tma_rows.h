@@ -25,9 +25,9 @@ void bsmm_tma_rows_begin(const bsmm_operand *o, bool packed, bsmm_tma_rows *rows
  * operand's tile in shared memory. */
 uint32_t bsmm_tma_rows_bytes(const bsmm_operand *o, const bsmm_tma_rows *rows);
 
-/* Loads the kernel that copies the rows to the workspace, and makes the tensor map with which TMA
- * reads them. One TMA copy reads `tile_rows` rows. The device's context must be current for this
- * function and for bsmm_tma_rows_bind. */
+/* Loads the kernel that copies the operand's rows to the workspace, and makes the tensor map with
+ * which TMA reads the rows. One TMA copy reads `tile_rows` rows. The device's context must be
+ * current for this function and for bsmm_tma_rows_bind. */
 bsmm_status bsmm_tma_rows_make(const bsmm_cuda_device *device, const bsmm_operand *o,
                                uint32_t tile_rows, bsmm_tma_rows *rows);
 

@@ -46,15 +46,17 @@ static __device__ __forceinline__ void group_sync(void) {
     ptx_tcgen05_fence_after();
 }
 
-/* Returns the address of a barrier in the shared memory of the group's leader. This thread block's
+/* Returns the address of a barrier in the shared memory of the leader, i.e. of the first thread
+ * block of this thread block's group. A group is one thread block or a pair. This thread block's
  * barrier `barrier` lies at the same offset in its own shared memory. */
 static __device__ __forceinline__ uint32_t leaders(const uint64_t *barrier) {
     const uint32_t own = ptx_shared_address(barrier);
     return CTAS == 1 ? own : ptx_mapa(own, leader_rank());
 }
 
-/* Arrives at a barrier of the group's leader. Threads of the group that wait for the barrier then
- * see what this thread wrote. */
+/* Arrives at a barrier of the leader, i.e. of the first thread block of this thread block's group.
+ * A group is one thread block or a pair. Threads of the group that wait for the barrier then see
+ * what this thread wrote. */
 static __device__ __forceinline__ void group_arrive(const uint64_t *barrier) {
     if (CTAS == 1)
         ptx_mbarrier_arrive(ptx_shared_address(barrier));

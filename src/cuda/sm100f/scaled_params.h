@@ -73,7 +73,8 @@ enum {
          BSMM_SCALED_ROW_BYTES +                                                                   \
      3 * (scale_tiles)*BSMM_SCALED_SCALE_TILE)
 /* BSMM_SCALED_FIXED_BYTES is the number of bytes of dynamic shared memory that are not part of a
- * stage. The first 1024 of them make room for alignment. */
+ * stage. 1024 of them are for alignment: the stages must begin at a multiple of 1024 bytes, but
+ * dynamic shared memory may begin at any address. */
 #define BSMM_SCALED_FIXED_BYTES (1024 + BSMM_SCALED_STAGING)
 /* Returns the number of stages. It is the largest number that fits in 227 KiB together with 1536
  * bytes of static shared memory. */

@@ -25,8 +25,8 @@ static __device__ __forceinline__ uint32_t address_in(uint32_t own, uint32_t par
     return ptx_mapa(own, part * CTAS + group_rank());
 }
 
-/* Returns true if a group of the cluster has found a negative scale of this thread block's rows of
- * A or of the tile's rows of B. */
+/* Returns true if a group (one thread block or a pair) of the cluster has found a negative scale of
+ * this thread block's rows of A or of the tile's rows of B. */
 static __device__ __forceinline__ bool is_any_negative(const bsmm_scaled_params *p,
                                                        const shared *told) {
     uint32_t any = 0;

@@ -60,9 +60,9 @@ static __device__ __forceinline__ float small_m_collect(const bsmm_small_m_param
  * decodes two things wrongly: NaN weights, and e8m0 scales that bf16 cannot hold.
  *
  * nans[i] has bit 7 of a byte set if this thread has seen a NaN weight in its row i, and `beyond`
- * is true if the thread has seen such a scale. Four threads share a row, and each of them has seen
- * a quarter of its weights. A thread has the accumulators of two rows: sums[s][0] and sums[s][1]
- * belong to its row 0, and sums[s][2] and sums[s][3] to its row 1. */
+ * is true if the thread has seen an e8m0 scale that bf16 cannot hold. Four threads share a row, and
+ * each of them has seen a quarter of its weights. A thread has the accumulators of two rows:
+ * sums[s][0] and sums[s][1] belong to its row 0, and sums[s][2] and sums[s][3] to its row 1. */
 static __device__ __forceinline__ void small_m_mark_nans(const int format, const int count,
                                                          const uint32_t nans[2], bool beyond,
                                                          float (*sums)[4]) {

@@ -85,9 +85,9 @@ typedef struct bsmm_small_m_params {
     /* K is split into 2^ranges_log2 ranges. A range is a sequence of whole steps of 128 elements.
      */
     uint32_t ranges_log2;
-    /* A cluster has 2^splits_log2 thread blocks, which split K among them. Each computes whole
-     * ranges of K. In the mixed-input kernels a cluster has `splits` thread blocks, and splits_log2
-     * is rounded up. */
+    /* A cluster has 2^splits_log2 thread blocks, which divide the 2^ranges_log2 ranges of K among
+     * them. A range is never divided between thread blocks. In the mixed-input kernels a cluster
+     * has `splits` thread blocks, and splits_log2 is rounded up. */
     uint32_t splits_log2;
     /* In a thread block, 2^k_warps_log2 warps multiply the same rows of B, each in other steps of
      * K. */
@@ -156,9 +156,9 @@ typedef struct bsmm_small_m_params {
      * product. `column_tiles` is the number of tiles into which the mixed-input kernels divide
      * these columns. */
     uint32_t column_tiles;
-    /* `splits` is the number of thread blocks of a cluster of the mixed-input kernels. They split K
-     * into splits * 2^k_warps_log2 ranges. range_inverse is 2^31 divided by the number of ranges,
-     * rounded up. */
+    /* `splits` is the number of thread blocks of a cluster of the mixed-input kernels. These thread
+     * blocks split K into splits * 2^k_warps_log2 ranges. range_inverse is 2^31 divided by the
+     * number of ranges, rounded up. */
     uint32_t splits, range_inverse;
     /* Each thread block of a cluster of the mixed-input kernels stores `run_width` runs of results
      * in each row of D. A run is BSMM_MIXED_RUN adjacent results. The thread block stores
