@@ -65,8 +65,8 @@ typedef struct bench_family_level {
      * of three bf16 numbers. */
     bool joins;
     /* A segment is a range of K that is summed separately. If `a_scale_first` is true, the kernel
-     * multiplies the sum of a segment by the fp32 scale of A, rounds, and then multiplies by that
-     * of B. Otherwise it rounds the product of both scales. */
+     * multiplies the sum of a segment by the fp32 scale of A, rounds, and then multiplies by the
+     * fp32 scale of B. Otherwise it multiplies the sum by the rounded product of both scales. */
     bool a_scale_first;
     /* A segment is a range of K that is summed separately. If `block` is not 0, each `block`
      * products of a segment are summed, and then these sums are added to the sum of the segment. */

@@ -38,7 +38,8 @@ static void print_state(FILE *stream, const char *path) {
             (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
-/* Prints the state of the two files beside the weights that say which layers are quantized. */
+/* Prints the state of config.json and hf_quant_config.json. These two files lie beside the weights
+ * and say which layers are quantized. */
 static void print_configs(FILE *stream, const char *source) {
     static const char *const names[] = {"config.json", "hf_quant_config.json"};
     for (size_t i = 0; source && i < sizeof names / sizeof names[0]; i++) {
@@ -110,8 +111,8 @@ static bool find_work(const cli_folder *folder, const char *plan_path, bool *mad
     return false;
 }
 
-/* Opens the plan and locks it, so that no other run works in the same folder. On a file system
- * without locks, the command works without a lock. */
+/* Opens the file of the plan and locks the file, so that no other run works in the same folder. On
+ * a file system without locks, the command works without a lock. */
 static bool lock_work(cli_folder *folder, const char *plan_path) {
     folder->lock = open(plan_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (folder->lock < 0) return cli_fail_system(plan_path, "create it");
@@ -161,7 +162,9 @@ static void sweep(const cli_folder *folder) {
     if (count >= 0) free(names);
 }
 
-/* Makes the unfinished folder with a plan, or checks that an existing folder has the same plan. */
+/* Makes the folder that holds the output until it is finished, and stores the text `plan` in it. If
+ * the folder exists already, because an earlier run was interrupted, checks that it holds the same
+ * plan. */
 static bool take_work(cli_folder *folder, const char *plan) {
     char *path = cli_path_join(folder->work, plan_name);
     bool made, found = find_work(folder, path, &made);

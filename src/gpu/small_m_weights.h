@@ -62,8 +62,8 @@ enum {
     /* BSMM_SMALL_M_LOWEST is the lowest e8m0 scale code that the fast path decodes. Its value is
      * 2^-99. */
     BSMM_SMALL_M_LOWEST = 28,
-    /* BSMM_SMALL_M_HIGHEST is the highest e8m0 scale code that the fast path decodes. Its value is
-     * 2^28. */
+    /* BSMM_SMALL_M_HIGHEST is the highest e8m0 scale code that the fast path decodes. The scale
+     * with this code is 2^28. */
     BSMM_SMALL_M_HIGHEST = 155,
 };
 

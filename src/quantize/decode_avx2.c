@@ -106,8 +106,8 @@ INLINE bool any_halfway(uint32_t to_elem, const __m256 *y, int n) {
     return (_mm256_movemask_epi8(any) & 0x33333333) != 0;
 }
 
-/* Rounds floats to bf16, to nearest even, in the upper 16 bits of each lane. The only NaN here has
- * one fixed payload, so that the carry of the rounding cannot change its sign or turn it into
+/* Rounds floats to bf16, to nearest even, in the upper 16 bits of each lane. Every NaN here has the
+ * same fixed payload, so that the carry of the rounding cannot change its sign or turn it into
  * Inf. */
 INLINE __m256 round_bf16(__m256 value) {
     __m256i bits = _mm256_castps_si256(value);

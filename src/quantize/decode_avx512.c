@@ -135,8 +135,8 @@ INLINE void store_line(uint8_t *to, __m512i line, bool stream) {
         _mm512_storeu_si512(to, line);
 }
 
-/* Rounds floats to bf16, to nearest even, in the upper 16 bits of each lane. The only NaN here has
- * one fixed payload, so that the carry of the rounding cannot change its sign or turn it into
+/* Rounds floats to bf16, to nearest even, in the upper 16 bits of each lane. Every NaN here has the
+ * same fixed payload, so that the carry of the rounding cannot change its sign or turn it into
  * Inf. */
 INLINE __m512i round_bf16(__m512 value) {
     __m512i bits = _mm512_castps_si512(value);

@@ -5,8 +5,8 @@
  *   rounded;
  * - decode_row, which decodes a row with a given shape.
  *
- * After the include, they define decode_kinds, which calls decode_to with each kind of rounding
- * that the file supports. */
+ * After the include, these two files define decode_kinds, which calls decode_to with each kind of
+ * rounding that the file supports. */
 #ifndef BSMM_QUANTIZE_DECODE_BODY_H
 #define BSMM_QUANTIZE_DECODE_BODY_H
 

@@ -34,7 +34,8 @@ typedef struct grouped_case {
     int64_t extents[GROUPED_COUNT];
 } grouped_case;
 
-/* Holds the separate matrices of one group, which one bsmm_matmul call multiplies. */
+/* Holds the operands of one group as separate matrices, so that one call of bsmm_matmul can
+ * multiply them. */
 typedef struct grouped_part {
     test_matrix a, b, c, d, residual;
     bsmm_epilogue epilogue;

@@ -1,5 +1,5 @@
-/* Tests functions of bench that compute medians, that copy operands so often that no cache holds
- * them all, and that read and write memory in a given proportion. */
+/* Tests functions of bench. Some compute medians. Some copy operands so often that no cache holds
+ * all copies. Some read and write memory in a given proportion. */
 /* The test includes source files of bench, because no library contains this code. */
 #include "../../bench/copies.c"  /* NOLINT(bugprone-suspicious-include) */
 #include "../../bench/memory.c"  /* NOLINT(bugprone-suspicious-include) */
@@ -90,8 +90,9 @@ static void test_copies(void **state) {
     bench_copies_destroy(&c);
 }
 
-/* Tests the loop that measures the memory bandwidth, with both kinds of stores. It must read every
- * cache line of the first part of the memory, and write every cache line of the rest. */
+/* Tests the loop that measures the memory bandwidth, with stores that bypass the caches and with
+ * ordinary stores. The loop must read every cache line of the first part of the memory, and write
+ * every cache line of the rest. */
 static void test_memory(void **state) {
     (void)state;
     enum { LINES = 1000 };

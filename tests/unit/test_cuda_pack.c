@@ -204,8 +204,8 @@ static void even_rows_are_told(void **state) {
          * to the row only if this scale is at most 1. Here the common scale would be above 1, so
          * packing must set the flag UNEVEN. */
         assert_true(flags_of(f, BSMM_PACK_FAST, near, 15) & uneven);
-        /* If all groups of the row had the same packed scale, it would be 2^129, which is too large
-         * for fp32. */
+        /* If all groups of the row had the same packed scale, this scale would be 2^129, which is
+         * too large for fp32. */
         assert_true(flags_of(f, BSMM_PACK_FAST, top, 0) & uneven);
         assert_false(is_uneven(f, BSMM_PACK_FAST, 0, 0));
         assert_false(is_uneven(f, BSMM_PACK_FAST, 2, 2));

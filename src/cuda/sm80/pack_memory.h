@@ -117,7 +117,8 @@ static __device__ __forceinline__ void load_scales(const bsmm_pack_job *job, boo
 }
 
 /* Returns the scale code for a thread's row i. load_scales has loaded it in this thread or in an
- * adjacent one. All threads of the warp must call this function, because it is a shuffle. */
+ * adjacent one. All threads of the warp must call this function, because it executes a warp
+ * shuffle. */
 static __device__ __forceinline__ uint32_t scale_of(const bsmm_pack_job *job, const uint32_t *mine,
                                                     int i) {
     uint32_t scale_lanes = job->scale_lanes, lane = threadIdx.x % PACK_WARP;

@@ -383,15 +383,16 @@ mixed_prefetch_factors(const bsmm_small_m_params *p, const mixed_block *block, c
 /* Adds the accumulators of all warpgroups and thread blocks that split K, and stores the results of
  * this thread block. `scaled` means that each row of B has one fp32 scale. `grouped` means that
  * fp32 scales of B along K have multiplied the accumulators. `rows_of_a` means that the kernel also
- * takes an A with one fp32 scale per row. `inexact` means that results are often products with
- * numbers that are no powers of two, so that the fast path has code for such products. */
+ * takes an A with one fp32 scale per row. `inexact` means that the epilogue often multiplies
+ * results by numbers that are no powers of two, so that the fast path has code for such
+ * multiplications. */
 static __device__ __forceinline__ void
 mixed_epilogue(const bsmm_small_m_params *p, const mixed_block *block, const uint32_t columns,
                uint32_t pitch, const double unfold, const bool scaled, const bool grouped,
                const bool rows_of_a, const bool inexact) {
-    /* Each thread block of a cluster stores p->run_width runs of each row of D, and the last one
-     * stores those that are left. Threads past the last run or past the last row that is stored at
-     * a time have no results. */
+    /* Each thread block of a cluster stores p->run_width runs of each row of D, and the last thread
+     * block stores the runs that are left. Threads past the last run or past the last row that is
+     * stored at a time have no results. */
     mixed_runs runs;
     runs.first = threadIdx.x * p->run_inverse >> 16;
     runs.step = p->run_step;
