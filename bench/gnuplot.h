@@ -15,7 +15,8 @@ void bench_gnuplot_quote(FILE *to, const char *text);
 /* Writes the commands for two panels side by side with the title and the subtitle above them. */
 void bench_gnuplot_titles(FILE *to, const char *title, const char *subtitle);
 
-/* Writes the commands of a drawing, without the commands that choose the output file. */
+/* A function of this type writes gnuplot's commands for a drawing, except those that choose the
+ * output file. */
 typedef void bench_gnuplot_put(FILE *to, const void *context);
 
 /* Makes the SVG file `path`. If the name ends in .gp, writes a script for gnuplot instead. Returns

@@ -95,7 +95,7 @@ bool cli_input_scale_read(const bsmm_file *file, const cli_input_rule *rule, con
     return good;
 }
 
-/* Checks that every value of the file is a positive float. */
+/* Checks that every value of the calibration file is a positive float. */
 static bool check(const char *path, json_t *layers) {
     const char *layer;
     json_t *value;

@@ -28,7 +28,7 @@ int cli_fail_library(const char *what);
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Returns NULL for BSMM_OK, else the library's message, as cli_option_message changes it. */
 const char *cli_reason(bsmm_status status);
-/* Returns the library's message without "field: " at its start. */
+/* Returns the library's last error message without the name `field` and ": " at its start. */
 const char *cli_reason_without(const char *field);
 
 /* Replaces invalid UTF-8 and dangerous characters in a text by '?'. Names in files come from

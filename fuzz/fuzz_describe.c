@@ -144,7 +144,8 @@ static void check_product(const bsmm_matmul_desc *desc, int forced) {
     bsmm_plan_destroy(plan);
 }
 
-/* Holds the objects to which a description points. They must live as long as the description. */
+/* Holds the objects to which the fields of a fuzzed description of a product point. These objects
+ * must live as long as the description. */
 typedef struct pointed {
     float alpha, beta;
     char names[3][9];

@@ -194,8 +194,8 @@ typedef enum bsmm_layout {
     /* cuBLASLt's layout of the fp32 scales of 1x128 blocks. With R rows of scales, the offset of
      * scale (r, c) is c * roundup(R, 4) + r. */
     BSMM_LAYOUT_CUBLAS_VEC128 = 7,
-    /* cuBLASLt's layout of the fp32 scales of 128x128 blocks. The offset is r * roundup(C, 4) +
-     * c. */
+    /* cuBLASLt's layout of the fp32 scales of 128x128 blocks. The offset of scale (r, c) is r *
+     * roundup(C, 4) + c, where C is the number of columns of scales. */
     BSMM_LAYOUT_CUBLAS_BLK128 = 8
 } bsmm_layout;
 

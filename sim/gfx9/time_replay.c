@@ -100,7 +100,8 @@ static void add(counter *c, double done, double *now) {
     c->done[(c->first + c->count++) % COUNTERS] = done;
 }
 
-/* Counts the cycles in which a wave waits to execute its current instruction. */
+/* Counts the cycles from `from` to `to`, in which a wave waits to execute its current instruction,
+ * as stall cycles with the cause `cause`. */
 static void stall(replay *p, const wave *w, int cause, double from, double to) {
     p->r->stalls[cause] += to - from;
     p->stalls[w->trace->events[w->event - 1].code][cause] += to - from;

@@ -161,7 +161,8 @@ CU CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value)
     return CUDA_SUCCESS;
 }
 
-/* Every device can access all memory, so this call has no effect. */
+/* Every simulated device can access the memory of every pool, so cuMemPoolSetAccess has no
+ * effect. */
 CU CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t count) {
     CUresult status = check(pool);
     if (!status && count && !access) return sim_fail(CUDA_ERROR_INVALID_VALUE, "access is NULL");
@@ -184,7 +185,8 @@ CU CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool pool, const CUmemLocatio
     return check_device(location->id);
 }
 
-/* Counts `bytes` bytes as used. Returns false if the pool would exceed its largest size. */
+/* Counts `bytes` more bytes of a memory pool as used. Returns false if the pool would then exceed
+ * its largest size. */
 static bool take(CUmemoryPool pool, size_t bytes) {
     pthread_mutex_lock(&lock);
     const bool fits = !pool->most || (bytes <= pool->most && pool->used <= pool->most - bytes);

@@ -22,7 +22,7 @@ enum {
     SCALE_A = 2,
     SCALE_B = 3,
     FROM_TMEM = 4,
-    /* The operands from here on exist only without block scales. */
+    /* These operands of tcgen05.mma exist only in kinds without block scales. */
     DISABLED = 4,
     ENABLED = 5,
     SCALE_D = 6

@@ -8,7 +8,8 @@ enum { TMEM_LANES = 128, TMEM_COLUMNS = 512, TMEM_UNIT = 32 };
 typedef struct ptx_tmem {
     uint32_t cell[TMEM_LANES][TMEM_COLUMNS];
     uint8_t written[TMEM_LANES][TMEM_COLUMNS];
-    /* `owner` holds for each 32 columns the number of the allocation to which they belong, or 0. */
+    /* `owner` holds for each 32 columns of tensor memory the number of the allocation to which
+     * these columns belong, or 0. */
     uint16_t owner[TMEM_COLUMNS / TMEM_UNIT];
     uint16_t allocations;
     bool relinquished;

@@ -46,8 +46,8 @@ typedef struct bsmm_packed {
     uint64_t matrix_bytes;
 } bsmm_packed;
 
-/* Points to the arrays of one matrix in packed weights. In form compact there are no panels, and
- * `panels` equals `codes`. */
+/* Points to the arrays of one matrix in packed weights. Panels are B's values in the order in which
+ * a kernel reads them. In form compact there are no panels, and `panels` equals `codes`. */
 typedef struct bsmm_packed_arrays {
     uint8_t *panels, *codes, *scales, *global;
 } bsmm_packed_arrays;

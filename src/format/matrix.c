@@ -70,7 +70,8 @@ static bsmm_status check_extent(const char *what, const char *field, int64_t val
                      (long long)value, (long long)(INT64_MAX / 64));
 }
 
-/* Sets ld to its default if it is 0, and computes data_bytes. */
+/* Sets the leading dimension `ld` of a matrix to its default if it is 0, and computes `data_bytes`,
+ * the size of its elements in bytes. */
 static bsmm_status derive_data(bsmm_operand *o, const char *what) {
     bsmm_matrix *m = &o->m;
     bool by_rows = m->order == BSMM_ORDER_ROW;

@@ -115,7 +115,7 @@ BSMM_SHARED float bsmm_lane_round_to_odd(double value) {
     return bsmm_bits_float(bits | 1);
 }
 
-/* Returns the value of a scale code. A NaN code gives the default NaN. */
+/* Returns the value of a scale code. A NaN code gives fp32's default NaN, 0x7fc00000. */
 BSMM_SHARED float bsmm_lane_scale_value(uint32_t scale, uint32_t code) {
     if (scale == 1) return code == 255 ? bsmm_bits_float(0x7fc00000u) : bsmm_pow2((int)code - 127);
     if (scale == 2) return bsmm_e4m3_value(code);

@@ -45,7 +45,7 @@ static void *pack(const bsmm_plan *plan, const bsmm_buffers *buffers, uint64_t b
     return packed;
 }
 
-/* Computes D with an L2 cache of `l2` bytes. Returns the size of the workspace. */
+/* Computes D as on a processor whose L2 cache has `l2` bytes. Returns the size of the workspace. */
 static uint64_t run_with(const bsmm_matmul_desc *desc, int64_t rows, uint64_t l2) {
     bsmm_plan *plan;
     bsmm_cpu_pretend_l2_bytes(l2);

@@ -76,7 +76,7 @@ static void test_times_and_shares(void **state) {
               "\rcompare [######################        ]  75%  1 s left\033[K");
     check_add(&progress, 8000, 2,
               "\rcompare [########################      ]  80%  2 s left\033[K");
-    /* An amount beyond the total does not make the bar longer. */
+    /* An amount beyond the total does not make the progress bar longer. */
     check_add(&progress, 9200, 16, "\rcompare [##############################] 100%\033[K");
     check_add(&progress, 9400, 6, "\rcompare [##############################] 100%\033[K");
     const size_t before = length;

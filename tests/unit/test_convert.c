@@ -59,7 +59,7 @@ static void test_every_format_to_itself(void **state) {
     }
     for (uint32_t elem = next_elem(BSMM_ELEM_NONE); elem; elem = next_elem(elem))
         check_same(bsmm_elem_row(elem)->name, 9, 31, &r);
-    /* A matrix of this size is divided among several threads. */
+    /* A matrix of this size is so large that the conversion divides it among several threads. */
     check_same("mxfp4", 67, 1031, &r);
 }
 

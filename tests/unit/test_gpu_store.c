@@ -64,7 +64,8 @@ static void multiply(fixture *f, const bsmm_matrix *d, const char *recipe) {
         fail_msg("%s on %s: %s", desc.kernel, desc.device, bsmm_error_message());
 }
 
-/* Quantizes the fp32 results on the CPU with the second-level scale of D. */
+/* Computes the expected bytes of a block-scaled D: quantizes the fp32 results of the product on the
+ * CPU, with the second-level scale of D. */
 static void quantize_plain(fixture *f) {
     const bsmm_recipe *recipe;
     bsmm_operand to;

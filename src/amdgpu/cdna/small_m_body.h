@@ -209,7 +209,8 @@ BSMM_DEVICE void compute(small_m_shape s, const small_m_lds_addresses *at, const
     }
 }
 
-/* Describes the memory from which a wave loads. `end` is the end of the wave's part of K. */
+/* Describes the memory from which a wave loads A and B. `end` is the end of the wave's part of
+ * K. */
 typedef struct small_m_sources {
     small_m_source a, b;
     uint32_t end;

@@ -191,8 +191,8 @@ typedef struct bsmm_gemm {
     /* `is_direct` is true if the whole epilogue runs in one pass over the accumulators
      * (bsmm_cpu_epilogue_is_direct). */
     bool is_direct;
-    /* `expects` is true if D is so large that its cache lines are prefetched before they are
-     * written. */
+    /* `expects` is true if D is so large that the code prefetches D's cache lines before it writes
+     * them. */
     bool expects;
     /* `b_memory` is the memory for the panels of B that are packed at a time (a slab), or the
      * panels of packed weights. */

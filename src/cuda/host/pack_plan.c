@@ -389,7 +389,8 @@ bsmm_pack_launch bsmm_pack_f16_launch_of(const bsmm_operand *o, bool with_scales
     launch.function = f16_kernel_of(o);
     launch.job.pair = bsmm_pair_codec_of(o->m.format.elem, false);
     launch.job.fold = (int32_t)shift;
-    /* The fast path requires that block scales times 2^shift are normal f16 numbers. */
+    /* The fast path of packing to f16 requires that block scales times 2^shift are normal f16
+     * numbers. */
     launch.job.fit_low = -14 - (int32_t)shift;
     launch.job.fit_high = 15 - (int32_t)shift;
     return launch;

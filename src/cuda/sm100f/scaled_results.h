@@ -37,8 +37,8 @@ static __device__ __forceinline__ bool is_doubtful(uint32_t magnitude) {
     return magnitude - LEAST >= 0x7f800000u - LEAST;
 }
 
-/* Forgets which rows of A and B have only zeros. Warps 0 to 3 call this function when they begin a
- * tile of D. */
+/* Forgets which rows of A and B are known to have only zeros, because the next tile has other rows.
+ * Warps 0 to 3 call this function when they begin a tile of D. */
 static __device__ __forceinline__ void forget_zeros(shared *told) {
     told->zero_rows[threadIdx.x] = ZERO_UNKNOWN;
     for (uint32_t i = threadIdx.x % 32; i < TILE_N; i += 32)

@@ -39,7 +39,7 @@ static __device__ __forceinline__ void load_some(int bytes, const uint8_t *from,
 
 /* Spreads packed elements of 6 bits to one element per byte. */
 static __device__ __forceinline__ void spread6(int count, const uint32_t *raw, uint32_t *codes) {
-    /* Four elements of 6 bits take 3 bytes and begin at byte 3 i. */
+    /* Four elements of 6 bits take 3 bytes. The four elements of iteration i begin at byte 3 i. */
     for (int i = 0; i < count / 4; i++) {
         int word = 3 * i / 4, shift = 8 * (3 * i % 4);
         uint32_t high = shift > 8 ? raw[word + 1] : 0;

@@ -12,7 +12,8 @@ static_assert(BLOCK_THREADS == BSMM_BF16_THREADS, "the same blocks do both");
  * been initialized, so the fallback must not overwrite them. */
 static_assert(8 * BF16_PLANE + 8 * BSMM_BF16_TILE <= BARRIERS_AT, "memory for a product");
 
-/* Runs the fallback. `shared` is the address of dynamic shared memory, aligned to 1024 bytes. */
+/* Runs the fallback for operands whose values 8-bit floats cannot hold. `shared` is the address of
+ * dynamic shared memory, aligned to 1024 bytes. */
 static __device__ __forceinline__ void work_otherwise(const bsmm_wgmma_params *p, uint8_t *shared) {
     if (!bsmm_cuda_gate_is_plain(&p->gate)) {
         bf16_tiles(1, 1, false, &p->whole, shared, (uint32_t *)(shared + 8 * BF16_PLANE), NULL);

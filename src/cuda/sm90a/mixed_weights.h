@@ -165,7 +165,8 @@ static __device__ __forceinline__ void mixed_factors(const int format, const mix
     }
 }
 
-/* Holds the state of a thread's copies of weights. */
+/* Holds the state of a thread's copies of weights from global memory to its slots of the ring
+ * buffer. */
 typedef struct mixed_stream {
     small_m_lane lane;
     /* `codes` holds the codes of the scales of step `step`. Their loads start when the
