@@ -82,7 +82,7 @@ typedef struct {
     uint32_t file, source_line;
     uint32_t function_room, variable_room, opcode_room, file_room;
     /* `shared_most` is the largest offset in bytes at which the shared variables of a kernel end.
-     * All kernels that have been parsed so far count. */
+     * It is the maximum over all kernels that have been parsed so far. */
     uint32_t shared_most;
 } ptx_parser;
 

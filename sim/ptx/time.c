@@ -104,8 +104,8 @@ static void free_timeline(const ptx_timing *t, ptx_timeline *line) {
     free(line->phases.at), free(line->waited.at);
 }
 
-/* Returns false and writes the reason to `error` if nothing was recorded for one of the clusters to
- * time. */
+/* Returns false and writes the reason to `error` if nothing was recorded for one of the clusters
+ * that the model has to time. */
 static bool is_recorded(const ptx_timing *t, char *error) {
     for (uint32_t k = 0; k < t->taken; k++) {
         const ptx_timeline *line = &t->timelines[k];

@@ -161,8 +161,9 @@ bsmm_status bsmm_packed_make(const bsmm_kernel *kernel, const bsmm_request *requ
     packed->stored = *stored;
     bsmm_status status = bsmm_packed_view(p->backend->host_memory, stored, &packed->view);
     if (status != BSMM_OK) return p->packed_form ? status : BSMM_OK;
-    /* A plan without packed weights can pack B on a GPU only if B is stored in the order that its
-     * copy has inside packed weights (bsmm_plan_packed_b_bytes). */
+    /* A plan whose runs do not read packed weights can pack B on a GPU only if the caller stores
+     * elements and scales of B in the same order as packed weights do
+     * (bsmm_plan_packed_b_bytes). */
     if (!p->packed_form && !p->backend->host_memory && !same_arrays(stored, &packed->view))
         return BSMM_OK;
     if (wide && !find_panels(kernel, request, state, packed, panels)) return BSMM_OK;

@@ -43,8 +43,8 @@ typedef struct bsmm_storage {
      * names and types of tensors. If `evidence` is NULL, no text is needed. Entries with a text
      * come before entries without one. */
     const char *evidence;
-    /* In the last dimension of the data tensor, pack_bytes bytes hold pack_elems elements. 0 means
-     * that the shape of the tensor counts elements. */
+    /* In the last dimension of the data tensor, pack_bytes bytes hold pack_elems elements. If both
+     * are 0, this dimension of the tensor counts elements. */
     uint32_t pack_bytes, pack_elems;
     /* `trailing` is the size of an extra last dimension of the data tensor, which subdivides the
      * dimension before it. 0 means that there is no extra dimension. */

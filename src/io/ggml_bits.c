@@ -3,8 +3,8 @@
  * ggml-common.h. Source of the rules: ggml-quants.c. */
 #include "io/gguf.h"
 
-/* Decodes a block of Q1_0. Its bytes are the f16 scale d, then one bit for each element, which is d
- * or -d. */
+/* Decodes a block of Q1_0. Its bytes are the f16 scale d, then one bit for each element. An element
+ * is d if its bit is 1, else -d. */
 void bsmm_gguf_q1_0(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     for (uint32_t i = 0; i < 128; i++)

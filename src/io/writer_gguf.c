@@ -73,8 +73,8 @@ bsmm_status bsmm_writer_copy_metadata(bsmm_writer *writer, const bsmm_file *file
     if (!writer->pairs) return bsmm_fail_memory();
     if (count) memcpy(writer->pairs, file->metadata, count * sizeof *writer->pairs);
     writer->pair_count = count;
-    /* The open file has its entries sorted by key. The output gets the entries in the order in
-     * which the input file stores them. */
+    /* A bsmm_file holds its metadata entries sorted by key. The output gets the entries in the
+     * order in which the input file stores them. */
     qsort(writer->pairs, count, sizeof *writer->pairs, compare_places);
     take_alignment(writer);
     return BSMM_OK;

@@ -76,8 +76,8 @@ typedef struct region {
     int64_t r0, r1, b0, b1;
 } region;
 
-/* Finds the largest scale exponent of those blocks of the region that are not all zero. *largest is
- * NONE if all blocks are zero. */
+/* Finds the largest scale exponent of those blocks of the region `g` that are not all zero.
+ * *largest is NONE if all blocks are zero. */
 static bsmm_status largest_exponent(const bsmm_operand *src, region g, int *largest) {
     *largest = NONE;
     for (int64_t r = g.r0; r < g.r1; r++)

@@ -12,7 +12,8 @@ enum { DIGEST_ROUNDS = 2 };
 /* Forgets all bytes that were recorded. */
 void digest_reset(void);
 
-/* Begins round 0 or 1: fills free stack memory and, with glibc, new heap memory with a pattern. */
+/* Begins round 0 or 1: fills free stack memory and, with glibc, new heap memory with the byte
+ * pattern of this round. */
 void digest_begin(int round);
 
 /* Fills free stack memory once more with the pattern of the last digest_begin. */

@@ -195,8 +195,8 @@ static test_matrix make_large(const char *format, int64_t rows, int64_t k, rng *
 
 enum { LONG = 640 };
 
-/* Multiplies A and B by the kernel under test, and checks that the sums lie within its error bound.
- * K is LONG. */
+/* Multiplies A and B by the kernel cuda_sm90a_fold, and checks that the sums lie within this
+ * kernel's error bound. K is LONG. */
 static void check_sums(const test_matrix *a, const test_matrix *b, rng *r) {
     test_matrix d = make("f32", BSMM_ORDER_ROW, ROWS, COLUMNS, (scales){0, 0}, r);
     bsmm_matmul_desc desc = fast(a, b, &d);

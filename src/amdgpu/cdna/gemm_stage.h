@@ -30,7 +30,8 @@ BSMM_DEVICE gemm_scout gemm_scout_of(const gemm_source sources[2], gemm_tile til
 typedef struct gemm_position {
     uint32_t tile[2];  /* `tile` holds the first row of A and of B in the workgroup's tile. */
     uint32_t first[2]; /* `first` holds the first row of A and of B that the wave multiplies. */
-    /* `offsets` holds the byte offsets in a stage of the wave's first row of A and of B. */
+    /* In a stage, offsets[0] is the byte offset of the wave's first row of A, and offsets[1] is
+     * that of its first row of B. */
     uint32_t offsets[2];
     uint32_t steps; /* `steps` is the number of stages along K of the workgroup's part of K. */
     gemm_source sources[2];

@@ -150,8 +150,8 @@ BSMM_DEVICE bsmm_u32x4 small_m_decode_six(small_m_format f, float scale, const b
     return to.quarters[quarter];
 }
 
-/* Decodes elements [8 * quarter, 8 * quarter + 8) of a lane. The decoded elements keep their
- * order. */
+/* Decodes eight of the elements that a lane holds, from element 8 * quarter on. The decoded
+ * elements keep their order. */
 BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *factor,
                                       const bsmm_u32x4 words[2], uint32_t quarter) {
     typedef __bf16 pair __attribute__((ext_vector_type(2)));

@@ -94,7 +94,8 @@ BSMM_DEVICE void small_m_multiply_scaled(small_m_shape s, const small_m_stored *
     }
 }
 
-/* Returns elements [8 * quarter, 8 * quarter + 8) of a lane, as the FP8 instructions read them. */
+/* Returns eight of the elements that a lane holds, from element 8 * quarter on, in the form in
+ * which the FP8 instructions read them. */
 BSMM_DEVICE int64_t small_m_eight(const bsmm_u32x4 words[2], uint32_t quarter) {
     const bsmm_u32x4 from = words[quarter / 2];
     return (int64_t)(from[quarter % 2 * 2] | (uint64_t)from[quarter % 2 * 2 + 1] << 32);

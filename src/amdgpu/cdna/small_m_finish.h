@@ -145,8 +145,8 @@ BSMM_DEVICE void small_m_write_sums(small_m_shape s, const small_m_sums sums,
                                         lane % 16 * SMALL_M_PITCH + lane / 16 * 4) = sums[i][j];
 }
 
-/* Returns the sum of the sums of all waves, in the order of the waves. All reads of LDS start
- * before the first addition. */
+/* Adds the partial sums of a result from all waves, in the order of the waves, and returns the
+ * total. All reads of LDS start before the first addition. */
 BSMM_DEVICE float small_m_add(const BSMM_IN_LDS float *from, uint32_t stride, uint32_t waves) {
     float sums[BSMM_CDNA_SMALL_M_MOST_WAVES];
 #pragma unroll

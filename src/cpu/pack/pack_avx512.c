@@ -181,7 +181,8 @@ INLINE void pack_integers(const bsmm_pack_codes *c, const int8_t *table,
     const reader r = reader_of(c->bits, in_order);
     const __m512i values = _mm512_loadu_si512(table);
     uint8_t *to = at->to;
-    /* `step` is the number of bytes that 8 groups of 4 integers of each row take in a panel. */
+    /* In a panel (LANES packed rows), `step` is the number of bytes that 8 groups of 4 integers of
+     * each row take. */
     int64_t step = 8 / unit_groups * at->unit_bytes;
     for (int64_t g = 0; g < at->groups; g += 16, to += 2 * step) {
         __m512i row[LANES], near[4], far[4];

@@ -9,7 +9,8 @@ enum {
     LANES = BSMM_PACK_LANES,
     RUN = BSMM_PACK_RUN,
     STEP = BSMM_PACK_STEP,
-    /* WINDOW is the number of columns of K that are packed for all rows before the next columns. */
+    /* Packing processes WINDOW columns of K for all rows of a tile, then the next WINDOW
+     * columns. */
     WINDOW = BSMM_F32FMA_SEGMENT_UNIT,
 };
 

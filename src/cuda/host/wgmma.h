@@ -118,8 +118,8 @@ typedef struct bsmm_wgmma_split {
      * among the parts, `stores` is 0. */
     int64_t stores;
     double store_cycles;
-    /* `join_cycles` is the number of further cycles per tile if K is split. It does not depend on
-     * the number of parts. */
+    /* `join_cycles` is the number of additional cycles that a tile takes if its K is split. This
+     * number does not depend on the number of parts. */
     double join_cycles;
     /* `part_cycles` is the number of cycles that an SM needs to store the accumulators of one part
      * of K, or to add them. */

@@ -313,7 +313,7 @@ static __device__ __forceinline__ uint32_t partial_at(uint32_t chunk, uint32_t u
 }
 
 /* Copies the accumulators of this thread's row to shared memory. They overwrite the stages, which
- * is allowed because all products of this cluster's only tile have completed. */
+ * is allowed because all tcgen05.mma instructions for this cluster's only tile have completed. */
 static __device__ __forceinline__ void keep_sums(const bsmm_scaled_params *p, uint8_t *memory,
                                                  const shared *told) {
     const uint32_t from = told->columns + (threadIdx.x / 32 * 32 << 16);
