@@ -1,5 +1,6 @@
 /* Tests tiny products on CPUs with AVX-512. Results must be bitwise identical to those of the
- * kernels that pack both operands. Products of ordinary values must be computed without packing. */
+ * kernels that pack both operands. Products whose values are neither NaN, Inf nor extremely large
+ * or small must be computed without packing. */
 #include "base/cpu.h"
 #include "core/describe.h"
 #include "cpu/pack/pack.h"

@@ -105,7 +105,7 @@ static test_matrix operand(const tile_case *c, const char *format, int64_t rows,
 }
 
 /* Computes BAND rows of D from row `first` on by a separate product, and compares them with the
- * same rows of the whole product. The engine may choose a smaller tile for so few rows. */
+ * same rows of the whole product. The host may choose a smaller tile for so few rows. */
 static void check_band(const bsmm_matmul_desc *all, int64_t first, const uint16_t *want) {
     const int64_t count = bsmm_min_i64(BAND, all->d->rows - first);
     const bsmm_matrix a = rows_of(all->a, first, count);

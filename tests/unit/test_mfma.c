@@ -141,9 +141,9 @@ static void test_scaled_operands(void **state) {
     assert_true(p.lane == 55 && p.reg == 0 && p.bits == 8);
 }
 
-/* Returns the highest rate of all matrix instructions for a type on a device, which must be the
- * device's peak. The rate of an m x n x k instruction is 2 m n k * matrix cores * clock /
- * cycles. */
+/* Returns the highest rate that any matrix instruction for a type has on a device. The test demands
+ * that this is the device's peak. The rate of an m x n x k instruction is 2 m n k * matrix cores *
+ * clock / cycles. */
 static double best_peak(const bsmm_device_info *device, const char *type) {
     bsmm_mfma_info info = BSMM_INIT(bsmm_mfma_info);
     double best = 0;

@@ -45,8 +45,8 @@ typedef struct gemm_carrier {
     /* `blocks` is the number of scale blocks along K. It is 0 if this wave has no rows, because the
      * tile has fewer rows than the workgroup has threads. */
     uint32_t blocks;
-    /* `low` has the least scale of the thread's row so far, as an e8m0 code. It is the smaller one
-     * of the upper bytes of two 16-bit numbers (gemm_lower). */
+    /* `low` holds two 16-bit numbers (gemm_lower). The smaller one of their upper bytes is the
+     * least scale of the thread's row so far, as an e8m0 code. */
     uint32_t low;
     /* `wide` is the number of units (128 elements of K each) whose scales come by wide loads. A
      * wide load loads the scales of four units at once. */
@@ -364,8 +364,8 @@ BSMM_DEVICE gemm_trust gemm_trust_of(const gemm_carrier *c, gemm_shape s, gemm_l
         least[side] = lows[w] < least[side] ? lows[w] : least[side];
     }
     /* least[0] and least[1] are the smallest e8m0 codes of A and of B, and a code c means 2^(c -
-     * 127). All terms of a sum are therefore multiples of 2^-32 * 2^(both - 254), i.e. of 2^(both -
-     * 286). */
+     * 127). The least product of two elements is 2^-32. All terms of a sum are therefore multiples
+     * of 2^-32 * 2^(both - 254), i.e. of 2^(both - 286). */
     const uint32_t both = (uint32_t)__builtin_amdgcn_readfirstlane((int)(least[0] + least[1]));
     return both >= 286 - 118   ? GEMM_TRUST_ALL
            : both >= 286 - 149 ? GEMM_TRUST_ZERO

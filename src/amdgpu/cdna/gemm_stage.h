@@ -137,8 +137,8 @@ BSMM_DEVICE uint32_t gemm_scout_bytes(const gemm_position *at, gemm_shape s) {
 }
 
 /* Returns the offset, in bytes from the start of a row, of the cache lines that step `step` reads.
- * If direct loads cannot load this step, the function returns the offset for the last step that
- * direct loads can load. */
+ * If direct loads to LDS cannot load this step, the function returns the offset for the last step
+ * that they can load. */
 BSMM_DEVICE uint32_t gemm_scout_offset(const gemm_position *at, gemm_shape s, uint32_t step) {
     const uint32_t whole = at->sources[0].whole, last = whole ? whole - 1 : 0;
     int32_t offset = __builtin_amdgcn_readfirstlane(

@@ -110,9 +110,10 @@ void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double
     store_slowly(p, row, values);
 }
 
-/* Returns the number of rows, from `first` on, before the next row that forms a wide pair with a
- * column, i.e. whose result must be summed in double. `widest` is the largest number `wide`
- * (dynamic range) of the columns. */
+/* A row of A and a column of D form a wide pair if their result must be summed in double
+ * (engine_gemm.h). Returns the number of rows, from `first` on, before the first row that may form
+ * a wide pair with some column. `widest` is the largest number `wide` (dynamic range) of the
+ * columns. */
 static int64_t count_narrow(const bsmm_gemm_rows *rows, int64_t first, int widest, int limit) {
     int64_t i = first;
     while (i < rows->rows && rows->wide[i] + widest <= limit)

@@ -12,8 +12,8 @@ enum { BSMM_CPU_EPILOGUE_ELEMS = BSMM_ELEM_COUNT };
 /* Rounds `cols` values once, to nearest even, and stores them at `to`. */
 typedef void bsmm_cpu_epilogue_store_loop(const double *values, int64_t cols, void *to);
 
-/* Adds factor * e to values[i] for i = 0 to cols - 1, where e is element number i of `from`. Each
- * loop reads one element format. */
+/* Adds factor * e to values[i] for i = 0 to cols - 1, where e is element number i of `from`. There
+ * is one such loop for each element format of `from`. */
 typedef void bsmm_cpu_epilogue_add_loop(const void *from, double factor, int64_t cols,
                                         double *values);
 

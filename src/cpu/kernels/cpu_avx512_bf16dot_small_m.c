@@ -51,7 +51,7 @@ static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel 
 }
 
 /* Returns a function table (bsmm_small_m_engine) for the loops with FMAs or for the loops with dot
- * products (vdpbf16ps). Only the members in which the two differ are set. */
+ * products (vdpbf16ps). Only the members in which the two kinds of loops differ are set. */
 static bsmm_small_m_engine form_of(bool by_fma) {
     if (by_fma)
         return (bsmm_small_m_engine){.make_context = bsmm_decode_tables_for_fmas,

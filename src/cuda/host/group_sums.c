@@ -4,7 +4,7 @@
 
 /* Two warpgroups share a tile, and each multiplies the sums of half of the tile's columns by fp32
  * scales. A scale may cover 128 columns of D (rows of B), so half of a tile's width must divide
- * 128. */
+ * 128. All columns of a half then lie in one scale block. */
 static const bsmm_scaled_tile tiles[] = {{2, 256}, {2, 128}, {1, 256}, {1, 128}, {1, 64}};
 
 const char *bsmm_group_sums_begin(const bsmm_product *p, bsmm_group_sums *s, char *why,

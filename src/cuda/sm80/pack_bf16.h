@@ -170,8 +170,9 @@ static __device__ __forceinline__ uint32_t group_scale_code(const bsmm_pack_job 
     return load_scale(job, false, row, bsmm_axis_at(&job->col_map, min(p->k, job->cols - 1)));
 }
 
-/* Chooses and stores the scale of this lane's row in its group (128 elements of a row), for
- * operands with fp32 scales or without scales. `code` is the result of group_scale_code. */
+/* Chooses and stores the group scale of this lane's row for the group (128 elements of the row)
+ * that the lane packs, for operands with fp32 scales or without scales. `code` is the result of
+ * group_scale_code. */
 static __device__ __forceinline__ void lead_group(const bsmm_pack_job *job, const pack_position *p,
                                                   uint32_t row, uint32_t code, item_reach *reach) {
     if (threadIdx.x % (BSMM_PACK_GROUP / BF16_CODES) >= BF16_ROWS || row >= job->rows) return;

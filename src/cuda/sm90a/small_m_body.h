@@ -28,8 +28,8 @@
  * of both steps at once. With 0, small_m_mxfp4_8 needs all 128 registers and spills one of them. */
 #define IN_HALVES (SPAN == 2 && SMALL_M_TILES > 4)
 #define SUMS      (ROW_TILES * SPAN * SMALL_M_TILES)
-/* WALKERS is the number of warps that share a range of steps of K. With WALKERS = 1 for 4-bit
- * weights, the kernels would have 1 to 3% more instructions. K would then be divided into twice as
+/* WALKERS is the number of warps that share a range of steps of K. For 4-bit weights it is 2. If it
+ * were 1, the kernels would have 1 to 3% more instructions. K would also be divided into twice as
  * many ranges, which would change the order of sums. */
 #define WALKERS (FOUR ? 2 : 1)
 #define STEP_SCALES                                                                                \
