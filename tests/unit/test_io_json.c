@@ -55,8 +55,8 @@ static void test_numbers(void **state) {
     json_decref(root);
 }
 
-/* Tests the error messages for bad JSON. A message must give a position in the original text: that
- * of the last byte of the bad token. */
+/* Tests the error messages for bad JSON. A message must give a position in the original text: the
+ * end of the bad token. */
 static void test_failures(void **state) {
     (void)state;
     static const char *const cases[][2] = {{"[NaN, Nan]", "byte 9"},

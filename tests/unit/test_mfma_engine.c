@@ -92,8 +92,8 @@ static const product_case next_cases[] = {
     {"mxfp8", "mxfp8", 512, 256, 640, 0, 0, FILL_ORDINARY, false},
     /* The last plain step lies between the steps in which waves load the last group of scales. */
     {"mxfp8", "mxfp8", 512, 256, 1008, 0, 0, FILL_ORDINARY, false},
-    /* The tile has an odd number of steps of 256 elements of K. The last steps are not plain: they
-     * do not load both operands directly to LDS and scales by wide loads. */
+    /* The tile has an odd number of steps of 256 elements of K. The last steps are not plain
+     * steps, i.e. steps that load elements directly to LDS and scales only by wide loads. */
     {"mxfp4", "mxfp4", 512, 256, 1792, 0, 0, FILL_ORDINARY, false},
     /* The last of eight steps has fewer than 256 elements of K. */
     {"mxfp4", "mxfp4", 512, 256, 2000, 0, 0, FILL_ORDINARY, false},

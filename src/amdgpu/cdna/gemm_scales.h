@@ -75,8 +75,8 @@ BSMM_DEVICE uint32_t gemm_ring_half(gemm_shape s) {
     return GEMM_RING_ROW * (gemm_rows(s, 0) + gemm_rows(s, 1));
 }
 
-/* Returns the offset in bytes, in the ring buffer of scales, of the scales that the first row has
- * for a unit (128 elements of K). */
+/* Returns the offset in bytes, in the ring buffer of scales, of the scales that the first row of
+ * the tile has for a unit (128 elements of K). */
 BSMM_DEVICE uint32_t gemm_slot(gemm_shape s, uint32_t unit) {
     return unit / GEMM_GROUP % 2 * gemm_ring_half(s) + unit % GEMM_GROUP * GEMM_UNIT_BLOCKS;
 }

@@ -38,8 +38,8 @@ const char *bsmm_scaled_tile_refuse(const bsmm_product *p, char *why, size_t siz
 void bsmm_scaled_tile_set(const bsmm_product *p, const bsmm_scaled_deal *deal,
                           bsmm_scaled_params *params);
 
-/* `kernels` is a row of bsmm_scaled_kernels, which has a kernel for each size of a tile. Loads the
- * kernel for the size of tile in `deal`. */
+/* `kernels` is a row of bsmm_scaled_kernels. It has one kernel for tiles of a single thread block
+ * and one for tiles of a pair. Loads the kernel of the two that computes deal->tile. */
 bsmm_status bsmm_scaled_tile_make(const bsmm_product *p, const bsmm_scaled_deal *deal,
                                   const bsmm_scaled_kernel *kernels, bsmm_cuda_ready *ready);
 
