@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* These constants of oneDNN have the values of dnnl_types.h, in both versions. */
+/* These constants have the values of oneDNN's header dnnl_types.h, in oneDNN 2 and in oneDNN 3. */
 enum {
     BF16 = 2,
     FORMAT_ANY = 1,

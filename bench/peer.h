@@ -32,7 +32,7 @@ typedef struct bench_peer {
     bool (*load)(void *library, int threads, char *version, size_t size);
     /* `unload` unloads the library. It is NULL if there is nothing to unload. */
     void (*unload)(void);
-    /* `prepare` prepares a GEMM. It returns false if the library cannot compute the GEMM. The
+    /* `prepare` prepares a GEMM. It returns false if the peer library cannot compute the GEMM. The
      * caller must call `release` in either case. */
     bool (*prepare)(const bench_shape *shape);
     void (*run)(size_t turn);

@@ -49,8 +49,8 @@ static void print_configs(FILE *stream, const char *source) {
     }
 }
 
-/* Returns the text of the plan file. It names the command and the state of the input, so it differs
- * if either of them has changed. */
+/* Returns the text of the plan, a file that records the library's version, the command line and the
+ * state of the input files. If any of these has changed between two runs, their texts differ. */
 static char *plan_text(const cli_folder *folder, const bsmm_file *file, const char *also_read) {
     bsmm_file_part part = BSMM_INIT(bsmm_file_part);
     char *text = NULL;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Gives the size of the product, i.e. `m` rows and `n` columns of D, and `k` columns of A and B,
- * which are `k_blocks` k blocks. Unless the arguments set the sizes, D has two tiles of a pair of
- * thread blocks, one in each half of its columns, and there are four k blocks. */
+/* Gives the size of the product: D has `m` rows and `n` columns, and A and B have `k` columns, i.e.
+ * `k_blocks` k blocks. Unless the arguments set the sizes, there are four k blocks, and D has two
+ * tiles side by side, each of the size that a pair of thread blocks computes. */
 static struct {
     uint32_t m, n, k, k_blocks;
     /* `checked` is true if the results are compared with those of the reference kernel. */

@@ -11,8 +11,8 @@ enum { BY_VALU = 1, BY_TRANS = 2, BY_HALF = 4, BY_SALU = 8, BY_STORE = 16, BY_CM
  * HAZARD_KINDS. */
 enum { SETS_MODE = 1 << HAZARD_KINDS };
 /* A row of the hazard table forbids that an instruction follows another one too closely if both
- * concern the same register. The enum `regs` says which registers of the later instruction this
- * rule is about. */
+ * concern the same register. The enum `regs` names the registers of the later instruction to which
+ * the row applies. */
 enum regs { ALL, SOURCES, SOURCES_S, FIRST, LANE, RESULT, ONE };
 /* Names the later instructions that a row of the hazard table concerns, as bits of a mask. */
 enum {

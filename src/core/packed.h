@@ -70,9 +70,9 @@ bsmm_status bsmm_packed_view(bool host_memory, const bsmm_operand *stored, bsmm_
  * offsets. */
 bool bsmm_packed_same_codes(const bsmm_operand *a, const bsmm_operand *b);
 
-/* Copies the operand B, as the caller stores it, to *stored. If runs read B from packed weights,
- * the request's B then becomes the operand that describes B there, because kernels decide by this
- * operand whether they accept the product. */
+/* Copies the description of B, as the caller stores it, to *stored. If runs read packed weights,
+ * the function then changes the request's B to the description of B in the packed weights, because
+ * a kernel decides by this description whether it accepts the product. */
 bsmm_status bsmm_packed_take(bsmm_request *request, bsmm_operand *stored);
 
 /* Sets *packed to the description of the packed weights that `kernel`, the chosen kernel of the

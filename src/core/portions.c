@@ -82,8 +82,8 @@ static void describe_results(const bsmm_product *p, int64_t rows, void *memory, 
                          .data_bytes = result_bytes(p, rows)};
 }
 
-/* Writes to *to the description of the part of product p that computes rows [row, row + rows) of D.
- * The D of this part is an fp32 matrix in `memory`. */
+/* Sets *to to the description of a part of product p: the part computes rows [row, row + rows) of D
+ * and stores them as an fp32 matrix in `memory`. */
 static void take(const bsmm_product *p, int64_t row, int64_t rows, void *memory, bsmm_product *to) {
     *to = *p;
     to->recipe = NULL;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Checks that a field whose type is an enum with `count` values has one of them. */
+/* Checks that a field has one of the `count` values of its enum. */
 static bsmm_status check_enum(const char *what, const char *field, uint32_t value, uint32_t count) {
     if (value < count) return BSMM_OK;
     return bsmm_fail(BSMM_E_INVALID, "%s.%s: value is %u; must be 0 to %u", what, field, value,

@@ -1,6 +1,6 @@
 /* This file has the table of ggml's tensor types, indexed by ggml's number of the type. An entry
- * has the elements and bytes of a block, the element format, and the decoder. The sources are
- * ggml.h (enum ggml_type) and ggml-common.h (block_*). */
+ * has the numbers of elements and of bytes in a block, the element format, and the decoder. The
+ * sources are ggml.h (enum ggml_type) and ggml-common.h (block_*). */
 #include "io/gguf.h"
 
 #include <string.h>

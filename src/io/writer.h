@@ -70,8 +70,8 @@ bsmm_status bsmm_writer_type_gguf(bsmm_item *item, const char *name, const char 
 /* Returns a size, padded to a multiple of the writer's alignment. */
 uint64_t bsmm_writer_padded(const bsmm_writer *writer, uint64_t bytes);
 
-/* Checks that the writer is not NULL and that bsmm_writer_begin was called (`begun`) or was not
- * called yet. Fails with INVALID. */
+/* Fails with INVALID if the writer is NULL. Also fails if bsmm_writer_begin was not called although
+ * `begun` is true, or was called although `begun` is false. */
 bsmm_status bsmm_writer_check(const bsmm_writer *writer, bool begun);
 
 /* Sets a metadata entry. In contrast to bsmm_writer_metadata, the key may be reserved for the

@@ -20,8 +20,8 @@ enum { NONE = INT16_MIN, NAN_CODE = 255, BIAS = 127, LEAST_NORMAL = -126 };
 
 /* The conversion splits the scale 2^k of each mxfp4 block into a scale 2^m, which several blocks
  * share, and the quotient 2^(k - m). In nvfp4 the quotient becomes an e4m3 block scale. In FP8 the
- * e4m3 elements are multiplied by it. `split_rule` holds the limits of k - m within which this is
- * exact. */
+ * e4m3 elements are multiplied by the quotient. `split_rule` holds the limits of k - m within which
+ * the quotient, or the product of the quotient and an element, is exact in e4m3. */
 typedef struct split_rule {
     /* The format to which mxfp4 is converted can represent the quotient 2^(k - m) of a block's
      * scale 2^k and the shared scale 2^m if k - m is at least `bottom` and at most `top`. */

@@ -67,7 +67,7 @@ static void sum_columns(const double *a, const double *b, int64_t k, expected to
         memcpy(&term, b + q * COLUMNS, sizeof term);
         term *= a[q];
         value += term;
-        /* Clearing the sign bit of each element gives its magnitude. */
+        /* Clearing the sign bits of the vector `term` gives the magnitudes of its products. */
         magnitude += (lanes)((lane_bits)term & INT64_MAX);
     }
     for (int j = 0; j < COLUMNS; j++)

@@ -46,8 +46,8 @@ static void names_are_checked(void **state) {
         assert_false(bench_device_is_name(others[i]));
 }
 
-/* Tests that bench has the same models of simulated devices as the library, whose message for a
- * wrong name lists them. */
+/* Tests that bench and the library have the same models of simulated devices. The library lists its
+ * models in the error message for an unknown name of a device. */
 static void models_are_the_librarys(void **state) {
     (void)state;
     const bench_device_kind *kind;

@@ -39,7 +39,7 @@ static void test_negative_scales(void **state) {
     static const scaled_case some[] = {
         {"nvfp4", "nvfp4", "f32", 140, 400, 160, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
         {"nvfp4", "nvfp4", "f32", 129, 570, 16, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
-        /* The first tile's stage is whole: all of its scale tiles are full. */
+        /* In this product, every scale tile that a stage of the first tile loads is full. */
         {"nvfp4", "nvfp4", "f32", 128, 256, 256, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0}};
     (void)state;
     need_device();

@@ -18,8 +18,8 @@
 
 /* These are the most instructions that a run may execute outside the kernel (CPU) or the driver
  * (GPU). On a Zen 4, 1000 instructions take 60 ns. On the emulated device (tests/emulated_cuda), a
- * bare launch of 32 threads that do nothing executes 8020 instructions. The goal for a run with one
- * launch is 0.3 times as many, i.e. 2406. */
+ * bare launch of 32 threads that do nothing takes 8020 instructions. The goal for a run with one
+ * launch is at most 0.3 times this number, i.e. 2406 instructions outside the driver. */
 enum { MOST_ON_CPU = 1000, MOST_ON_CUDA = 1800, MOST_PER_LAUNCH = 400 };
 
 typedef struct plain_case {

@@ -143,7 +143,8 @@ static void test_rceil_of_the_smallest_scale(void **state) {
 }
 
 /* Tests the value 2^-127 in a block whose scale code is 0, i.e. whose scale is 2^-127. Recipes that
- * divide by this scale get the element 1. Some recipes divide by another number. */
+ * divide by this scale get the element 1 (code 2). torchao divides by 2^-126 instead, and te does
+ * not scale the value, so they get smaller elements. */
 static void test_values_under_scale_byte_zero(void **state) {
     (void)state;
     static const struct {

@@ -71,8 +71,8 @@ static void test_kernels_are_whole(void **state) {
     }
 }
 
-/* Tests that `ref` is the last entry of the kernel table. It accepts every product, so the library
- * would never choose a later kernel. */
+/* Tests that `ref` is the last entry of the kernel table. `ref` accepts every product, so the
+ * library would never choose a kernel after it. */
 static void test_the_reference_is_last(void **state) {
     (void)state;
     uint32_t last = 0;

@@ -13,7 +13,7 @@ enum {
     B_e2m1 = BSMM_F8F6F4_E2M1
 };
 
-/* The entries for other types of A's elements define nothing. */
+/* The entries of tiles.def for other element types of A define nothing here. */
 #ifndef TILE_e4m3
 #    define TILE_e4m3(size, b)
 #endif

@@ -100,8 +100,9 @@ typedef struct bsmm_small_m_later {
 } bsmm_small_m_later;
 
 /* Describes the bytes of B to prefetch while the caller reads bytes [at, at + bytes) of each row.
- * These rows begin at s->b, and each has `end` bytes. The bytes to prefetch follow in the same
- * rows. If the rows end at at + bytes, they are the first bytes of the rows at s->next instead. */
+ * These rows begin at s->b, and each has `end` bytes. The bytes to prefetch are the next `bytes`
+ * bytes of the same rows. If the rows end there, the bytes to prefetch are the first bytes of the
+ * rows at s->next. */
 static inline bsmm_small_m_later bsmm_small_m_follow(const bsmm_small_m_span *s, int64_t at,
                                                      int64_t bytes, int64_t end) {
     const uint8_t *row = at + bytes < end ? s->b + at + bytes : s->next;

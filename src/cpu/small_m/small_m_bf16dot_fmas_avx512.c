@@ -36,7 +36,8 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS, WORDS = 16 };
 
 typedef struct decoder {
     __m512 table; /* `table` holds the values of the 4-bit codes. */
-    /* `low` and `high` are the low and high bytes of bf16 for 6-bit and 8-bit codes. */
+    /* `low` and `high` are tables for 6-bit and 8-bit codes. They hold the low byte and the high
+     * byte of each code's value as bf16. */
     __m512i low[2], high[2];
 } decoder;
 

@@ -169,8 +169,9 @@ INLINE void add_part(const batch *x, const float *a, int rows, int groups, int r
             add_columns(b, a, scales, rows, groups, first, count, run, scaling, sum);
 }
 
-/* Multiplies a batch (64 or 128 elements of K of each row of B), which is decoded, by the tile of
- * A. It multiplies `rows` rows of A at a time, so that the 8 accumulators stay in registers. */
+/* Multiplies a batch (64 or 128 elements of K of each row of B), which was decoded before, by the
+ * tile of A. The function takes `rows` rows of A at a time, so that the 8 accumulators stay in
+ * registers. */
 INLINE void add_batch(const batch *x, int rows, int groups, int run,
                       bsmm_small_m_f32fma_scaling scaling) {
     for (int64_t first = 0; first < x->width; first += rows) {

@@ -166,8 +166,9 @@ bsmm_wgmma_deal bsmm_wgmma_deal_of(const bsmm_product *p, const bsmm_wgmma_tile 
      * error. Until then, a `room` of 1 avoids a division by 0. */
     if (room == 0) room = 1;
     /* A kernel of the kind POW2 (8-bit elements with 1 x 128 scales that are powers of two) always
-     * launches as many clusters as fit on the device. If 8-bit floats cannot hold the values of A
-     * and B, all of these clusters pack A and B to bf16, or run the code of the generic GEMM. */
+     * launches as many clusters as fit on the device. All of them are needed if 8-bit floats cannot
+     * hold the values of A and B. They then pack A and B to bf16 if bf16 holds the values.
+     * Otherwise they run the code of the generic GEMM. */
     bool few = all < room && t->kind != BSMM_WGMMA_POW2;
     d.clusters = !few ? room : all == 0 ? 1 : all;
     d.whole = all;

@@ -77,10 +77,10 @@ const char *bsmm_wgmma_refuse(const bsmm_product *p, const bsmm_wgmma_plan *plan
     return refuse_sources(p, &state->first, why, size);
 }
 
-/* Describes the beginning of the workspace, which each run clears. It holds the headers of the
- * operands that the run packs, and a flag that the GEMM kernel sets if its result may be wrong. The
- * memory of two attempts to compute the GEMM follows. The first attempt is the plan's GEMM kernel
- * with the packing kernels before it. The second attempt is the fallback's GEMM kernel. Each
+/* Describes the first bytes of the workspace. Each run clears these bytes. They hold the headers of
+ * the operands that the run packs, and a flag that the GEMM kernel sets if its result may be wrong.
+ * The memory of two attempts to compute the GEMM follows. The first attempt is the plan's GEMM
+ * kernel with the packing kernels before it. The second attempt is the fallback's GEMM kernel. Each
  * attempt has memory for A, for B (unless B was packed in advance) and for the GEMM kernel. */
 typedef struct head {
     bsmm_pack_header headers[2];

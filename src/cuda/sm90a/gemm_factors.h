@@ -30,8 +30,9 @@ static __device__ __forceinline__ void load_row_factors(const bsmm_wgmma_params 
         rows[i] = p->row_factors ? __ldg(p->row_factors + min(row + 8 * i, p->m - 1)) : 1;
 }
 
-/* Multiplies sums over all of K by the scales of B's rows, i.e. of D's columns, and by rows[0] and
- * rows[1] for the thread's two rows. `col` is the thread's first column. */
+/* Multiplies sums over all of K by two factors: the scale of the row of B, i.e. of the column of D,
+ * and rows[0] or rows[1], the factor of one of the thread's two rows of D. `col` is the thread's
+ * first column. */
 static __device__ __forceinline__ void
 multiply_by_cols(const bsmm_wgmma_params *p, const float rows[2], float *total, int32_t col) {
 #pragma unroll

@@ -39,7 +39,8 @@ static __device__ __forceinline__ bool mixed_trusts(const float v[MIXED_RUN], co
     return mixed_within(v, (uint32_t)(127 + mixed_least_log2(grouped)) << 23, (127 + 127) << 23);
 }
 
-/* Tells how the fast path makes results. A result is an accumulator times an fp32 factor. */
+/* Tells how the fast path of the epilogue makes results. A result is an accumulator times an fp32
+ * factor. */
 typedef struct mixed_fast {
     /* `factors` holds the factors of four adjacent results. They include the power of two by which
      * decoded weights are too small. */

@@ -46,8 +46,8 @@
 
 /* E2M1 is nonzero if the kernel's thread blocks may convert an A in e2m1 themselves, for one or two
  * rows. Other kernels contain no code for it, because small_m_prepare then converts A in a launch
- * of its own. The code takes 7% of the instructions of a kernel for 8 columns. With E2M1 in all
- * kernels for 8 columns, they would have 7 to 10% more instructions. */
+ * of its own. The code takes 7% of the instructions of a kernel for 8 columns. If all kernels for 8
+ * columns contained the code, these kernels would have 7 to 10% more instructions. */
 #define E2M1 (FOUR && !SMALL_M_GROUPED)
 
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)

@@ -89,8 +89,8 @@ typedef struct bsmm_small_m_params {
      * them. A range is never divided between thread blocks. In the mixed-input kernels a cluster
      * has `splits` thread blocks, and splits_log2 is rounded up. */
     uint32_t splits_log2;
-    /* In a thread block, 2^k_warps_log2 warps multiply the same rows of B, each in other steps of
-     * K. */
+    /* In a thread block, 2^k_warps_log2 warps multiply the same rows of B. Each of these warps
+     * takes different steps (128 elements) of K. */
     uint32_t k_warps_log2;
     /* `a_slots` is the number of steps of K (128 elements each) for which the ring buffer of A has
      * room. Each warp that has its own part of K has such a ring buffer in shared memory. 0 means
@@ -137,10 +137,10 @@ typedef struct bsmm_small_m_params {
      * is 0, the epilogue recomputes every accumulator of 0 in double. */
     uint32_t zero_block;
     float zero_least;
-    /* zero_a_scales is the number of scales in a row of A, and zero_b_scales is that in a row of B.
-     * The epilogue uses these numbers to test whether an accumulator of 0 has lost products to
-     * underflow. A number is 0 if the operand has no scales, or if the scales of a row are not
-     * adjacent bytes. */
+    /* zero_a_scales is the number of scales in a row of A, and zero_b_scales is the number of
+     * scales in a row of B. The epilogue uses these numbers to test whether an accumulator of 0 has
+     * lost products to underflow. A number is 0 if the operand has no scales, or if the scales of a
+     * row are not adjacent bytes. */
     uint32_t zero_a_scales, zero_b_scales;
     /* `parts` is the number of bf16 numbers whose sum is a value of A: 2 for f16, 3 for f32, and 1
      * for all other types. In the mixed-input kernels it is always 1. */
