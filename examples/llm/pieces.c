@@ -95,8 +95,7 @@ size_t llm_first_piece(const char *text, size_t bytes) {
     size_t start = text[0] == ' ';
     int kind = character_at(text, bytes, start).kind;
     if (kind == LETTER || kind == OTHER) return run_end(text, bytes, start, kind, &last);
-    /* The last space before a word belongs to the word's piece. Spaces before a digit are one
-     * piece. */
+    /* The last space before a word is in the word's piece. Spaces before a digit are one piece. */
     size_t end = run_end(text, bytes, 0, SPACE, &last);
     int next = character_at(text, bytes, end).kind;
     return next == END || next == NUMBER || last == 0 ? end : last;

@@ -119,7 +119,8 @@ static void visit(void (*look)(fixture *f, const char *what)) {
     for (size_t i = 0; i < BSMM_COUNT(pairs); i++)
         for (size_t j = 0; j < BSMM_COUNT(lengths) * BSMM_COUNT(rows); j++)
             for (test_shape how = SHAPE_MIXED; how < SHAPES; how++) {
-                /* To save time, the last pairs have one K for each number of rows. */
+                /* To save time, the pairs of formats from index FIRST_FEW on are tested with only
+                 * one K for each number of rows. */
                 if (i >= FIRST_FEW && j / 2 != j % 2) continue;
                 fixture f;
                 fixture_make(&f, pairs[i], rows[j % 2], lengths[j / 2], how);

@@ -91,7 +91,7 @@ static void test_long(void **state) {
 }
 
 /* EMULATED_SMS is the number of SMs of the emulated GPU. With so few SMs, the host also chooses
- * clusters of three thread blocks in which a thread block does not divide its part of K further. */
+ * clusters of three thread blocks that split K into only three parts, one for each thread block. */
 enum { EMULATED_SMS = 11 };
 
 /* Tests clusters of three and five thread blocks. The thread blocks of a cluster store different

@@ -15,8 +15,9 @@
 
 enum { MOST_LINE = 160, MOST_WAYS = 64, LEAST_GEMMS = 150 };
 
-/* These limits apply to the measured time of the choice, divided by the shortest measured time of
- * the same GEMM: most_loss to each GEMM, and most_mean_loss to the mean of all GEMMs. */
+/* These are limits for a quotient: the measured time of a GEMM as the library chooses to compute
+ * it, divided by the shortest measured time of the GEMM. most_loss limits the quotient of each
+ * GEMM, and most_mean_loss limits the mean over all GEMMs. */
 static const double most_loss = 1.3, most_mean_loss = 1.03;
 
 static const bsmm_cuda_device h200 = {.capability = 90, .multiprocessors = 132};

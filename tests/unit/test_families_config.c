@@ -1,6 +1,6 @@
 /* Tests config.json next to a model. Quark's tensors have the same names as those of other
- * quantization tools, and only this file tells them apart. It may be missing, unreadable, or
- * written by Python with NaN and repeated keys. */
+ * quantization tools, and only config.json says which tool wrote them. config.json may be missing,
+ * unreadable, or written by Python with NaN and repeated keys. */
 #include "io/json.h"
 #include "stored.h"
 

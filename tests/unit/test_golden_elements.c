@@ -117,9 +117,10 @@ static bool agrees(const bool *is_nan, uint32_t limit, uint32_t expected, uint32
     return is_nan[expected] ? is_nan[got] : got == expected;
 }
 
-/* Encodes the input in two other ways, which must give the same code. The first way is the public
- * function, which takes floats. The second way inverts `saturate`. It is used only for formats with
- * neither Inf nor NaN, which always saturate. */
+/* Encodes the input in two ways that must give the code `got`. The first way is the public function
+ * bsmm_encode_elem, which takes floats. The second way is bsmm_elem_encode with the opposite of
+ * `saturate`. The second way is used only for formats of less than 8 bits, which have neither Inf
+ * nor NaN and always saturate. */
 static void check_other_ways(tally *t, const bsmm_elem_info *info, double input, bool saturate,
                              uint32_t got) {
     float narrow = (float)input;

@@ -32,8 +32,9 @@ enum {
 };
 
 /* BSMM_CDNA_STAGE_BYTES is the number of bytes of a stage in LDS. A stage has BSMM_CDNA_STAGE_K
- * elements along K of `a_rows` rows of A and of `b_rows` rows of B: 256 if both operands have 4-bit
- * elements, else 128. `a_bits` and `b_bits` are the numbers of bits of an element. */
+ * elements along K of `a_rows` rows of A and of `b_rows` rows of B. BSMM_CDNA_STAGE_K is 256 if
+ * both operands have 4-bit elements, else 128. `a_bits` and `b_bits` are the numbers of bits of an
+ * element. */
 #define BSMM_CDNA_STAGE_K(a_bits, b_bits) (BSMM_CDNA_K * ((a_bits) + (b_bits) == 8 ? 2 : 1))
 #define BSMM_CDNA_STAGE_BYTES(a_rows, b_rows, a_bits, b_bits)                                      \
     (((a_rows) * (a_bits) + (b_rows) * (b_bits)) * (BSMM_CDNA_STAGE_K(a_bits, b_bits) / 8))

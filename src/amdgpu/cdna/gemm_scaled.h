@@ -272,7 +272,8 @@ BSMM_DEVICE void gemm_lower_own(gemm_chores *c, gemm_shape s) {
 /* Executes chore number `number` of a plain step of a large tile. The chores have no branches,
  * because a branch that is taken delays a wave by 32 cycles, and both waves of a SIMD reach it at
  * about the same time. If a step does not load scales, the load runs without active lanes. Each
- * step takes the minimum of its own scales (gemm_lower), not the minimum of a whole group. */
+ * step takes the minimum of its own scales only (gemm_lower), not of all scales that one wide load
+ * has brought. */
 BSMM_DEVICE void gemm_paired_chore(gemm_chores *c, const gemm_position *at, gemm_shape s,
                                    uint32_t number) {
 #if defined(__gfx950__)

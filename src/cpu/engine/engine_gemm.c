@@ -29,8 +29,8 @@ static uint8_t *place_side(side *s, uint8_t *at) {
     return at + bsmm_align64(padded);
 }
 
-/* Makes *g describe one slab of B, i.e. the panels that are packed at a time, which is packed into
- * the memory at `to`. The slab begins at column `first` of the `cols` columns that are divided into
+/* Makes *g describe one slab of B. A slab is the panels that are packed at a time, here into the
+ * memory at `to`. The slab begins at column `first` of the `cols` columns that are divided into
  * cache blocks. If these columns are the gates of a gated activation, the slab also has the ups
  * that belong to its gates. If all of B is one slab, the panels are those of packed weights, and
  * the first up may be inside a panel. */
@@ -98,7 +98,8 @@ typedef struct block {
     /* `pitch` is the stride of acc's rows in floats. Normally it is nc, the number of columns of
      * the cache block. It is nc + nr if the gates and ups of a gated activation are computed one
      * after another. There is one more case: K is not divided into chunks, and the results are
-     * stored panel by panel. All panels then use the same nr columns of acc, and `pitch` is nr. */
+     * stored panel by panel. All panels then use the same nr columns of acc (the columns of one
+     * panel), and `pitch` is nr. */
     int64_t pitch;
     double *values; /* `values` is a buffer for one row of results of D. */
     /* `gates` holds the values of the gates in the order [rows][nc], if the gates of a gated

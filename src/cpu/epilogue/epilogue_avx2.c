@@ -83,8 +83,9 @@ INLINE vec narrow(dvec low, dvec high) {
 }
 
 /* Truncates doubles to fp32's 24 significant bits, for a later rounding to 16 bits. It sets the
- * last remaining bit if any cleared bit was set (a sticky bit). Adding `low` to the low bits
- * carries into that last bit unless the low bits are all 0. */
+ * last remaining bit if any cleared bit was set (a sticky bit). `low` is a mask of the cleared
+ * bits. Adding this mask to the value of these bits carries into the last remaining bit unless
+ * these bits are all 0. */
 INLINE dvec cut(dvec value) {
     const __m256i low = _mm256_set1_epi64x(0x1fffffff);
     __m256i bits = _mm256_castpd_si256(value);

@@ -115,9 +115,9 @@ INLINE uint16_t bf16_from(double value) {
 }
 
 /* Returns true if any value is subnormal in bf16. Such a value is subnormal in fp32 too, because
- * both formats have the same exponents. sticky_bits, which truncates a double to fp32 so that it
- * can be rounded again, is wrong for subnormal values. A row with such a value is encoded by
- * bsmm_elem_encode. */
+ * bf16 and fp32 have the same range of exponents. sticky_bits, which truncates a double to fp32 so
+ * that it can be rounded again, is wrong for subnormal values. A row with such a value is encoded
+ * by bsmm_elem_encode. */
 INLINE bool has_subnormal(const double *values, int64_t cols) {
     int found = 0;
     for (int64_t i = 0; i < cols; i++)

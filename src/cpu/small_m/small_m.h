@@ -235,8 +235,8 @@ int64_t bsmm_small_m_scale_unit(uint32_t scale, int64_t segment);
 
 /* Returns NULL if weights of this format can be multiplied as they are stored, else the reason.
  * `takes` tells whether the kernel accepts the element format. e4m3 scales are accepted only with
- * e2m1 elements. A block must consist of whole scale units (bsmm_small_m_scale_unit), or have fp32
- * scales and all of K. */
+ * e2m1 elements. A scale block must be a multiple of a scale unit along K
+ * (bsmm_small_m_scale_unit), or have an fp32 scale and span all of K. */
 const char *bsmm_small_m_refuse_weights(const bsmm_operand *b, bool (*takes)(uint32_t elem),
                                         int64_t segment, char *why, size_t size);
 

@@ -1,13 +1,14 @@
 /* Multiplies few rows of A by weights in bf16 without scales, which are read as they are stored.
  *
  * When bsmm packs a row of bf16, it divides the row by a power of two, so that no product is
- * subnormal in fp32. It marks a row as wide if that is impossible. The loop in this file uses the
- * weights without this division. It takes only panels whose elements are 0 or have magnitudes from
- * 2^SMALLEST to below 2^LARGEST; panels with other elements must be packed.
+ * subnormal in fp32. If that is impossible, bsmm marks the row as wide, and the row's results are
+ * summed in double. The loop in this file reads the weights without this division. The loop takes
+ * only panels (16 rows of B) whose elements are 0 or have magnitudes from 2^SMALLEST to below
+ * 2^LARGEST. Panels with other elements must be packed.
  *
  * Rows of such weights are never wide. The elements of packed A are multiples of 2^-60 and smaller
- * than 2, so their products with such weights are far from the ends of fp32's range. The sums
- * therefore differ from those of packed weights only by a power of two.
+ * than 2. The products of these elements and such weights are therefore far from the ends of fp32's
+ * range. The sums therefore differ from those of packed weights only by a power of two.
  *
  * As in the other loops of this kernel, the odd element of a pair is added first. The FMAs are
  * written in this order, and the instruction vdpbf16ps adds in this order. */

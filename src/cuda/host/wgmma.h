@@ -113,9 +113,9 @@ typedef struct bsmm_wgmma_split {
     double least_cycles;
     /* `fixed_cycles` is the number of cycles per tile in addition to its k blocks. */
     double fixed_cycles;
-    /* The results of a tile are stored in `stores` pieces, which the parts of K divide among them.
-     * Storing a piece takes `store_cycles` cycles. In a kernel that does not divide the stores
-     * among the parts, `stores` is 0. */
+    /* The results of a tile are stored in `stores` pieces. The thread blocks that compute the parts
+     * of K divide these pieces among them. Storing a piece takes `store_cycles` cycles. In a kernel
+     * that does not divide the pieces in this way, `stores` is 0. */
     int64_t stores;
     double store_cycles;
     /* `join_cycles` is the number of additional cycles that a tile takes if its K is split. This

@@ -2,12 +2,13 @@
  * get A and B. Both kernels multiply elements of 16 bits: bf16 or f16.
  *
  * The tensor cores multiply f16 if one operand is f16 that TMA can read as it is stored, and f16
- * holds every value of the other operand's format. Otherwise they multiply bf16. Operands that are
- * not stored in this format are packed to it in each run (gpu/pack.h), or once in advance. Packing
- * multiplies elements by their 8-bit scales, which is exact. For a product of bf16, an f16 element
- * becomes the sum of two bf16 parts, and an fp32 element becomes the sum of three.
+ * holds every value of the other operand's format. Otherwise they multiply bf16. An operand that is
+ * not stored in the format that is multiplied is packed to this format in each run (gpu/pack.h), or
+ * once in advance. Packing multiplies elements by their 8-bit scales, which is exact. For a product
+ * of bf16, an f16 element becomes the sum of two bf16 parts, and an fp32 element becomes the sum of
+ * three.
  *
- * If packing finds a value that bf16 does not hold, the kernel sets a flag, and the generic GEMM
+ * If the packing kernel finds a value that bf16 does not hold, it sets a flag, and the generic GEMM
  * (cuda_sm80_bf16.c) computes the product instead. */
 #ifndef BSMM_CUDA_HOST_WIDE_OPERANDS_H
 #define BSMM_CUDA_HOST_WIDE_OPERANDS_H

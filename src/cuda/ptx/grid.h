@@ -25,9 +25,9 @@ static __device__ __forceinline__ uint32_t ptx_grid_mapa(uint32_t address, uint3
     return d;
 }
 
-/* Converts a generic pointer into this thread block's shared memory to a pointer to the same offset
- * in the shared memory of thread block `rank` of the cluster. Unlike the result of ptx_grid_mapa,
- * the result is a generic pointer, which ordinary loads can use directly. */
+/* `pointer` is a generic pointer to this thread block's shared memory. Returns a generic pointer to
+ * the same offset in the shared memory of thread block `rank` of the cluster. Ordinary loads can
+ * use this result directly, unlike the result of ptx_grid_mapa. */
 static __device__ __forceinline__ const void *ptx_grid_map(const void *pointer, uint32_t rank) {
     const void *d;
     asm("mapa.u64 %0, %1, %2;" : "=l"(d) : "l"(pointer), "r"(rank));

@@ -20,12 +20,12 @@
 #define IS_E4M3_F16      0
 #define IS_E4M3_E4M3     1
 #define IS_E4M3_E5M2     0
-/* HALVES is 1 for kernels that multiply 16-bit elements without scales. If the elements are f16,
- * and f16 cannot hold the values of B, the kernel splits A into bf16 parts. With 0, an f16 A times
- * a B with e8m0 scales would always be split, which takes twice as many multiplications. The bf16
- * kernels contain the same code but never run it. They are then so similar to the f16 kernels that
- * both together compress to the size of one: with HALVES 0 in the bf16 kernels, the pack of all
- * kernels of tiles.def has 346 instead of 322 KB. */
+/* HALVES is 1 for kernels that multiply 16-bit elements without scales. Such a kernel splits an f16
+ * A into bf16 parts only if f16 cannot hold the values of B. With HALVES 0, an f16 A would always
+ * be split if B has e8m0 scales, and the kernel would need twice as many multiplications. The bf16
+ * kernels contain this code too, although they never run it: an f16 kernel and a bf16 kernel with
+ * the same code compress to the size of one kernel. With HALVES 0 in the bf16 kernels, the
+ * compressed image of all kernels of tiles.def would have 346 instead of 322 KB. */
 #define HALVES (GEMM_WIDE && GEMM_SCALES == GEMM_UNSCALED)
 /* FALLS_BACK is 1 for kernels of the kind POW2, which run the fallback in gemm_otherwise.h if 8-bit
  * floats cannot hold the values of A or B. */
