@@ -8,7 +8,7 @@
 
 /* This struct points to functions of the simulator. */
 typedef struct bench_sim_model {
-    /* `set_mode` switches the time model of all devices of the process. */
+    /* `set_mode` sets the mode of the time model (bsmm_sim_time) for all devices of the process. */
     void (*set_mode)(int mode);
     /* `get_times` returns the times of a timed launch. `back` selects the launch: 0 is the last
      * timed launch, 1 is the one before it, and so on. */

@@ -21,7 +21,7 @@ typedef struct bench_peer {
     const char *name; /* `name` is the peer's key in JSON output, such as "openblas". */
     /* `title` is the heading of the library's column in a table, such as " sgemm". */
     const char *title;
-    /* `work` says in the heading of the output what the library computes. */
+    /* `work` is the text in the heading of the output that says what the peer library computes. */
     const char *work;
     /* `variable` is the environment variable that names another library file to load, or an empty
      * text. */

@@ -245,8 +245,7 @@ static void warn_of_experts(const quantize_values *options, const bsmm_file *fil
                      weight.name);
 }
 
-/* Warns of every option --tensor that matches no weight, because its pattern may be a typing
- * error. */
+/* Warns of every option --tensor that matches no weight, because its pattern may be misspelled. */
 static void planned(const void *arguments, const bsmm_file *file) {
     const quantize_values *options = arguments;
     warn_of_experts(options, file);

@@ -114,8 +114,8 @@ void cli_folder_resume(const cli_folder *folder, size_t shards) {
         rename_shard(folder, i, shards, true);
 }
 
-/* Gives the finished folder its name. The function removes the plan last, so that a later run can
- * continue if this run ends before. */
+/* Gives the finished folder its name. The function removes the plan last. If this run ends before
+ * the plan is removed, a later run can continue. */
 static bool publish(const cli_folder *folder) {
     if (rename(folder->work, folder->out))
         return cli_fail_system(folder->out, "create this folder");

@@ -41,7 +41,8 @@ size_t job_hash_words(const char *text_path, int64_t below, int64_t *ids);
  * and type embeddings of the tokens. */
 job_batch job_embed(const bsmm_file *model, const int64_t *ids, size_t count);
 /* Returns the input of `output_name`, the second linear layer (output.dense) of a feed-forward
- * block. It is gelu of the first linear layer (intermediate.dense) applied to x. */
+ * block. This input is gelu(y), where y is the output of the first linear layer
+ * (intermediate.dense) for the input x. */
 job_batch job_feed_forward(const bsmm_file *model, const char *output_name, const job_batch *x);
 
 /* Returns an fp32 weight of the model. Its values are in the mapping of the file. */

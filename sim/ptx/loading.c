@@ -19,7 +19,8 @@ void ptx_loading_end(ptx_warp *w) {
     w->loading_begin = w->loading_end = 0;
 }
 
-/* Returns the PTX line of the tcgen05.ld that loads a register of the operand, or 0. */
+/* Returns the PTX line of the pending tcgen05.ld that loads a register of the operand, or 0 if
+ * there is none. */
 static uint32_t line_of(const ptx_warp *w, const ptx_operand *o) {
     uint32_t line = o->place == REG || o->place == ADDRESS ? w->loading[o->at / 128] : 0;
     if (o->place != VECTOR && o->place != ADDRESS) return line;

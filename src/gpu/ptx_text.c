@@ -5,7 +5,8 @@
 #include <stdint.h>
 
 /* A register has a class, e.g. `r` for `%r17`. A hash of the class's name selects an entry of a
- * table. If two classes share an entry, the text gets longer distances, but no wrong ones. */
+ * table. If two classes share an entry, the stored differences become larger, but the text stays
+ * correct. */
 enum { CLASSES = 64, LABELS = CLASSES, ENTRIES };
 
 typedef struct walk {

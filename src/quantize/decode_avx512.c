@@ -285,8 +285,8 @@ INLINE bool decode_words(const shape s, bool scale_is_exact, bool whole, const v
     return true;
 }
 
-/* Tells whether all exact products of 8-bit elements and their scales are bf16 values without
- * rounding: normal values, zero or NaN. */
+/* Tells whether the exact product of each 8-bit element and its scale is a bf16 value that is
+ * normal, zero or NaN, so that no product must be rounded. */
 INLINE bool are_whole(const float *scales, int64_t blocks) {
     bool tiny = false;
     for (int64_t i = 0; i < blocks; i++)

@@ -90,8 +90,8 @@ typedef struct bsmm_recipe_steps {
     bool skips_nan;
 } bsmm_recipe_steps;
 
-/* This struct holds constants of the formats and the scale of one tensor, as the rules for blocks
- * need them. */
+/* This struct holds what the rules for blocks need to know of one tensor: constants of its formats,
+ * and the tensor's scale. */
 typedef struct bsmm_tensor_step {
     float max; /* `max` is the largest value of the element format. */
     int emax;  /* `emax` is the exponent of max, i.e. floor(log2(max)). */

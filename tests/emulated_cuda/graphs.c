@@ -1,6 +1,6 @@
-/* Implements graphs and events of the emulated device, for bench. Work is done while it is
- * captured. Launching the graph only advances the emulated clock by the time that this work
- * took. */
+/* Implements graphs and events of the emulated device, for bench. The emulated device executes work
+ * at once while it is captured in a graph. Launching the graph later only advances the emulated
+ * clock by the time that this work took. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

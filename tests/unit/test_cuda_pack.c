@@ -220,8 +220,8 @@ static void even_rows_are_told(void **state) {
     }
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, near, 0) & uneven);
     /* Elements of less than 8 bits are packed exactly. The packed scale of the row is then the
-     * largest block scale of its first half, here 1. Block scales of the second half up to
-     * 2^highest and down to 2^lowest fit under it. */
+     * largest block scale of its first half, here 1. Elements of the second half can be packed with
+     * this packed scale if their block scales lie between 2^lowest and 2^highest. */
     static const struct {
         const char *format;
         int highest, lowest;

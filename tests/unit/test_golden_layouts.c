@@ -96,9 +96,9 @@ static void test_offsets(void **state) {
 static const struct {
     uint32_t scale, bytes, modulus;
 } widths[] = {
-    /* The code of a scale is derived from its number modulo 251. This is a prime number, so it
-     * divides the size of no tile. Equal positions in neighboring tiles therefore have different
-     * codes, and a scale in a wrong tile is found. */
+    /* The code of a scale is derived from its number modulo 251. This is a prime number, and no
+     * tile has a multiple of 251 scales. Equal positions in neighboring tiles therefore have
+     * different codes, and a scale in a wrong tile is found. */
     {BSMM_SCALE_E8M0, 1, 251},
     {BSMM_SCALE_F32, 4, UINT32_MAX},
 };
@@ -107,8 +107,9 @@ static uint32_t scale_bits(uint32_t value, uint32_t modulus) {
     return value == 0 ? 0 : value % modulus + 1;
 }
 
-/* Fills a scale buffer with codes. The code at offset i follows from the number of the scale that
- * the offset map `from` has at i, and is 0 in a gap. Sets the matrix's pointer to the buffer. */
+/* Fills a scale buffer with codes. The offset map `from` gives the number of the scale at each
+ * offset i. The code at offset i is computed from this number, and is 0 in a gap. Sets the matrix's
+ * pointer to the buffer. */
 static uint8_t *fill_scales(const map *from, size_t width, bsmm_matrix *m) {
     uint32_t bytes = widths[width].bytes;
     uint8_t *scales = test_calloc(from->count, bytes);

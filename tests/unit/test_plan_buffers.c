@@ -208,8 +208,8 @@ static void test_short_struct(void **state) {
     fixture_free(&f);
 }
 
-/* Tests buffers that overlap the workspace. In turn, one element of each buffer is inside the
- * workspace. */
+/* Tests buffers that overlap the workspace. One buffer at a time has an element inside the
+ * workspace, and the run must be refused. */
 static void test_workspace(void **state) {
     fixture f;
     (void)state;

@@ -48,8 +48,8 @@ static void test_elements_have_the_standards_figures(void **state) {
     assert_int_equal(bsmm_elem_at(BSMM_COUNT(known), &info), BSMM_E_NOT_FOUND);
 }
 
-/* Tests that the codec of each element format gives the largest value, the smallest normal value
- * and the smallest value in the table. */
+/* Tests that the largest finite value and the smallest positive value that the codec of an element
+ * format returns are those in the format's row of the table. */
 static void test_elements_agree_with_their_codec(void **state) {
     (void)state;
     for (uint32_t elem = BSMM_ELEM_F16; elem < BSMM_ELEM_COUNT; elem++) {

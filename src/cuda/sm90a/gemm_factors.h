@@ -81,8 +81,8 @@ static __device__ __noinline__ uint32_t unsafe_by_cols(const bsmm_wgmma_params *
 }
 
 /* Multiplies the totals of a work unit by one scale for each row of B, if B has such scales. The
- * totals contain the scales of A already. If another cluster continues these totals, it multiplies
- * them later. */
+ * totals contain the scales of A already. If another cluster continues these totals, that cluster
+ * multiplies by the scales of B at the end. */
 static __device__ __forceinline__ void scale_by_cols(const consumer *c, float *total,
                                                      const work *unit) {
     const bsmm_wgmma_params *p = c->p;
