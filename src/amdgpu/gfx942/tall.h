@@ -9,7 +9,9 @@
  *   registers the totals, i.e. the scaled sums over K; the sums of a step; the fragments of a half;
  *             the pieces of a step that are on their way from memory to LDS (gfx942/tall_relay.h)
  *
- * A step of the main loop has two halves h, and a half has two phases:
+ * A step of the main loop has two halves h of 64 elements of K, and a half has two phases. Numbers
+ * of rows and of A are those of a wave's four rows of 16 x 16 tiles. The lines h = 0 and h = 1 say
+ * what is copied to LDS and loaded from memory during the half:
  *
  *   matrix core | rows 2, 3 of the half before | rows 0, 1 of half h |
  *   LDS reads   | A 0, 1; all of B             | A 2, 3              |

@@ -287,8 +287,8 @@ typedef struct bsmm_gemm_rows {
 } bsmm_gemm_rows;
 
 /* Applies the whole epilogue to several rows of accumulators, rounds, and stores to D, which must
- * have no scales. *first describes the first row. Its members `factor` and `wide` are not used,
- * because *rows has an array of each, with one value for each row. */
+ * have no scales. *first describes the first row. The members `factor` and `wide` of *first are not
+ * used, because *rows has arrays of factors and of numbers `wide`, with one value for each row. */
 void bsmm_gemm_store_rows(const bsmm_product *p, const bsmm_gemm_row *first,
                           const bsmm_gemm_rows *rows, double *values);
 

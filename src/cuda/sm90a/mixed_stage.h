@@ -102,8 +102,9 @@ static __device__ __forceinline__ void mixed_fill(const mixed_ring *ring, const 
                   ring->slot_bytes, full);
 }
 
-/* The warps of a group share a ring buffer of A. Starts the copies that fill all slots of the ring
- * buffer. One thread of the group calls this function. */
+/* The warps of a group (the warpgroups that multiply the same part of K) share a ring buffer of A.
+ * Starts the copies that fill all slots of the ring buffer. One thread of the group calls this
+ * function. */
 static __device__ __forceinline__ void mixed_fill_first(const mixed_ring *ring,
                                                         const uint8_t *image) {
     for (uint32_t i = 0; i < 1u << ring->slots_log2; i++)
