@@ -47,8 +47,8 @@ static bool has_dtype(const bsmm_file *file, uint64_t index, const char *dtype) 
 }
 
 /* Compares the name of a data tensor with the suffix that `row`, an entry of the storage table
- * (families.c), requires. If the name has this suffix, the function fills in the tensors of the
- * record. The caller has already compared the type of the tensor. */
+ * (families.c), requires. If the name has this suffix, the function stores the indices of the
+ * weight's tensors in the record *to. The caller has already compared the type of the tensor. */
 static bool match_data(const bsmm_file *file, const bsmm_storage *row, uint64_t index,
                        bsmm_record *to) {
     const char *name = file->tensors[index].name;

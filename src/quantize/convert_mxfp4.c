@@ -112,8 +112,8 @@ static bsmm_status check_spread(const bsmm_operand *src, region g, int largest,
     return BSMM_OK;
 }
 
-/* Chooses the exponent m of the scale 2^m that all blocks of a region share. A block with the scale
- * 2^k keeps the exponent k - m. Fails if k - m is outside the range that `rule` allows. */
+/* Chooses the exponent m of the outer scale 2^m that all mxfp4 blocks of a region share. The scale
+ * 2^k of a block becomes 2^(k - m). Fails if k - m is outside the range that `rule` allows. */
 static bsmm_status choose_outer(const bsmm_operand *src, region g, const split_rule *rule,
                                 int *outer) {
     int largest;

@@ -87,8 +87,8 @@ static bool check_kernel(product *p, size_t engine, const double *a, const doubl
 
 static void check_order(void) {
     static const char *const bs[] = {"mxfp8", "e5m2", "mxfp6_e2m3", "mxfp4", "nvfp4", "bf16"};
-    /* The values of K are just below, at and just above the ends of chunks. 516 gives two chunks,
-     * of 384 and 132. */
+    /* These values of K are just below, at and just above the ends of chunks (ranges of K that are
+     * summed by themselves). K = 516 is divided into two chunks, of 384 and 132 elements. */
     static const int64_t lengths[] = {4,   124, 128,  132,  380,  508,  512, 516,
                                       640, 768, 1020, 1024, 1028, 1540, 2564};
     rng r = {91};

@@ -282,7 +282,8 @@ INLINE void add_group(const bsmm_small_m_span *s, const group *g, const int32_t 
     /* `scaled` is the number of 32-bit words of a row of B that share a scale. */
     const int scaled = kind == BSMM_PRODUCTS4 ? words / 2 : words;
     const uint8_t *codes = s->codes + g->step * BSMM_STEP_CODES(kind);
-    /* `count` is the number of scales of a row of B in this group of steps. */
+    /* `count` is the number of scales of a row of B in the g->steps steps of K that are multiplied
+     * here. */
     const int64_t count = g->steps * words / scaled;
     for (int64_t i = 0; i < count; i++, codes += LANES) {
         scaling scale[PANELS];

@@ -141,7 +141,8 @@ enum {
     STAGES = SCALED_SMALL_M  ? BSMM_SCALED_SMALL_M_STAGES(SCALE_TILES)
              : SCALED_GROUPS ? BSMM_SCALED_GROUPS_STAGES(CTAS)
                              : BSMM_SCALED_STAGES(SCALE_TILES, CTAS),
-    /* SPLITS is 1 if several groups may divide the K of a tile among them (scaled_split.h). */
+    /* SPLITS is 1 if several thread blocks, or several pairs of them, may divide the K of a tile
+     * among them (split-K, scaled_split.h). */
     SPLITS = SCALED_BLOCK && !SCALED_SMALL_M,
     /* BURSTS is the number of bursts in which a stage is loaded if TMA spreads elements of 4 or 6
      * bits to bytes (load_bursts). */

@@ -38,8 +38,8 @@ typedef struct bsmm_region_walk {
     /* of_bits[i] is the distance that a thread's bytes move if bit i of the thread's number is set.
      */
     bsmm_region_spot of_bits[BSMM_REGION_THREAD_BITS];
-    /* of_steps[i] is the distance from the bytes that a thread copies in step 0 to those that it
-     * copies in step i. */
+    /* A thread copies its bytes of a region in several steps. of_steps[i] is the distance from its
+     * bytes of step 0 to its bytes of step i. */
     bsmm_region_spot of_steps[BSMM_REGION_MOST_STEPS];
 } bsmm_region_walk;
 
