@@ -15,9 +15,9 @@ typedef struct bench_point {
     /* `kernel` names the kernel, and `limit` names the GEMM's ceiling, i.e. the resource that
      * limits its rate. */
     char kernel[64], limit[32];
-    /* `gflops` is the rate of the GEMM, `ceiling` is the highest rate that its ceiling allows, and
-     * `peers` has the rate of each other library, all in GFLOP/s. 0 means that there is no result.
-     */
+    /* `gflops` is the rate of the GEMM. `ceiling` is the highest rate that the resource `limit`
+     * allows. `peers` has the rate of each other library. All of them are in GFLOP/s, and 0 means
+     * that there is no result. */
     double gflops, ceiling, peers[BENCH_CURVES];
     /* `unit` is the peak in GFLOP/s of the arithmetic unit that the kernel uses. */
     double unit;

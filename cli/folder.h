@@ -48,8 +48,8 @@ char *cli_folder_shard(const cli_folder *folder, size_t shard);
 /* Writes the index and config.json, copies the input folder's files that hold no weights, and gives
  * the folder its final name. Returns false after printing a message. */
 bool cli_folder_finish(cli_folder *folder, size_t shards);
-/* Removes the unfinished folder if it contains nothing but its plan. Otherwise tells the user that
- * running the same command again continues the work. */
+/* Removes the unfinished folder if it contains nothing but the plan file (CLI_PLAN_NAME). Otherwise
+ * tells the user that running the same command again continues the work. */
 void cli_folder_give_up(const cli_folder *folder);
 void cli_folder_free(cli_folder *folder);
 

@@ -41,10 +41,11 @@ static json_t *plain_names_of(const cli_layers *layers) {
     return names;
 }
 
-/* Lists the schemes of compressed-tensors. The schemes and the texts of their fields belong to that
- * file format, so they stand here and not in the library's table of presets. A folder with a preset
- * that has no row gets no quantization_config. A scheme quantizes weights only, unless the layer
- * has an input scale. `input` then says how it quantizes the input. */
+/* Lists the quantization schemes of the checkpoint family compressed-tensors. The names of the
+ * schemes and the texts of their fields belong to the family's config.json, so they stand here and
+ * not in the library's table of presets. If a folder's preset has no row here, the command writes
+ * no quantization_config. A scheme quantizes weights only, unless the layer has an input scale.
+ * `input` then says how the scheme quantizes the input. */
 static const struct {
     const char *format, *name, *strategy, *scale_dtype;
     int bits, group, block; /* `group` and `block` are 0 if the strategy has none. */

@@ -96,9 +96,10 @@ static float factor_at(const cli_level_order *o, const cli_level_row rows[2], in
     return take_bf16(row->elements[i] * scale, o->bf16_parts[side], which.of[side]);
 }
 
-/* Collects the `unit` products that one instruction adds. `first` is the first of them in the
- * kernel's order of additions, which order->places describes, and `begin` is the index along K of
- * the first element of this order. Elements from `end` on do not exist. */
+/* Collects the `unit` products that one instruction adds. In the kernel's order of additions, these
+ * are the products number first, first + 1 and so on. If order->run is not 0, product number i
+ * multiplies the elements with index begin + order->places[i] along K, and otherwise those with
+ * index begin + i. Elements with index `end` or more do not exist. */
 static void collect(const cli_level_order *o, const cli_level_row rows[2], pair which,
                     int64_t first, int64_t begin, int64_t end, products *to) {
     to->a = to->copies[0];
@@ -234,8 +235,10 @@ static double sum_segments(const cli_level_order *o, const cli_level_row rows[2]
     return total;
 }
 
-/* Returns the sum of the k blocks [begin, end). Each pair of a bf16 number of A and one of B has k
- * blocks of its own, and A's number changes first. */
+/* Returns the sum of the k blocks [begin, end). An element of A or B may be the sum of several bf16
+ * numbers, and a k block multiplies one of A's numbers by one of B's. The same elements of K thus
+ * have one k block for each such pair. From each k block to the next, the number of A changes
+ * first. */
 static double sum_k_blocks(const cli_level_order *o, const cli_level_row rows[2], int64_t begin,
                            int64_t end) {
     const int64_t pairs = (int64_t)o->bf16_parts[0] * o->bf16_parts[1];
@@ -263,9 +266,11 @@ static double sum_parts_of_k_blocks(const cli_level_order *o, const cli_level_ro
     return o->promoted ? total : scale_sum(o, rows, 0, total);
 }
 
-/* Adds products as the generic GEMM does. Products of the leading bf16 numbers have an accumulator
- * of their own. Products of other pairs are added to a second one, unless the family's field
- * `joins` says that there is only one. Pairs whose product is far below an ulp are left out. */
+/* Adds products as the generic GEMM does. If elements are sums of several bf16 numbers, the
+ * products of the leading (largest) numbers of A and B have an accumulator of their own. The
+ * products of other pairs of numbers are added to a second accumulator, or to the same one for
+ * kernels for which the field `joins` says so. Pairs whose product is far below an ulp are left
+ * out. */
 static double sum_steps(const cli_level_order *o, const cli_level_row rows[2]) {
     const int a_parts = o->bf16_parts[0], b_parts = o->bf16_parts[1];
     const int others = o->family->joins && a_parts + b_parts > 4 ? 0 : 1;

@@ -35,7 +35,8 @@ bsmm_mfma_place cli_mfma_place_at(const cli_mfma_drawing *d, uint32_t outer, uin
 /* Returns the longest run that begins at element `from` of line `outer`. */
 cli_mfma_run cli_mfma_next_run(const cli_mfma_drawing *d, uint32_t outer, uint32_t from);
 
-/* Returns the place's first bit, counted from bit 0 of the operand's first register. */
+/* A place is the lane and the register bits that hold an element. Returns the number of its first
+ * bit, counted from bit 0 of the operand's first register. */
 uint32_t cli_mfma_first_bit(bsmm_mfma_place place);
 
 /* Returns the name of a range of register bits: "v0[7:0]"; "v0" for a whole register;

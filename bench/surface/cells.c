@@ -3,9 +3,10 @@
  * A line holds the formats of A, B and D, then M, N and K: "bf16 mxfp4 bf16 16 4096 4096". A format
  * is a preset, an element, or ELEMENT/f32/ROWSxCOLS for fp32 scales of blocks of this shape, where
  * 0 columns mean a whole row. The first line of the output describes the machine. For a GPU it has
- * the speed of copying device memory and the peer's GEMMs of 8192 x 8192 x 8192. For the host it
- * has OpenMP's number of threads, and the peers that were found. The line of a cell then has the
- * ceilings that were measured beside it. */
+ * the speed of copying device memory, and the rates of FP8 and bf16 GEMMs of 8192 x 8192 x 8192 by
+ * the library with which bench compares. For the host it has OpenMP's number of threads, and the
+ * libraries that were found. Each cell's line for the host also has the peak rates that were
+ * measured together with the cell. */
 #include "surface.h"
 
 #include <stdio.h>

@@ -220,9 +220,10 @@ static void touch(gfx9_wave *w, uint32_t effects, uint32_t ended, uint32_t reg) 
         w->touched[__builtin_ctz(left)][reg] = 0;
 }
 
-/* Returns a mask of kinds of effects (BY_...). `effects` are the effects of an instruction on the
- * registers that it writes. The write ends the effects that earlier instructions had on these
- * registers and whose kinds are in the mask. The mask omits kinds that are too old to matter. */
+/* Returns the kinds of effects (a mask of BY_...) that end when an instruction with the effects
+ * `effects` writes a register: earlier instructions with these kinds of effects on the register no
+ * longer matter. The instruction's own effects do not end. The mask omits kinds whose last effect
+ * is so old that it matters to no instruction. */
 static uint32_t ended_by(const gfx9_wave *w, uint32_t effects) {
     uint32_t kinds = 0;
     for (uint32_t k = 0; k < HAZARD_KINDS && effects != BY_STORE; k++)

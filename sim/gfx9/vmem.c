@@ -14,8 +14,8 @@ typedef struct {
      * past its end. Such a load returns 0, and such a store does nothing. */
     uint8_t *at[LANES];
     uint64_t active;
-    /* `limit` is, for a buffer access, the number of bytes from `at` to the buffer's end. An access
-     * of more bytes has no effect. */
+    /* `limit` is, for a buffer access, the number of bytes from `at` to the buffer's end. If an
+     * access needs more bytes, a load returns 0 and a store does nothing. */
     int64_t limit[LANES];
     bool local;
 } places;

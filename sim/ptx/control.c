@@ -38,7 +38,8 @@ static void execute_brx(ptx_warp *w, const ptx_inst *i) {
         ptx_stop(w, i, "index %u: the list has %u labels", first, i->op[1].count);
         return;
     }
-    /* These lanes have another index than the first lane. They execute brx again later. */
+    /* Lanes with another index than the first lane do not branch now. They execute brx again
+     * later. */
     for (uint32_t left = w->active & ~same; left; left &= left - 1) {
         const uint32_t l = ptx_first(left);
         w->lane_pc[l] = all >> l & 1 ? w->pc - 1 : w->pc;

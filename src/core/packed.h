@@ -38,7 +38,7 @@ typedef struct bsmm_packed {
     bsmm_packed_header header;
     /* `stored` is B as the caller stores it. With groups, it has the matrices of all groups. */
     bsmm_operand stored;
-    /* `view` is one matrix of B as it lies in packed weights. Its pointers are NULL. */
+    /* `view` describes one matrix of B inside the packed weights. Its pointers are NULL. */
     bsmm_operand view;
     /* `panel_bytes` is the size of one matrix's panels in bytes, or 0 without panels. */
     uint64_t panel_bytes;

@@ -12,8 +12,8 @@ typedef struct bsmm_panels {
     const bsmm_kernel *kernel;
     bsmm_product product; /* `product` is the plain product. */
     char name[BSMM_PANELS_NAME_BYTES];
-    /* `state` is the kernel's state for the plain product. The function `make` of the kernel has
-     * not completed it. */
+    /* `state` is what the kernel computed when it accepted the plain product. The kernel's function
+     * `make`, which completes a state, has not been called for it. */
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
 } bsmm_panels;
 

@@ -102,10 +102,10 @@ bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_ke
                      request->device);
 }
 
-/* Changes a request to that of the plan which bsmm_explain describes for `kernel`. If the plan of
- * the given request would choose `kernel`, bsmm_explain describes this plan. Otherwise it describes
- * the plan in which the caller names `kernel`. Both plans need a changed request only if packed
- * weights of form wide are possible. */
+/* Changes a request to that of the plan which bsmm_explain describes for `kernel`. This is the plan
+ * of the given request if that plan would choose `kernel`. Otherwise it is the plan in which the
+ * caller names `kernel`. The request stays as it is if it cannot have packed weights of form wide,
+ * because only such weights make a request depend on the kernel. */
 static void explain_as(const bsmm_kernel *kernel, bsmm_request *request, void *state) {
     const bsmm_kernel *chosen;
     bsmm_request any = *request;

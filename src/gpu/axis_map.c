@@ -48,8 +48,10 @@ bool bsmm_axis_is_linear(const bsmm_axis_map *map, int64_t step, int64_t count) 
     }
     /* Without a unit that is a multiple of the step, all offsets must be compared. */
     if (unit % step) return are_linear(map, step, count);
-    /* The offset of q * unit + r with r < unit is the sum of the offsets of q * unit and r. Indices
-     * below `unit` are multiples of the unit of one digit, or must be compared. */
+    /* An index is q * unit + r with r < unit. The two terms have different digits, so the offset of
+     * the index is the sum of the offsets of q * unit and r. If the step is a multiple of `below`,
+     * the multiples of the step below `unit` differ in one digit only, so their offsets are linear.
+     * Otherwise these offsets must be compared. */
     const int64_t inside = unit / step < count ? unit / step : count;
     if (below && step % below && !are_linear(map, step, inside)) return false;
     const uint64_t distance = bsmm_axis_at(map, (uint32_t)step);

@@ -145,11 +145,12 @@ void bsmm_gguf_iq1_s(const uint8_t *block, float *values) {
 }
 
 /* Decodes a block of IQ1_M. Its bytes are:
- * - for each 8 elements, the lower eight bits of the index of a table row;
- * - for each index, four bits: its upper three bits, and the direction in which its elements are
- *   moved by 1/8;
- * - four uint16, each with a 3-bit scale for each 16 elements, and in the top four bits a part of
- *   the f16 factor d of all scales, the lowest part first. */
+ * - for each 8 elements, the lower eight bits of an 11-bit index of a table row;
+ * - for each 8 elements, four bits: the upper three bits of the index, and the direction in which
+ *   the elements are moved by 1/8;
+ * - four uint16, each for 64 elements. The lower 12 bits are four 3-bit scales, one for each 16
+ *   elements. The top four bits are a quarter of the f16 factor d that multiplies all scales. The
+ *   first uint16 has the lowest quarter. */
 void bsmm_gguf_iq1_m(const uint8_t *block, float *values) {
     const uint8_t *upper = block + 32, *words = block + 48;
     uint8_t half[2] = {(uint8_t)(words[1] >> 4 | (words[3] & 0xF0)),

@@ -104,8 +104,8 @@ static bool has_key(const bsmm_writer *writer, const char *key) {
     return json_object_get(writer->metadata, key) != NULL;
 }
 
-/* Refuses texts that would make a GGUF file unreadable: a text without a key, and a text in place
- * of the number of general.alignment. */
+/* Refuses two metadata entries that would make a GGUF file unreadable: one with an empty key, and
+ * general.alignment with a text as its value, because the reader expects a number there. */
 static bsmm_status check_gguf_key(const char *key) {
     if (!key[0]) return bsmm_fail(BSMM_E_INVALID, "key: value is \"\"; must not be empty in GGUF");
     if (strcmp(key, "general.alignment") != 0) return BSMM_OK;

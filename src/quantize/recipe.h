@@ -21,7 +21,8 @@ typedef struct bsmm_strip_scales {
 } bsmm_strip_scales;
 
 /* Computes the scale codes and factors of n adjacent blocks (a strip) from the largest magnitudes
- * of the blocks. */
+ * of the blocks. The values of a block are multiplied or divided by its factor before they are
+ * encoded. */
 typedef void bsmm_strip_rule(bsmm_strip_scales *scales, int64_t n, const bsmm_tensor_step *tensor);
 
 /* Returns the function that computes the scales of adjacent blocks (a strip) by a block rule,

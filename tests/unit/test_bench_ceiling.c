@@ -193,7 +193,8 @@ static void test_small_probe(void **state) {
     }
 }
 
-/* Tests that a conversion of fewer bytes than a cache line can be probed. */
+/* Tests that bench can measure the memory bandwidth for a conversion of fewer bytes than a cache
+ * line. */
 static void test_tiny_probe(void **state) {
     (void)state;
     static _Alignas(LINE) char bytes[2 * LEAST_LINES * LINE];

@@ -196,8 +196,9 @@ static void try_kernels(const char *const formats[2], int64_t k, pattern how) {
     test_matrix_free(&b);
 }
 
-/* Tests all patterns. In the patterns TIES and SPARSE_TIES, the errors of kernels with fp32 sums
- * come near the kernels' error bounds, which shows that these bounds are not much too large. */
+/* Tests every pattern of operands (enum pattern). In the patterns TIES and SPARSE_TIES, the errors
+ * of kernels with fp32 sums come near the kernels' error bounds, which shows that these bounds are
+ * not much too large. */
 static void test_patterns(void **state) {
     (void)state;
     for (size_t i = 0; i < BSMM_COUNT(pairs); i++)

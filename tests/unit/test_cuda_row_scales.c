@@ -58,8 +58,8 @@ static void check_product(const test_matrix *a, const test_matrix *b, const char
         const uint32_t got = bsmm_elem_load(elem, plain, i),
                        want = bsmm_elem_load(elem, d.m.data, i);
         const bool zeros = bsmm_elem_decode(elem, got) == 0 && bsmm_elem_decode(elem, want) == 0;
-        /* Zeros of different signs count as equal. The second product adds a C of zeros, and -0 + 0
-         * is +0. */
+        /* The first product has no C, and the second one adds a C of zeros, which turns -0 into +0.
+         * Zeros of different signs therefore count as equal. */
         if (got != want && !zeros)
             fail_msg("%s x %s to %s, scale %a: %x, must be %x", bsmm_format_name(a->m.format),
                      bsmm_format_name(b->m.format), result,

@@ -86,8 +86,8 @@ static void test_scales_are_refused(void **state) {
     bsmm_writer_abort(writer);
 }
 
-/* Tests that the writer refuses a matrix with a scale that ggml cannot represent, and then changes
- * no byte of the file, even if only the last block has such a scale. */
+/* Tests that the writer refuses a matrix with a scale that ggml cannot represent, even if only the
+ * last block has such a scale. A refused matrix must not change any byte of the file. */
 static void test_refused_matrices_write_nothing(void **state) {
     (void)state;
     uint8_t codes[64], scales[2] = {130, 255}, signs[8] = {1, 1, 1, 1, 1, 1, 1, 0x80};

@@ -90,14 +90,16 @@ static const product_case next_cases[] = {
      false},
     {"mxfp8", "mxfp8", 512, 256, 128, 0, 0, FILL_ORDINARY, false},
     {"mxfp8", "mxfp8", 512, 256, 640, 0, 0, FILL_ORDINARY, false},
-    /* The last plain step lies between the steps in which waves load the last group of scales. */
+    /* In this product, the last step that loads its elements directly to LDS (plain step) lies
+     * between the steps in which waves load the last group of scales. */
     {"mxfp8", "mxfp8", 512, 256, 1008, 0, 0, FILL_ORDINARY, false},
     /* The tile has an odd number of steps of 256 elements of K. The last steps are not plain
      * steps, i.e. steps that load elements directly to LDS and scales only by wide loads. */
     {"mxfp4", "mxfp4", 512, 256, 1792, 0, 0, FILL_ORDINARY, false},
     /* The last of eight steps has fewer than 256 elements of K. */
     {"mxfp4", "mxfp4", 512, 256, 2000, 0, 0, FILL_ORDINARY, false},
-    /* All steps are plain. The first tiles have one pair of steps, the others have several. */
+    /* In these products, all steps load their elements directly to LDS (plain steps). The first
+     * tiles have one pair of steps, the others have several. */
     {"mxfp4", "mxfp4", 512, 256, 512, 0, 0, FILL_ORDINARY, false},
     {"mxfp4", "mxfp4", 512, 256, 1536, 0, 0, FILL_ORDINARY, false},
     {"mxfp8", "mxfp8", 512, 256, 1024, 0, 0, FILL_ORDINARY, false},
@@ -238,7 +240,8 @@ static void test_next_loads(void **state) {
 static void test_odd_rounds(void **state) {
     static const char *const formats[] = {"mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2",
                                           "mxfp4"};
-    /* A row has the tiles of 256 x 256 results down and across, and the number of workgroups. */
+    /* Each row of the table has the numbers of 256 x 256 tiles down and across D, and the number of
+     * workgroups. */
     static const struct {
         uint32_t down, across;
         const char *groups;

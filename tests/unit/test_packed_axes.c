@@ -210,8 +210,9 @@ typedef struct place {
     bsmm_format a, b;
 } place;
 
-/* Describes a product with the formats of A and B in one form of packed weights, and applies a
- * change to it. Returns false if the product cannot be changed in this way. */
+/* Describes a product with the formats of A and B that *at names, with B packed in the form that
+ * *at names, and changes it by `how`. Returns false if the product cannot be changed in this
+ * way. */
 static bool describe_at(const place *at, const change *how, axes *x) {
     make(x, at->a, at->b, 256);
     x->desc.device = at->device;

@@ -60,8 +60,9 @@ static void test_global_scales_as_stored(void **state) {
     assert_true(quantize_row(ggml, &amax, 1).global == 1);
 }
 
-/* Tests the second-level scale of a tensor with tiny values, for which 2688 / amax_t overflows.
- * TransformerEngine's recipe stores FLT_MAX, and that of compressed-tensors stores 1. */
+/* Tests the second-level scale of a tensor whose largest magnitude amax_t is so small that 2688 /
+ * amax_t overflows. TransformerEngine's recipe then stores FLT_MAX, and that of compressed-tensors
+ * stores 1. */
 static void test_global_scales_of_tiny_tensors(void **state) {
     (void)state;
     const float tiny = 0x1p-140f;

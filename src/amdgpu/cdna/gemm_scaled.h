@@ -163,9 +163,9 @@ typedef struct gemm_chores {
      * direct loads of A and B, and `offsets` holds the offsets of the loaded elements in a row of A
      * and of B. */
     uint32_t lds[2], offsets[2];
-    /* These fields are used in plain steps of large tiles (gemm_plain.h). `half` is the number of
-     * the stage, 0 or 1, that the step multiplies. `words` holds the step's scales of the row whose
-     * scales this thread moves. */
+    /* These fields are used in plain steps of large tiles (gemm_plain_steps). `half` is the number
+     * of the stage, 0 or 1, that the step multiplies. `words` holds the step's scales of the row
+     * whose scales this thread moves. */
     uint32_t half;
     /* `loaded` is true if the next step's stage was loaded before this step. The stages of a large
      * tile's first two steps are loaded before the main loop. */
@@ -283,7 +283,8 @@ BSMM_DEVICE void gemm_paired_chore(gemm_chores *c, const gemm_position *at, gemm
     } else if (number == GEMM_CHORE_PARTS + loads + 2) {
         gemm_lower_own(c, s);
     } else if (number == GEMM_CHORE_LOAD) {
-        /* The delays are even in steps of one unit, so that no wave loads scales in odd steps. */
+        /* If a step has one unit (128 elements of K), each wave delays its loads by 0 or 2 steps,
+         * so no wave loads scales in odd steps. */
         if (gemm_units(s) == 1 && c->half) return;
         gemm_load_group_unless((c->step ^ gemm_group_delay(at, s)) % gemm_group_steps(s),
                                &c->carrier, s, c->ring, at->sources[0].wave,

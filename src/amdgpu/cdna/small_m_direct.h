@@ -108,8 +108,9 @@ BSMM_DEVICE void small_m_multiply_scaled(small_m_shape s, const small_m_stored *
     (void)s, (void)a, (void)b, (void)sums;
 }
 
-/* Returns elements [8 * quarter, 8 * quarter + 8) of a lane, as the FP8 instructions read them. If
- * any of the lane's 32 elements is NaN, four elements of quarter 0 become NaN. */
+/* Returns elements [8 * quarter, 8 * quarter + 8) of a lane as e4m3fnuz, the format that the FP8
+ * instructions of gfx942 multiply. If any of the lane's 32 elements is NaN, four elements of
+ * quarter 0 become NaN, so that the results are NaN. */
 BSMM_DEVICE int64_t small_m_eight(const bsmm_u32x4 words[2], uint32_t quarter) {
     const bsmm_u32x4 from = words[quarter / 2];
     uint32_t low = small_m_fnuz(from[quarter % 2 * 2]);

@@ -13,7 +13,8 @@ enum {
     BSMM_CDNA_SMALL_M_EDGE = 16,
     /* BSMM_CDNA_SMALL_M_MOST_WAVES is the largest number of waves of a workgroup. */
     BSMM_CDNA_SMALL_M_MOST_WAVES = 8,
-    /* A step of 16 rows of bf16 or f16 takes BSMM_CDNA_SMALL_M_STEP_BYTES of LDS. */
+    /* One step (128 elements of K) of 16 rows of a bf16 or f16 operand takes
+     * BSMM_CDNA_SMALL_M_STEP_BYTES of LDS. */
     BSMM_CDNA_SMALL_M_STEP_BYTES = BSMM_CDNA_SMALL_M_EDGE * BSMM_CDNA_SMALL_M_K * 2,
     /* A tile of 16 x 16 sums takes BSMM_CDNA_SMALL_M_TILE_BYTES of LDS. Its rows have four floats
      * of padding. */

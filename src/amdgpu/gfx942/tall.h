@@ -47,11 +47,12 @@ typedef struct tall_scales {
      * of the scale of A for the lane's row in row i of tiles, and `col` is the offset of the scale
      * of B for the columns of the tile. */
     uint32_t rows[TALL_TILES], col;
-    /* at[0] (for A) and at[1] (for B) in lane l are the distance from the scale of block 0 along K
-     * to the scale of block l % 8 (scale_at in bsmm_cdna_side). Reading the register of another
+    /* In lane l, at[0] (for A) and at[1] (for B) hold the distance from the scale of block 0 along
+     * K to the scale of block l % 8 (scale_at in bsmm_cdna_side). Reading the register of another
      * lane takes less time than loading a kernel parameter. */
     uint32_t at[2], period[2];
-    /* `row` and `all` are the scales of one step, i.e. of 128 elements of K. */
+    /* `row` and `all` are the scales of one step (128 elements of K): `row` those of A, and `all`
+     * the one scale of B. */
     float row[TALL_TILES], all;
     float factors[TALL_TILES]; /* `factors` holds the products of scales of A and B of a step. */
     /* low is the least magnitude so far of the scales of A (index 0) and of B (index 1), minus 1.

@@ -56,7 +56,8 @@ BSMM_DEVICE void bsmm_isa_load_to_lds(bsmm_i32x4 buffer, uint32_t lds, uint32_t 
 #if defined(__gfx950__)
 /* Loads like bsmm_isa_load_to_lds, but adds the constant `more` to the LDS address and
  * `more_offset` to the offset. Both additions are part of the inline assembly, so that the compiler
- * does not move them ahead of other code. The second addition is the wait state that M0 needs. */
+ * does not move them ahead of other code. After the first addition has written M0, one wait state
+ * must pass before the load. The second addition fills it. */
 BSMM_DEVICE void bsmm_isa_load_to_lds_near(bsmm_i32x4 buffer, uint32_t lds, uint32_t more,
                                            uint32_t lane_offset, uint32_t offset,
                                            uint32_t more_offset, uint32_t bytes) {

@@ -116,11 +116,11 @@ static const uint8_t *b_at(const gemm *g, int64_t row, int64_t unit) {
            (uint64_t)unit * g->engine->b_unit_bytes;
 }
 
-/* Returns the address in packed B to prefetch from, i.e. of the panel and chunk of K that are
+/* Returns an address in packed B for a prefetch: that of the panel and chunk of K that are
  * multiplied next. The current panel begins at column col + j, and the current chunk at unit k,
- * where a unit is a range of K with one scale per row. The next panel of the same chunk comes next.
- * After the last panel of a chunk, the block's first panel of the next chunk comes next. After the
- * last chunk, the first panel of the next cache block comes next. */
+ * where a unit is a range of K with one scale per row. All panels of a cache block are multiplied
+ * for one chunk, then all of them for the next chunk, and so on. The next cache block follows after
+ * the last chunk. */
 static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64_t k) {
     const bsmm_engine *e = g->engine;
     if (j + e->nr < b->cols) return b_at(g, b->col + j + e->nr, k);

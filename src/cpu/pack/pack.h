@@ -217,7 +217,8 @@ enum { BSMM_PACK_EXPONENTS = 4 };
 typedef struct bsmm_pack_exponents {
     const uint8_t *const *row;
     uint64_t offset; /* `offset` is the offset in bytes of the first scale code in each row. */
-    /* `rows` is the number of rows up to the operand's last row. Lanes past it get the scale 1. */
+    /* `rows` is the number of rows from lane 0 to the operand's last row. Lanes past the last row
+     * get the scale 1. */
     int64_t rows;
     int32_t lower, floated;
     int64_t unit_bytes, pitch;

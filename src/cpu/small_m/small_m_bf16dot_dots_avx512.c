@@ -223,9 +223,9 @@ INLINE void transpose_group(const bsmm_small_m_span *s, int panels, bsmm_weights
  * elements can then be added to the sum without scaling. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
-    /* The sums of a row of B are divided by one of the row's scales. For each row, `unit` holds the
-     * exponent of (the largest scale / this scale), which is never negative, as bits of fp32. The
-     * largest scale is that of the row, or 2^8 for e4m3 scales. */
+    /* Each sum of a row of B is kept divided by the row's scale for the current block. For each
+     * row, `unit` holds the exponent of (the largest scale / this scale), which is never negative,
+     * as bits of fp32. The largest scale is that of the row, or 2^8 for e4m3 scales. */
     __m512i unit[PANELS];
 } sums;
 

@@ -34,7 +34,8 @@ enum { WORDS = 16, STEP_BYTES = 4 * WORDS };
 enum { SMALLEST = -43, LARGEST = 10 };
 #    define CODE_OF_POWER(exponent) (((exponent) + 127) << 7)
 
-/* Returns true if the panel has an element that the loop cannot multiply. */
+/* Returns true if the panel has an element that the loop cannot multiply: one that is not 0 and
+ * whose magnitude is below 2^SMALLEST or at least 2^LARGEST. */
 INLINE bool is_unusual(const bsmm_bf16_extent *e) {
     const __m512i most = _mm512_set1_epi16(CODE_OF_POWER(LARGEST));
     const __m512i least = _mm512_set1_epi16(CODE_OF_POWER(SMALLEST) - 1);

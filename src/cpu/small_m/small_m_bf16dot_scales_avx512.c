@@ -1,6 +1,6 @@
 /* Checks the scales of a panel of 16 rows of B before the panel's elements are read. If the scales
- * of a row are so far apart that fp32 sums may be wrong (the packer marks such a row as wide,
- * engine_gemm.h), the panel must be packed. */
+ * of a row are so far apart that fp32 sums may be wrong, the kernel cannot multiply the panel as it
+ * is stored, and packs it first. The packer marks such a row as wide (engine_gemm.h). */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 #include "cpu/small_m/small_m_scales.h"

@@ -78,8 +78,9 @@ static bool is_tile(const bsmm_small_m_scales *s) {
            s->row % LANES == 0 && s->rows == LANES;
 }
 
-/* Gathers the scale codes of 16 rows whose scales are adjacent. `row` is the part of the offset of
- * the first row's scales that depends on the row. */
+/* Gathers the scale codes of 16 rows whose scales are adjacent in memory. The offset of a scale is
+ * the sum of one number for its row and one number for its column. `row` is the number for the
+ * first row, and `columns` holds the numbers for the columns. */
 static void gather_adjacent(const bsmm_small_m_scales *s, const uint64_t *columns, uint64_t row) {
     const uint8_t *first = (const uint8_t *)s->p->b.m.scales + row;
     /* `next` is the distance in bytes to the scales of the panel (16 rows of B) four panels later,

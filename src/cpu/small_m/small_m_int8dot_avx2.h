@@ -19,7 +19,7 @@ enum { BSMM_INT8_PART = 64, BSMM_INT8_PART_STEPS = BSMM_INT8_PART / BSMM_SMALL_M
 #define BSMM_INT8_PART_BYTES(width, unit)                                                          \
     (BSMM_INT8_PART_UNITS(unit) * BSMM_INT8_UNIT_BYTES(width, unit, BSMM_INT8_A))
 
-/* The multiply loops read this data. It is stored in the plan. */
+/* This struct holds the data that the multiply loops read. The plan stores it. */
 typedef struct bsmm_int8_tables {
     const int8_t *integers; /* `integers` points to the integer for each code of B. */
     int64_t width;          /* `width` is the number of rows in a tile of A. */

@@ -23,8 +23,10 @@
 enum { ROWS = BSMM_TINY_ROWS, STEPS = BSMM_TINY_STEPS, LANES = BSMM_SMALL_M_LANES };
 enum { STEP_PAIRS = BSMM_SMALL_M_STEP / 2 };
 
-/* Magnitudes of bf16 elements must be 0 or at least 2^-30 and below 2^20, e8m0 scales must be
- * between 2^-20 and 2^20, and fp32 scales at least 2^-15 and below 2^15. */
+/* The functions for tiny products accept only operands within these limits:
+ * - the magnitude of a bf16 element is 0, or at least 2^-30 and below 2^20;
+ * - an e8m0 scale lies between 2^-20 and 2^20;
+ * - an fp32 scale is at least 2^-15 and below 2^15. */
 enum { LEAST_BF16 = (127 - 30) << 7, PAST_BF16 = (127 + 20) << 7 };
 enum { LEAST_E8M0 = 127 - 20, MOST_E8M0 = 127 + 20 };
 enum { LEAST_F32 = (127 - 15) << 23, PAST_F32 = (127 + 15) << 23 };

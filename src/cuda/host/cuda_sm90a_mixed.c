@@ -157,7 +157,7 @@ static double predict(const bsmm_product *p, const weights *w, const division *c
     const double zeros = sums_to_zero(p) ? 0.3e-3 * results_of(p, c) : 0;
     /* If each row of B has an fp32 scale, the epilogue takes `more` microseconds longer. */
     const double more = w == &row_scaled ? 0.5 : 0;
-    /* `converted` is about the number of bytes that the kernel mixed_prepare reads and writes. */
+    /* `converted` estimates the number of bytes that the kernel mixed_prepare reads and writes. */
     const double converted = (double)p->a.m.rows * (double)p->a.m.cols * 4;
     /* With more than 512 rows of A, the thread blocks of a wave take longer to begin and to end.
      * The prediction therefore uses the constants 0 and 7 instead of 3 and 4. These two are not

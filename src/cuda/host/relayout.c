@@ -68,9 +68,9 @@ static bool list_bits(const side sides[2], uint32_t size, uint32_t rows_log2, ui
     return true;
 }
 
-/* Sorts the descriptions in `bits` by their steps[way], smallest first. steps[0] is the distance in
- * bytes by which a byte moves in the source if the described bit of its number is set, and steps[1]
- * is this distance in the destination. */
+/* Sorts the entries of `bits` by steps[way], smallest first. An entry describes one bit of the
+ * number of a byte. If this bit is set, the byte lies steps[0] bytes further in the source and
+ * steps[1] bytes further in the destination. */
 static void sort_bits(const bit *bits, int way, const bit **sorted) {
     for (int i = 0; i < BSMM_REGION_BITS; i++) {
         int at = i;

@@ -291,8 +291,8 @@ static __device__ __forceinline__ uint32_t parts_of(const bsmm_scaled_params *p)
     return SPLITS || SCALED_SMALL_M ? p->parts : 1;
 }
 
-/* Loops over the tiles of D that this thread block's cluster computes. The groups that divide the K
- * of a tile among them form a cluster. Other clusters are a single group. */
+/* Loops over the tiles of D that this thread block's cluster computes. If several groups divide the
+ * K of a tile among them, they form a cluster. Otherwise each group is a cluster. */
 #define FOR_TILES(p, tile)                                                                         \
     for (uint32_t tile = ptx_cluster_id(); tile < (p)->tiles; tile += ptx_cluster_count())
 

@@ -1,9 +1,10 @@
 /* The epilogues of the sm_100f kernels share these functions, which encode results, find
- * accumulators that may be wrong, and recompute them.
+ * accumulators that may be wrong, and recompute results.
  *
  * An fp32 accumulator may be wrong if it is Inf or NaN, or so small that products may have been
- * lost to underflow. The warp recomputes such results in double. An accumulator of 0 is right if
- * all elements of its row of A or of its row of B are 0. Otherwise the warp recomputes it too. */
+ * lost to underflow. The warp then recomputes the result in double. An accumulator of 0 is right if
+ * all elements of its row of A or of its row of B are 0. For any other accumulator of 0, the warp
+ * recomputes the result too. */
 #include "cuda/ptx/convert.h"
 #include "cuda/sm100f/zero_row.h"
 

@@ -65,7 +65,8 @@ static __device__ __forceinline__ void add_parts(const bsmm_scaled_params *p, ui
     }
 }
 
-/* Adds the sums of all parts of K for this group's chunks of the tile, and stores the results. */
+/* Stores the part of a tile that this group stores with split-K: every p->parts-th chunk of 32
+ * columns. For each of its chunks, the group adds the sums of all parts of K. */
 static __device__ __forceinline__ void epilogue_store_parts(const bsmm_scaled_params *p,
                                                             uint8_t *memory, uint32_t partials,
                                                             shared *told) {

@@ -280,8 +280,9 @@ static __device__ __forceinline__ bool is_quick(const bsmm_quantize_job *job, ui
                                                 float factor) {
     bool tame = is_tame(amax, factor);
     if (quick == BSMM_QUICK_E4M3_DIVIDE) return tame & divides_well(amax, factor);
-    /* The quotient of the smallest nonzero value and `factor` must not underflow to 0, so the
-     * factor must not be too large. */
+    /* This path divides values by `factor`. If the factor were too large, a nonzero value could
+     * underflow to 0. The smallest nonzero magnitude is 2^-149 in f32, and 2^-133 in bf16, which
+     * has the smallest of the 16-bit formats. */
     if (quick == BSMM_QUICK_E2M1_PLUS_DIVIDE)
         return tame & divides_well(amax, factor) & (factor <= (elem == BSMM_LANE_F32 ? 1 : 256));
     if (quick == BSMM_QUICK_E2M1_MULTIPLY || quick >= BSMM_QUICK_E2M3)

@@ -7,7 +7,7 @@
 #include "cuda/sm80/relayout_params.h"
 #include "cuda/sm80/relayout_scales.h"
 
-/* Returns the position of a thread's first byte in the first step. */
+/* Returns the position of the first byte that this thread copies in the first step of `walk`. */
 static __device__ __forceinline__ bsmm_region_spot first_spot(const bsmm_region_walk *walk) {
     bsmm_region_spot at = {0, 0, 0, 0};
 #pragma unroll

@@ -61,8 +61,8 @@ typedef struct bsmm_relayout_regions {
 
 /* Describes one of the two copies of scales that the kernel move_both makes. If `by_regions` is
  * nonzero, each thread block copies one region, as in the kernel move_regions. Otherwise the thread
- * blocks copy as those of the kernel move_scales do. The fields `across` and `count` of `regions`
- * are then the numbers of thread blocks in a row of thread blocks and in all rows. */
+ * blocks copy as those of the kernel move_scales do. regions.across is then the number of thread
+ * blocks side by side, and regions.count is the number of all thread blocks. */
 typedef struct bsmm_relayout_copy {
     bsmm_relayout_regions regions;
     uint32_t by_regions;

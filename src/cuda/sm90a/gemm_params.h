@@ -58,10 +58,12 @@ typedef struct bsmm_wgmma_params {
     bsmm_bf16_job whole;
     bsmm_cuda_gate gate;
     /* plain[0] has the parameters for packing A to bf16, and plain[1] those for packing B. Two
-     * kinds of kernels use them to prepare the operands of the kernel that is queued next:
-     * - A kernel of the kind POW2 packs A and B if 8-bit floats cannot hold the values of A or B.
-     * - A kernel for f16 whose gate is BSMM_WHEN_HALF splits each element of A into two bf16
-     *   numbers if f16 cannot hold the values of B. It also packs B to bf16, unless
+     * kinds of kernels use them if they cannot compute the product themselves, to prepare the
+     * operands of the kernel that is queued next:
+     * - A kernel of the kind POW2 packs A and B to bf16 if 8-bit floats cannot hold the values of A
+     *   or B.
+     * - A kernel for f16 that runs only if f16 can hold the values of B (the gate BSMM_WHEN_HALF)
+     *   otherwise splits each element of A into two bf16 numbers. It also packs B to bf16, unless
      *   plain[1].job.elements is NULL. */
     bsmm_pack_plain plain[2];
     /* If `overflowed` is not NULL, the kernel writes 1 to this address when an accumulator is not

@@ -78,7 +78,8 @@ static __device__ __forceinline__ void end_even(consumer *c, float *total, const
 }
 
 /* Waits until a stage is full, starts its wgmma instructions, and loads its scales to *f. If `even`
- * is set, only the last stage's scales are needed, and scale_even loads them. */
+ * is set, each row has one scale for all of K, and the function loads no scales: scale_even loads
+ * them at the end of the tile, from its last stage. */
 static __device__ __forceinline__ void start_stage(consumer *c, float *sum, factors *f,
                                                    const progress *now, uint32_t stage, bool even) {
     wait_full(&c->r, stage, now->tested);

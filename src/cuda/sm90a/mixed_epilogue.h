@@ -201,9 +201,10 @@ static __device__ __forceinline__ void mixed_collect(const int count, const bsmm
 
 static_assert(BSMM_MIXED_MOST_GROUPS == 2, "mixed_collect_own adds the sums of at most two groups");
 
-/* Adds up the accumulators of MIXED_AT_ONCE runs of results, in rows i[0], i[1] and so on of the
- * tile, if no other thread block of the cluster has a part of them. Results past the thread's last
- * run become those of its last row. */
+/* Adds up the accumulators of MIXED_AT_ONCE runs, in rows i[0], i[1] and so on of the tile. A run
+ * is MIXED_RUN adjacent results of a row of D. The function is used if all accumulators of a result
+ * are in this thread block's shared memory. If a row lies past the thread's last row, the results
+ * of the last row take its place. */
 static __device__ __forceinline__ void mixed_collect_own(const mixed_runs *runs, const uint32_t *i,
                                                          float (*v)[MIXED_RUN]) {
     const uint8_t *const from = small_m_shared + (runs->from - small_m_address(small_m_shared));
