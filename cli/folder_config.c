@@ -304,8 +304,8 @@ static const char *family_of(const cli_layers *layers, const char **why) {
     return *why ? NULL : family;
 }
 
-/* Tells whether the configuration of entry `maker` of `makers` can describe all quantized layers.
- * If it cannot, *why names a format for which it has no scheme. */
+/* Tells whether the quantization_config that makers[maker] writes can describe all quantized
+ * layers. If it cannot, *why names a format for which it has no scheme. */
 static bool describes_all(size_t maker, const cli_layers *layers, const char **why) {
     static char reason[200];
     for (size_t i = 0; i < layers->count && makers[maker].describes; i++) {

@@ -167,9 +167,9 @@ BSMM_SHARED float bsmm_e4m3_ggml_factor(uint32_t code, const bsmm_tensor_step *t
     return bsmm_e4m3_value(code);
 }
 
-/* For each rule there is a function that computes the code of a scale, and one that computes the
- * factor for the block's values. The macros and functions from here on define one function per rule
- * that calls both. */
+/* For each rule that chooses e4m3 scales, one function computes the code of a scale, and another
+ * one computes the factor by which the values of the block are multiplied or divided. The macros
+ * and functions from here on define one function per rule that calls both. */
 
 #define BSMM_E4M3_RULE(rule)                                                                       \
     BSMM_SHARED bsmm_block_step rule(float amax, const bsmm_tensor_step *t) {                      \

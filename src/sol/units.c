@@ -89,8 +89,9 @@ static const struct {
     {is_e2m1, S(NONE), 0, 0, BSMM_SOL_MX, U(F4_MX)},
     {is_e2m1, S(E4M3), 0, 16, BSMM_SOL_NV, U(F4_NV)},
     {is_e2m1, S(NONE), 0, 0, BSMM_SOL_NV, U(F4_NV)},
-    /* 2 * e2m1 and 8 * e2m3, for example, are small integers. An int8 dot product sums their
-     * products exactly, and the scale multiplies the sum of the block. */
+    /* An e2m1 element times 2 and an e2m3 element times 8, for example, are small integers. An int8
+     * dot product sums the products of such integers exactly, and the scale then multiplies the sum
+     * of the block. */
     {small_integers, SCALES_ANY, 0, 0, BSMM_SOL_INT8, U(F6)},
     {is_e2m1, SCALES_ANY, 0, 0, BSMM_SOL_INT8, BOTH_4},
 };

@@ -64,8 +64,8 @@ static bool takes(const bsmm_matmul_desc *desc, const char *kernel) {
     return false;
 }
 
-/* Multiplies with all pairs of layouts. D with both scales in nv_128x4 comes first. Returns false
- * if the kernel does not take the product on this device. */
+/* Multiplies with all pairs of scale layouts of A and B, and fails unless D has the same bits with
+ * all of them. Returns false if the kernel does not take the product on this device. */
 static bool check_layouts(const char *device, const char *kernel, const operand *a,
                           const operand *b) {
     float first[ROWS * COLS], got[ROWS * COLS];

@@ -158,8 +158,8 @@ BSMM_DEVICE void tall_multiply(tall_wave *w, uint32_t half, const uint32_t i[2],
         }
 }
 
-/* Multiplies the sums of one step of K by their scales, and adds the products to the totals, i.e.
- * to the sums over all of K, of 16 x 16 tile (i, j). */
+/* Multiplies the sums of one step of K for the 16 x 16 tile (i, j) by their scales, and adds the
+ * products to the tile's totals, i.e. to its sums over all of K. */
 BSMM_DEVICE void tall_promote_tile(tall_wave *w, const tall_scales *g, uint32_t i, uint32_t j) {
     const float f = g->factors[i];
     w->totals[i][j] =

@@ -52,9 +52,9 @@ typedef struct bsmm_scaled_scales {
     bsmm_scale_map map; /* `map` describes the scales in the layout nv_128x4. */
 } bsmm_scaled_scales;
 
-/* Decides how the kernel reads an operand's scales. The kernel reads them where the caller stores
- * them if the scales have the layout nv_128x4 and the number of scales in a row is a multiple of
- * `multiple`. Fails if sizes overflow. */
+/* Decides how the kernel reads an operand's scales. If the scales have the layout nv_128x4 and the
+ * number of scales in a row is a multiple of `multiple`, the kernel reads them where the caller
+ * stores them. Otherwise each run copies them first. Fails if sizes overflow. */
 bsmm_status bsmm_scaled_scales_begin(const bsmm_operand *o, uint32_t multiple,
                                      bsmm_scaled_scales *s);
 

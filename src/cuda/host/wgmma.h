@@ -147,9 +147,9 @@ typedef struct bsmm_wgmma_input {
     /* Kernels of the kind BSMM_WGMMA_POW2 use this device memory for A and B packed to bf16. The
      * kernel packs A and B to this memory if bf16 holds their values but 8-bit floats do not. If
      * bf16 does not hold the values either, the kernel computes the GEMM from the operands as the
-     * caller stores them. f16 kernels with the gate BSMM_WHEN_HALF use plain[1] for B packed to
-     * bf16 if f16 does not hold the values of B. If plain[1] is NULL, B is stored as bf16 and needs
-     * no packing. */
+     * caller stores them. An f16 kernel that multiplies only if f16 holds the values of B (gate
+     * BSMM_WHEN_HALF) otherwise packs B to bf16 in plain[1]. If plain[1] is NULL, the caller's B is
+     * bf16 and needs no packing. */
     void *plain[2];
     /* `parts` is the memory for two bf16 parts of A, and `parts_pitch` is the distance of its rows
      * in bytes. Only f16 kernels with the gate BSMM_WHEN_HALF use them. If f16 cannot hold the
