@@ -9,7 +9,8 @@
 enum {
     SAMPLE = 8, /* The program computes the divergence for every eighth token. */
     SAMPLES =
-        /* SAMPLES is the number of tokens of a window for which the divergence is computed. */
+        /* A window is LLM_BATCH tokens of the text. SAMPLES is the number of its tokens for which
+         * the divergence is computed. */
     LLM_BATCH / SAMPLE,
     DECODED = 48, /* DECODED is the number of tokens of the measured answer. */
     /* FEW_DECODED is the number of tokens of the measured answer on a simulated device, which is

@@ -152,8 +152,8 @@ typedef struct llm_layer {
 typedef struct llm_model {
     int64_t layers, hidden, feed_forward, heads, kv_heads, head_size, vocabulary, context;
     float rope_base, epsilon;
-    /* `formats` is for products of the first layer, `other_formats` for all others. On a simulated
-     * device, which is slow, the CPU computes the others. */
+    /* `formats` is for products of the first layer, `other_formats` for those of other layers. On a
+     * simulated device, which is slow, the CPU computes the other layers. */
     llm_formats formats, other_formats;
     llm_product products[LLM_PRODUCTS], other_products[LLM_PRODUCTS], head_product;
     llm_layer *layer;

@@ -11,9 +11,9 @@
  * two kernels compute bitwise identical rows of D (docs/NUMERICS.md, Determinism). `empty` is the
  * reference kernel, which runs groups with K = 0. */
 typedef struct bsmm_parts {
-    /* A part is a plain product, such as the product of one group. `few` is the kernel for parts
-     * with few rows of A, `many` is the plan's kernel, and `empty` runs groups with K = 0. `few` is
-     * NULL if it would be the same kernel as `many`. */
+    /* A part is one product with a fixed number of rows and without groups, such as the product of
+     * one group. `few` is the kernel for parts with few rows of A, `many` is the plan's kernel, and
+     * `empty` runs groups with K = 0. `few` is NULL if it would be the same kernel as `many`. */
     const bsmm_kernel *few, *many, *empty;
     /* `gathered_bytes` is the size in bytes of the gathered rows of A, which lie at the start of
      * the workspace. */

@@ -30,10 +30,10 @@ static int half_of_pair(const char *at, size_t left) {
     return digit >= 'c' ? 2 : digit >= '8' ? 1 : 0;
 }
 
-/* Handles the escape that begins at this place. The JSON library refuses the escape of half a
- * surrogate pair, which Python writes if a string has half a pair. The function replaces such an
- * escape by that of U+FFFD. Returns the number of bytes that the caller must skip: 12 for the two
- * escapes of a whole pair, and otherwise 2 for the backslash and the character after it. */
+/* Handles the escape that begins at `at`. The JSON library refuses the escape of half a surrogate
+ * pair, which Python writes if a string has half a pair. The function replaces such an escape by
+ * that of U+FFFD. Returns the number of bytes that the caller must skip: 12 for the two escapes of
+ * a whole pair, and otherwise 2 for the backslash and the character after it. */
 static size_t replace_half_pair(char *at, size_t left) {
     const int half = half_of_pair(at, left);
     if (half == 1 && half_of_pair(at + 6, left - 6) == 2) return 12;

@@ -256,9 +256,10 @@ static void infinities_are_told(void **state) {
     }
 }
 
-/* Tests the function that decides whether two packed operands can be multiplied in fp32. They can
- * if the large values of one operand meet small values of the other operand. They cannot if both
- * have very small values, or both have very large ones. */
+/* Tests the function that decides whether two packed operands can be multiplied in fp32. If the
+ * large values of one operand meet small values of the other operand, the function must accept
+ * them. If both operands have very small values, or both have very large ones, it must refuse
+ * them. */
 static void pairs_are_judged(void **state) {
     (void)state;
     bsmm_pack_header small = {1, 512 - 118, 512 + 136, 512 + 9, {0}},

@@ -27,9 +27,9 @@ static bsmm_format find_format(const char *name) {
     return format_named(name);
 }
 
-/* Holds a product on a GPU: the matrices in host memory, and their copies in device memory. Change
- * number 0 is the plain product. Bit 0 of the other numbers adds a C, and bit 1 makes A
- * column-major. */
+/* Holds a product on a GPU: the matrices in host memory, and their copies in device memory. The
+ * tests run the product with several changes. Change number 0 changes nothing. In the other
+ * numbers, bit 0 adds a C, and bit 1 makes A column-major. */
 typedef struct fixture {
     const char *device;
     test_matrix a[2], b, c, d;

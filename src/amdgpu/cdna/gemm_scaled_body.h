@@ -106,8 +106,9 @@ BSMM_DEVICE void gemm_scaled_pair(gemm_scaled *g, const gemm_position *at, gemm_
     }
 }
 
-/* Runs the plain steps of a large tile in pairs. The stages of a pair, and the part of a group of
- * scales that a step reads, are then constants. Returns the number of steps. */
+/* Runs the plain steps of a large tile in pairs. In a plain step, the loads have no bounds checks.
+ * In a loop over pairs, the stages in LDS are constants, and so is the part of a load of scales
+ * that a step reads. Returns the number of steps. */
 BSMM_DEVICE uint32_t gemm_scaled_pairs(gemm_scaled *g, const gemm_position *at, gemm_chores *chores,
                                        gemm_shape s, gemm_stage_pair *pair, gemm_sums sums) {
     if (!chores->plain) return 0;

@@ -219,8 +219,8 @@ BSMM_DEVICE void gemm_store_step(gemm_carrier *c, gemm_shape s, gemm_lds *ring) 
     }
 }
 
-/* Lowers c->low by the codes of four units (128 elements of K each). A wide load has brought the
- * codes to the ring buffer. */
+/* Updates c->low, the smallest scale codes of the row so far, with the codes of four units (128
+ * elements of K each). A load of 16 bytes has brought these codes to the ring buffer. */
 BSMM_DEVICE void gemm_lower_group(gemm_carrier *c, gemm_shape s, const gemm_lds *ring,
                                   uint32_t unit) {
     const bsmm_i32x4 words =

@@ -69,9 +69,9 @@ BSMM_DEVICE uint32_t small_m_has_odd_scale(uint32_t codes) {
     return (uint32_t)((codes & 0xff) >= 0x7f) | (uint32_t)(codes >= 0x7f00);
 }
 
-/* Splits eight f16 elements into bf16 numbers. The first result has the leading eight significant
- * bits of each element and the second one the rest, so that their sum is the element. If an element
- * is Inf or NaN, its rest is NaN. */
+/* Splits each of eight f16 elements into two bf16 numbers whose sum is the element. The first
+ * number has the element's leading eight significant bits, and the second number has the remaining
+ * bits. If an element is Inf or NaN, its second number is NaN. */
 BSMM_DEVICE void small_m_split(bsmm_u32x4 from, bsmm_u32x4 *leading, bsmm_u32x4 *rest) {
     typedef _Float16 halves __attribute__((ext_vector_type(2)));
 #pragma unroll

@@ -136,7 +136,7 @@ static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns the bytes of an operand's elements, from the first one to the last one. */
+/* Returns the number of bytes from an operand's first element to its last one. */
 static uint64_t bytes_of(const bsmm_operand *o) {
     return pitch_of(o) * (uint64_t)(o->m.rows - 1) +
            (uint64_t)o->m.cols * bsmm_elem_row(o->m.format.elem)->bits / 8;

@@ -130,10 +130,10 @@ static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float
     return n;
 }
 
-/* `reach` holds the range of a row's values. `elements` has the exponents of its packed elements,
- * including the scales that are multiplied into them. `scales` has the exponents of scales that are
- * stored separately. `bottom` is the exponent of the smallest product of an element and its
- * scale. */
+/* `reach` describes the range of a row's values. `elements` has the exponents of the row's packed
+ * elements, including the scales that are multiplied into them. `scales` has the exponents of
+ * scales that are stored separately. `bottom` is the exponent of the smallest product of an element
+ * of the row and its scale. */
 typedef struct reach {
     exponents elements, scales;
     int bottom;

@@ -34,9 +34,8 @@ static __device__ __noinline__ bsmm_block_step block_step(const bsmm_quantize_jo
 /* Holds the constants that all blocks of a tensor share. Each thread block computes them once and
  * keeps them in shared memory. */
 typedef struct quantize_level {
-    /* These numbers depend on the tensor's second-level scale. A rule computes a block's scale from
-     * the block's largest magnitude, and thereby multiplies by `multiplier` or divides by
-     * `divisor`. */
+    /* These numbers depend on the tensor's second-level scale. To compute a block's scale, a rule
+     * multiplies the block's largest magnitude by `multiplier` or divides it by `divisor`. */
     float multiplier, divisor;
     /* e4m3_scale computes a block's scale from the largest magnitude in the block. `by` is the
      * number by which it multiplies or divides that magnitude, as the recipe says. `reciprocal` is

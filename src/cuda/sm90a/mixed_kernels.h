@@ -74,8 +74,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
     const uint32_t step = blockIdx.y * BSMM_MIXED_PREPARE_STEPS + warp;
     /* A prefetch reads no value, so it may come before the wait for earlier kernels. */
     if (row < p.m) mixed_prefetch_fragment(&p, row, step * 4 + lane % 4);
-    /* Wait for the kernel that writes A, and for the last kernel that reads A's image (A in the
-     * order of the main loop), because this kernel overwrites the image. */
+    /* A's image is the copy of A in the order of the main loop. This kernel overwrites it. It
+     * therefore waits for the last kernel that reads the image, and also for the kernel that writes
+     * A. */
     ptx_grid_wait();
     ptx_grid_release_next();
     uint32_t mine = ~0u;

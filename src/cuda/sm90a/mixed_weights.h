@@ -230,7 +230,7 @@ static __device__ __forceinline__ void mixed_next(const int format, const bool h
     s->step++;
 }
 
-/* Loads the second half of the weights of the step that mixed_next has loaded last. */
+/* Loads the second half of the weights of a step. mixed_next has loaded the first half. */
 static __device__ __forceinline__ void mixed_second_half(const int format, mixed_stream *s,
                                                          small_m_words *words) {
     if (!small_m_is_4bit(format)) mixed_take(format, &s->lane, s->slot, 1, words);

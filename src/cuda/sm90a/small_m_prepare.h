@@ -44,8 +44,8 @@ static __device__ __forceinline__ uint32_t small_m_split_f16(uint32_t codes, uin
  * a 16-bit half of `spread`. */
 static __device__ __forceinline__ uint32_t decode_e4m3_pair(uint32_t spread, uint32_t scale) {
     uint32_t bits = (spread >> 4 & 0x07f007f0u) | (spread & 0x80008000u);
-    /* The factor 2^120 in both bf16 halves corrects the exponent bias of the decoded e4m3
-     * elements. */
+    /* Both bf16 numbers of the word are multiplied by 2^120, which corrects the exponent bias of
+     * the decoded e4m3 elements. */
     return ptx_mul_bf16x2(ptx_mul_bf16x2(bits, 0x7b807b80u), scale);
 }
 
