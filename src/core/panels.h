@@ -25,11 +25,11 @@ typedef struct bsmm_panels {
 bool bsmm_panels_find(const bsmm_product *product, const bsmm_operand *b, const char *kernel,
                       const char *name, bsmm_panels *panels);
 
-/* Decides from which part of packed weights of form wide the runs of a plan read B, before a kernel
- * is chosen. If a kernel that accepts the product reads the panels of the plain product, only such
- * kernels may be chosen. Otherwise no run reads the panels: product.b_packed becomes false, and
- * kernels read the copy of B that follows the panels, as they read weights of form compact. For
- * other forms the function does nothing. The request's device must be open. */
+/* Decides, before a kernel is chosen, which part of packed weights of form wide the runs of a plan
+ * read: the panels, or the copy of B that follows them. If a kernel accepts the product and reads
+ * the panels of the plain product, runs read the panels, and only such kernels may be chosen.
+ * Otherwise runs read the copy, as they read weights of form compact, and product.b_packed becomes
+ * false. For other forms the function does nothing. The request's device must be open. */
 void bsmm_panels_settle(bsmm_request *request);
 
 #endif

@@ -132,8 +132,8 @@ INLINE void next_meetings(meeting_cursor *cursor, element_way way, meeting m[2])
 
 /* Computes x / m.by, correctly rounded, without a division: q approximates the quotient, and an FMA
  * with the remainder corrects it (as in bsmm_ratio of rules_e4m3.h). The method is valid for "tame"
- * blocks, whose amax is moderate (quantize/recipe.h). In such blocks the remainder underflows only
- * if the quotient is so small that it rounds to zero. */
+ * blocks, whose largest magnitude (amax) is 0 or between 2^-60 and 2^60. In such blocks the
+ * remainder underflows only if the quotient is so small that it rounds to zero. */
 INLINE __m256 divide(__m256 x, meeting m) {
     __m256 q = _mm256_mul_ps(x, m.reciprocal);
     return _mm256_fmadd_ps(_mm256_fnmadd_ps(q, m.by, x), m.reciprocal, q);

@@ -116,8 +116,8 @@ INLINE meeting next_meetings(meeting_cursor *cursor, element_way way) {
 
 /* Computes x / m.by, correctly rounded, without a division: q approximates the quotient, and an FMA
  * with the remainder corrects it (as in bsmm_ratio of rules_e4m3.h). The method is valid for "tame"
- * blocks, whose amax is moderate (quantize/recipe.h). In such blocks the remainder underflows only
- * if the quotient is so small that it rounds to zero. */
+ * blocks, whose largest magnitude (amax) is 0 or between 2^-60 and 2^60. In such blocks the
+ * remainder underflows only if the quotient is so small that it rounds to zero. */
 INLINE __m512 divide(__m512 x, meeting m) {
     __m512 q = _mm512_mul_ps(x, m.reciprocal);
     return _mm512_fmadd_ps(_mm512_fnmadd_ps(q, m.by, x), m.reciprocal, q);

@@ -171,8 +171,9 @@ static void set_scales(test_matrix *b, int64_t row, uint8_t code) {
     memset((uint8_t *)b->m.scales + row * blocks, code, (size_t)blocks);
 }
 
-/* Tests rows of B whose results a kernel sums in double, because their scales are NaN or extreme.
- * Each such row is in another slab. Only the results of the row with NaN may be NaN. */
+/* Tests rows of B whose results a kernel sums in double, because their scales are NaN or extreme. B
+ * is packed in several parts (slabs), and each such row is in another slab. Only the results of the
+ * row with NaN scales may be NaN. */
 static void test_single_wide_rows(void **state) {
     (void)state;
     enum { GATE = 700, UP = 200, LARGE = 400, SMALL = 1000 };

@@ -99,8 +99,8 @@ static void test_broken_memory(void **state) {
     expect(&p, "residual.cols");
     residual.format = format_named("e4m3");
     expect(&p, "residual.format");
-    /* C has twice as many columns as the D of a gated product, so C and D must not be the same
-     * memory. */
+    /* C has as many columns as A x B^T. The D of a gated product has half as many, so C and D must
+     * not be the same memory. */
     p.epilogue.residual = &p.residual.m;
     bsmm_matrix c = describe(p.d.m.format, M, N);
     c.data = p.d.m.data;

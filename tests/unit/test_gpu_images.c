@@ -94,8 +94,9 @@ static const char ptx[] =
     "\tld.u64 %rd3, [%rd18+-16];\n\tadd.s64 %SPL, %SP0, 4294967295;\n"
     "\t@%p1 bra $L__BB0_3;\n\tmov.u32 %r0, %r4294967295;\n\tst.u32 [%rd1], %r";
 
-/* Tests that PTX text is restored from the form in which packs store it, and that a wrong size
- * counts as damage. */
+/* Tests that the text of PTX kernels is restored from the shortened form in which the library's
+ * packs of compiled kernels store it. If the size of the restored text is wrong, the pack counts as
+ * damaged. */
 static void text_is_restored(void **state) {
     (void)state;
     char stored[2 * sizeof ptx], packed[4 * sizeof ptx];

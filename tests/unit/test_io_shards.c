@@ -92,8 +92,9 @@ static void test_open(void **state) {
     check_good(in("good", INDEX));
 }
 
-/* Tests that a tensor that the index does not list is not lost. If two shards have such a tensor,
- * the model is refused, because nothing says which of the two is right. */
+/* Tests that a tensor that the index does not list is not lost. If two shards have an unlisted
+ * tensor of the same name, the model is refused, because nothing says which of the two tensors is
+ * right. */
 static void test_unlisted(void **state) {
     static const char *const indexes[] = {
         "{\"weight_map\":{\"a.weight\":\"1.safetensors\",\"stale\":\"2.safetensors\"}}",

@@ -112,8 +112,9 @@ BSMM_DEVICE void load_a(small_m_shape s, small_m_source *from, uint32_t step, ui
         small_m_load(s, s.a, s.a_tiles, from, step, end, &ring->stored[slot_a(s, i)]);
 }
 
-/* Computes the sums of a step (128 elements of K). If B has fp32 scales, the sums begin at 0,
- * because the step's scales multiply them. */
+/* Computes the sums of a step (128 elements of K). If B has fp32 scales, the sums begin at 0 in
+ * each step, because the scales of the step multiply them. Otherwise the products are added to the
+ * sums of the earlier steps. */
 BSMM_DEVICE void multiply(small_m_shape s, const small_m_lds_addresses *at, const small_m_stored *a,
                           const small_m_stored *b, small_m_sums sums) {
     const bool is_f16 = s.a.elem == BSMM_ELEM_F16;

@@ -80,8 +80,8 @@ BSMM_DEVICE bool small_m_has_floats(small_m_format f) {
     return f.scale == BSMM_SCALE_F32;
 }
 
-/* Returns true if the scaled instruction of gfx950 multiplies A and B as they are stored. Elements
- * of A without scales have a scale of 1. */
+/* Returns true if gfx950's matrix instruction with block scales multiplies A and B as they are
+ * stored. If A has no scales, the instruction gets a scale of 1 for A. */
 BSMM_DEVICE bool small_m_is_scaled(small_m_shape s) {
 #if defined(__gfx950__)
     const bool is_bytes = s.a.elem == BSMM_ELEM_E4M3 && s.a.scale == BSMM_SCALE_NONE;

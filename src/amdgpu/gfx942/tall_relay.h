@@ -152,7 +152,8 @@ BSMM_DEVICE void tall_columns_transpose(tall_relay *r, uint32_t half, uint32_t n
         r->pieces[half][n][c] = (int32_t)words[c];
 }
 
-/* The thread holds 16 columns of four rows. Stores row `row` of these four rows. */
+/* The thread holds a block of 4 rows and 16 columns of an operand. Stores row number `row` of this
+ * block to LDS. */
 BSMM_DEVICE void tall_columns_store(const tall_relay *r, uint32_t half, uint32_t row) {
     const bsmm_i32x4 piece = {r->pieces[half][0][row], r->pieces[half][1][row],
                               r->pieces[half][2][row], r->pieces[half][3][row]};

@@ -241,8 +241,8 @@ INLINE void decode_run(const decoder *d, const uint8_t *row, int64_t k, int64_t 
 INLINE __m512i shift_half(__m512i bf16, int16_t shift) {
     if (shift == BSMM_PACK_NAN) return _mm512_set1_epi16(0x7fc0);
     __m512i exponents = _mm512_and_si512(bf16, _mm512_set1_epi16(0x7f80));
-    /* A biased exponent of 1 to 0xfe is that of a normal number; bf16's exponent begins at bit
-     * 7. */
+    /* The exponent field of a bf16 number begins at bit 7. The number is normal if this field is 1
+     * to 0xfe. */
     __mmask32 normal = _mm512_cmplt_epu16_mask(_mm512_sub_epi16(exponents, _mm512_set1_epi16(0x80)),
                                                _mm512_set1_epi16(0x7f00));
     return _mm512_mask_add_epi16(bf16, normal, bf16, _mm512_set1_epi16(shift));

@@ -319,8 +319,9 @@ TARGET static bool has_special(const uint8_t *b, int64_t pitch, int64_t bytes, u
     return _mm512_cmpge_epu8_mask(largest, _mm512_set1_epi8((char)special)) != 0;
 }
 
-/* Finds panels of B with elements that are Inf or NaN, which must be packed. Such an element makes
- * a result Inf or NaN. The codes are therefore read again only if a result is not finite. */
+/* Finds the panels of B that must be packed because they contain Inf or NaN. An element that is Inf
+ * or NaN makes a result Inf or NaN. The codes are therefore read again only if a result is not
+ * finite. */
 TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int panels,
                                     int64_t bytes, bool has_part) {
     const bsmm_decode_tables *from = s->context;

@@ -27,7 +27,7 @@ static inline void copy_bytes(const uint8_t *from, int64_t bytes, uint8_t *to) {
         memcpy(to + i, from + i, 16);
 }
 
-/* Copies `bytes` bytes of a row of B, from byte number `from` on, to row order. */
+/* Copies bytes [from, from + bytes) of the elements of a row of B to consecutive bytes. */
 static void copy_row(const bsmm_operand *b, int64_t row, int64_t from, int64_t bytes, uint8_t *to) {
     if (!is_compact(b)) {
         copy_bytes(row_at(b, row) + from, bytes, to);

@@ -69,10 +69,11 @@ typedef struct bsmm_small_m_f32fma_seen {
  * e5m2. The decoded value of e5m2's NaN is NaN, but that of e4m3's NaN is finite. */
 bool bsmm_small_m_f32fma_has_nan(const bsmm_small_m_f32fma_seen *codes);
 
-/* Decodes a batch (four runs of consecutive elements of K) of 8 rows of B to f16 values. For each
- * k, the values of the 8 rows are adjacent, i.e. 16 bytes. A run has 32 elements of K for 4-bit
- * codes and 16 for other codes. In each 32 bytes, the lower 16 bytes belong to one run and the
- * upper 16 bytes to the next run. The other two runs of the batch follow in the same order. */
+/* Decodes a batch of 8 rows of B to f16 values. A batch is four runs of consecutive elements of K;
+ * a run has 32 elements for 4-bit codes and 16 for other codes. The output consists of units of 32
+ * bytes. The lower 16 bytes of a unit are the 8 rows' values for an element of one run, and the
+ * upper 16 bytes are those for the element with the same index in the next run. The first two runs
+ * come first, then the other two runs. */
 typedef void bsmm_small_m_f32fma_spread(const uint8_t *b, int64_t pitch,
                                         const bsmm_small_m_f32fma_halves *h, uint8_t *to,
                                         bsmm_small_m_later *next, bsmm_small_m_f32fma_seen *codes);

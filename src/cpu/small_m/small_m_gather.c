@@ -49,8 +49,8 @@ static int64_t lane_row(const bsmm_small_m_scales *s, int64_t lane) {
 static void gather_floats(const bsmm_small_m_scales *s, const uint64_t *columns,
                           const uint64_t *rows) {
     const float *scales = (const float *)s->p->b.m.scales;
-    /* `same` is true if all 16 rows of the panel belong to the same block and therefore share each
-     * scale. */
+    /* `same` is true if one block of scales covers all 16 rows of the panel, so that these rows
+     * share each scale. */
     bool same = true;
     for (int64_t lane = 1; lane < LANES; lane++)
         same = same && rows[lane] == rows[0];

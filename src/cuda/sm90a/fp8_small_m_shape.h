@@ -16,8 +16,9 @@ enum {
     /* A warpgroup's ring buffer has four stages. The warpgroup multiplies one stage while copies
      * fill the other three. */
     BSMM_FP8_SMALL_M_SLOTS = 4,
-    /* The first ring must begin at a multiple of 1024 bytes, because wgmma's 128-byte swizzle
-     * depends on address bits. Dynamic shared memory may begin at any address. */
+    /* BSMM_FP8_SMALL_M_ALIGNMENT is the alignment in bytes of the first ring buffer in shared
+     * memory. wgmma's 128-byte swizzle depends on address bits and needs this alignment. Dynamic
+     * shared memory may begin at any address, so the kernel aligns the ring buffer itself. */
     BSMM_FP8_SMALL_M_ALIGNMENT = 1024,
     /* A warpgroup loads this many bytes of B for one step, i.e. for 128 elements along K. */
     BSMM_FP8_SMALL_M_WEIGHT_BYTES = BSMM_FP8_SMALL_M_ROWS * BSMM_SMALL_M_K,

@@ -34,11 +34,12 @@
 #define FALLS_BACK_OF_BLOCK 0
 #define FALLS_BACK_OF_ROW   0
 #define FALLS_BACK_OF_POW2  1
-/* EVENS is 1 for kernels of the kind POW2, and for 8-bit ones of the kind ROW with 192 rows. If
- * each row has one scale for all of K, such a kernel adds the sums of k blocks unscaled, and
- * multiplies only the total over K by the scales. With 0, products of mxfp4 by mxfp4 with 1024 to
- * 8192 rows take 1.23 times as long on an H200. The smaller tile of the kind ROW is used with few
- * rows, for which other kernels are faster if the rows have one scale each. */
+/* EVENS is 1 for kernels of the kind POW2, and for 8-bit kernels of the kind ROW with tiles of 192
+ * rows. If each row has one scale for all of K, such a kernel adds the sums of k blocks unscaled,
+ * and multiplies only the total over K by the scales. If EVENS were 0, products of mxfp4 by mxfp4
+ * with 1024 to 8192 rows would take 1.23 times as long on an H200. For the smaller tile of the kind
+ * ROW it is 0. This tile is used with few rows of A, and if each row has one scale, other kernels
+ * are faster there. */
 #define EVENS (FALLS_BACK || (GEMM_SCALES == GEMM_ROW_ROW && !GEMM_WIDE && CONSUMERS == 3))
 
 enum {

@@ -367,8 +367,7 @@ static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *
      * block scales have registers for only one chain. */
     enum { CHAINS = GEMM_SCALES == GEMM_UNSCALED ? 4 : 1 };
     bool lost = false;
-    /* The product of Inf or NaN and 0 is NaN, so zero[] becomes NaN if any accumulator is not
-     * finite. */
+    /* zero[] adds up the accumulators times 0. It becomes NaN if any accumulator is Inf or NaN. */
     float zero[CHAINS], least[CHAINS];
 #pragma unroll
     for (int i = 0; i < CHAINS; i++)

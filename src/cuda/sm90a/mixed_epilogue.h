@@ -135,9 +135,10 @@ typedef struct mixed_runs {
      * the tile's first row. The accumulators of the tile's next row begin `row_bytes` bytes
      * later. */
     uint32_t from, row_bytes;
-    /* A result is the sum of `terms` accumulators, one of each group of warps along K in each
-     * thread block of the cluster. In shared memory, the accumulators of the next group begin
-     * `group_bytes` bytes later. */
+    /* K is divided among thread blocks of a cluster, and in a thread block among groups of warps.
+     * Each of these groups has an accumulator for a result, and the result is the sum of these
+     * `terms` accumulators. In the shared memory of a thread block, the accumulators of the next
+     * group begin `group_bytes` bytes later. */
     uint32_t terms, group_bytes;
     uint32_t rank; /* `rank` is the number of this thread block in its cluster. */
 } mixed_runs;
