@@ -107,9 +107,9 @@ typedef struct bench_family_level {
      * if an operand has fp32 scales. The choice between the kernel and its fallback is made on the
      * device. NULL means that there is no fallback with other errors. */
     const char *fallback, *scaled_fallback;
-    /* `level` is the largest measured typical error of the family. It is counted in typical errors
-     * of fp32 sums that add the products in the family's order. 0 means that the family was not
-     * measured. */
+    /* `level` is the largest measured error of the family: the typical error of a kernel divided by
+     * the typical error of fp32 sums that add the products in the same order. 0 means that the
+     * family was not measured. */
     double level;
 } bench_family_level;
 

@@ -23,7 +23,7 @@ typedef struct bench_job {
     int rounds; /* `rounds` is the number of timing rounds, at least 1. */
     /* If `pack_b` is true and the kernel accepts weights that were packed in advance, bench packs B
      * before the measurement. Otherwise each timed run gets B as it is stored. If the kernel then
-     * has to pack B, the measured time includes it. */
+     * has to pack B, the measured time includes the packing. */
     bool pack_b;
     /* `form` is the packed format of B (bsmm_packed_form). If it is BSMM_PACKED_NONE, `pack_b` is
      * true and the kernel reads packed weights, bench uses BSMM_PACKED_WIDE. */

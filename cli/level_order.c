@@ -1,5 +1,6 @@
-/* Chooses the order in which a model adds the products of a kernel's family. The rules are those of
- * the host code of the kernels (docs/NUMERICS.md, "Order of sums"). */
+/* Chooses the order in which the model of a kernel adds products on the CPU. Kernels that add in
+ * the same order form a family. The rules are those of the host code of the kernels
+ * (docs/NUMERICS.md, "Order of sums"). */
 #include "level_sum.h"
 
 uint32_t cli_level_bits_of(bsmm_format format) {

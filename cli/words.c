@@ -129,7 +129,8 @@ static const char *device_row_at(uint32_t index) {
     return NULL;
 }
 
-/* Returns entry `index` of the list of device_row_at without repeated names. */
+/* Returns entry `index` of the list of names that device_row_at gives, with repeated names left
+ * out. */
 static const char *device_form_at(uint32_t index) {
     uint32_t names = 0;
     for (uint32_t i = 0; device_row_at(i); i++)

@@ -1,5 +1,5 @@
-/* Times many GEMMs with random operands for bench/surface.py and `bsmm bench --surface`, on the
- * host or on a GPU, whose work is queued. One such GEMM is called a cell. */
+/* Times many GEMMs with random operands for bench/surface.py and `bsmm bench --surface`. The GEMMs
+ * run on the host, or are queued on a GPU. One GEMM of this list is called a cell. */
 #ifndef BENCH_SURFACE_H
 #define BENCH_SURFACE_H
 

@@ -27,8 +27,9 @@ static __device__ void load_rows(const ladder_params *p, int side, uint32_t row,
                                         threadIdx.x % 32 * 16);
 }
 
-/* Stores scales of 128 rows to tensor memory. `step` is the distance in columns of two scale tiles
- * (of 4 scales) along K. */
+/* Stores the scales of 128 rows to tensor memory, one scale tile (128 rows x 4 scales along K)
+ * after another. `step` is the distance in columns of tensor memory from one scale tile to the next
+ * one along K. */
 static __device__ void store_rows_of_scales(const ladder_params *p, const uint4 *words, uint32_t to,
                                             uint32_t step) {
 #    pragma unroll

@@ -29,7 +29,8 @@ static void fill(uint16_t *values, int64_t count) {
     }
 }
 
-/* Serves one batch and checks its last row. Later rows of the buffer only pad the batch. */
+/* Serves one batch of `rows` rows and checks the batch's last row. Rows of the buffer after it are
+ * only padding. */
 static bool serve(const engine *e, int64_t rows, const uint16_t *given, uint16_t *batch) {
     const int64_t hidden = e->products[ENGINE_UP].a.cols;
     memcpy(batch, given, (size_t)(rows * hidden) * sizeof *batch);

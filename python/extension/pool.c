@@ -69,7 +69,7 @@ static void run_alone(bsmm_task task, void *context, size_t count) {
 }
 
 /* Lets the worker threads and the caller run the tasks. If a second thread calls the library while
- * the workers are busy, this thread runs its tasks alone. */
+ * the workers are busy, the second thread runs its tasks alone. */
 static void run_tasks(bsmm_task task, void *context, size_t count) {
     pthread_mutex_lock(&pool.lock);
     if (pool.is_busy) {

@@ -12,7 +12,8 @@ typedef struct {
 } gfx9_debug;
 
 typedef struct gfx9_lines gfx9_lines;
-/* Reads the line table. Returns NULL if memory runs out. */
+/* Reads the line table, which maps addresses of instructions to source lines, from the debug
+ * sections of a code object. Returns NULL if memory runs out. */
 gfx9_lines *gfx9_lines_read(const gfx9_debug *debug);
 void gfx9_lines_free(gfx9_lines *lines);
 /* Writes the source line of the instruction at `address` as text, such as "gemm.c:12". Returns

@@ -18,8 +18,8 @@ typedef struct sizes {
     uint64_t a;   /* `a` counts the doubles of the decoded rows of A, rows x K. */
     uint64_t b;   /* `b` counts the doubles of one decoded row of B per thread, threads x K. */
     uint64_t acc; /* `acc` counts the accumulators, which are rows x N doubles. */
-    /* `values` counts the results before a block-scaled D is quantized, which are rows x N floats.
-     * It is 0 if D is not block-scaled. */
+    /* `values` counts the fp32 results of rows x N elements of D, which are stored before they are
+     * quantized to a block-scaled D. It is 0 if D is not block-scaled. */
     uint64_t values;
 } sizes;
 

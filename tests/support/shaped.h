@@ -10,8 +10,8 @@ typedef enum test_shape {
     /* SHAPE_POSITIVE makes random positive elements, so that the errors of truncated sums all have
      * the same sign. */
     SHAPE_POSITIVE,
-    /* SHAPE_GROWING makes elements without signs and e8m0 block scales that grow along K from 2^-7
-     * to 1. Scales of other formats do not grow. */
+    /* SHAPE_GROWING makes elements that are not negative, and e8m0 block scales that grow along K
+     * from 2^-7 to 1. Scales of other formats do not grow. */
     SHAPE_GROWING,
     SHAPES
 } test_shape;

@@ -51,9 +51,9 @@ static void keep(void *context, size_t row) {
     m->kept[row] = m->product;
 }
 
-/* Makes bench measure all rows of its output on a simulated machine that reaches the rates of
- * `moments`, one after another. Fails unless bench used all moments, i.e. measured as often as the
- * test expects. */
+/* Makes bench measure all rows of its output on a simulated machine. Measurement number i reaches
+ * the rates of moments[i]. Fails unless bench used all moments, i.e. measured as often as the test
+ * expects. */
 static machine run(const moment *moments, size_t count, size_t rows, bench_ceilings *ceilings,
                    bench_probed *probed, int *attempts) {
     machine m = {.moments = moments, .count = count};

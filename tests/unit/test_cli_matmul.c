@@ -20,9 +20,10 @@ cli_rows *cli_rows_open(const cli_column *columns, bool json) {
 
 #include <cmocka.h>
 
-/* `share` is the result of the check, i.e. the largest error as a share of the bound. `can_check`,
- * `level_runs` and `level_passes` are the results of the functions that check. `shrunk` and
- * `can_write` are those of the steps around the check. */
+/* Holds what the replaced functions below return. `share` is the largest error as a share of the
+ * bound, which cli_check_run reports. `can_check`, `level_runs` and `level_passes` are the results
+ * of cli_check_run, cli_level_run and cli_level_passes. `shrunk` is the result of cli_fail_shrunk,
+ * and `can_write` is that of cli_output_write. */
 static struct {
     double share;
     bool can_check, level_runs, level_passes, shrunk, can_write;

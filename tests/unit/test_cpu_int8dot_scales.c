@@ -1,6 +1,6 @@
 /* Tests every pair of 8-bit scales of A and B on the integer kernels. Only the elements of the
- * first block are not 0, so a result is an exact number that is rounded once. The results must be
- * bitwise identical to it. */
+ * first block of each row are not 0, so the exact value of each result is known. The kernels'
+ * results must be bitwise identical to this value, rounded once. */
 #include "cpu_hooks.h"
 #include "product.h"
 

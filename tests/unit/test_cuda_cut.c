@@ -119,8 +119,8 @@ static void test_uneven_rows(void **state) {
         float *even = malloc(d.data_bytes);
         memcpy(even, d.m.data, d.data_bytes);
         uint8_t *odd = (uint8_t *)a.m.scales + ODD_ROW * BLOCKS;
-        /* In row ODD_ROW of A, the block scales of 128 elements become far larger than the other
-         * ones, so packing cannot use one scale for this row. */
+        /* In row ODD_ROW of A, the block scales of one group of 128 elements become far larger than
+         * the row's other block scales, so packing cannot use one scale for the whole row. */
         memset(odd + 20, 140, 4);
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         const float *got = d.m.data;

@@ -164,8 +164,8 @@ static uint16_t round_to_bf16(uint32_t bits) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* Multiplies a and b into an fp32 D, whose rows are followed by gaps of `gap` elements. Rounded to
- * bf16, the results must be those in `want`. The bytes in the gaps must not change. */
+/* Computes the product `desc` into an fp32 D, whose rows are followed by gaps of `gap` elements.
+ * The results, rounded to bf16, must equal `want`. The bytes in the gaps must not change. */
 static void check_floats(bsmm_matmul_desc desc, const uint16_t *want, int64_t gap, rng *r) {
     const int64_t rows = desc.d->rows, cols = desc.d->cols;
     bsmm_matrix longer = describe(format_named("f32"), rows, cols);

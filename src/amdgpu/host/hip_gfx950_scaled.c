@@ -6,7 +6,8 @@
 enum { SMALL, LARGE, TILES };
 enum { TYPES = 5 };
 
-/* Lists the element types. The index of a type is its number in the matrix instruction f8f6f4. */
+/* Lists the element types. The index of a type is the code that the matrix instruction f8f6f4 uses
+ * for this type. */
 static const uint32_t elems[TYPES] = {BSMM_ELEM_E4M3, BSMM_ELEM_E5M2, BSMM_ELEM_E2M3,
                                       BSMM_ELEM_E3M2, BSMM_ELEM_E2M1};
 

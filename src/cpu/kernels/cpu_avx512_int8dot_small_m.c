@@ -284,7 +284,7 @@ static void make_table(const bsmm_product *p, void *context) {
     memcpy(context, bsmm_pack_table_of(p->b.m.format.elem)->b, sizeof(__m512i));
 }
 
-/* Returns the number of rows of A for which multiplying them by B takes as long as decoding B. */
+/* Returns the number of rows of A for which the multiplication takes as long as decoding B. */
 static int64_t decoding_rows(const bsmm_product *p) {
     bool is_slow = !bsmm_small_m_int8_has_fours(p) && p->b.m.order != BSMM_ORDER_COMPACT;
     return is_slow ? 6 : 3;

@@ -1,5 +1,5 @@
-/* Packs by AVX-512 byte permutes. It decodes 64 codes of a row at once and transposes 8 rows of 16
- * groups of 4 bytes in registers.
+/* This file packs operands by AVX-512 byte permutes. The code decodes 64 codes of a row at once and
+ * transposes 8 rows of 16 groups of 4 bytes in registers.
  *
  * Eight codes of b bits take b bytes. A byte permute moves these bytes into a 64-bit lane, a
  * multishift moves each code to a byte of its own, and a table lookup decodes it. The bits above a

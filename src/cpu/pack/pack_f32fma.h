@@ -40,7 +40,8 @@ bsmm_pack_refuser bsmm_f32fma_refuse;
 bool bsmm_f32fma_by_segment(const bsmm_product *p);
 
 /* Returns the largest number of elements of K in a chunk, i.e. in a range of K that is summed by
- * itself. The function is for packed elements that are multiplied by their scales. */
+ * itself. The function applies to operands whose packed elements are already multiplied by their
+ * scales. */
 int64_t bsmm_f32fma_longest_chunk(const bsmm_product *p);
 
 /* Returns the error bound of a result, as a multiple of sum |a * b|. Only additions round, because

@@ -282,8 +282,9 @@ static void open_span(const job *j, int64_t k, span *s) {
         bsmm_pack_offsets(j->o, k, s->n, j->unit, s->offsets);
 }
 
-/* Packs one panel over a span, i.e. a range of K of up to BSMM_PACK_SPAN elements. `units` is the
- * address of the panel's first unit in this range. */
+/* Packs one panel over a span, i.e. a range of K of up to BSMM_PACK_SPAN elements. The panel
+ * consists of units of 16 or 32 elements of K; `units` is the address of the first unit of this
+ * span. */
 static void pack_span(const job *j, span *s, int64_t width, int64_t row, int64_t rows,
                       int64_t unit_bytes, uint8_t *units, uint8_t *wide) {
     tile t = {.at = {.groups = s->units * (j->unit / 4),

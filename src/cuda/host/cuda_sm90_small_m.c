@@ -285,7 +285,7 @@ static const char *refuse_b(const bsmm_operand *b, const bsmm_small_m_weights *w
     return reason ? reason : bsmm_small_m_refuse_units(b, 'B', unit, bytes, why, size);
 }
 
-/* Returns the size in bytes of A in the workspace, converted to bf16, without its scales. */
+/* Returns the size in bytes of the bf16 copy of A in the workspace, without A's scales. */
 static uint64_t image_bytes(const bsmm_product *p, const division *c) {
     return (uint64_t)bsmm_small_m_count_steps(p) * c->columns * BSMM_SMALL_M_K * 2;
 }

@@ -1,8 +1,8 @@
 /* The kernel cuda_sm90a_fp8_small_m multiplies up to 32 rows of e4m3 A by e4m3 weights B with fp32
  * scales, as checkpoints store them, on Hopper's FP8 tensor cores (device code:
  * sm90a/fp8_small_m_kernels.h). With BSMM_COMPUTE_EXACT it takes the formats that cuda_sm90a_fp8
- * takes for more rows. With BSMM_COMPUTE_FAST it also takes fp32 scales of other blocks, and A
- * without scales.
+ * takes for more rows. With BSMM_COMPUTE_FAST it also takes fp32 scales with other block sizes, and
+ * an A without scales.
  *
  * A thread block computes 64 rows of B. The thread blocks of a cluster have the same rows of B and
  * split K. The split does not depend on M. */

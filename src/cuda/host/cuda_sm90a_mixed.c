@@ -31,8 +31,9 @@ typedef struct weights {
 #define KERNEL(module, name, format, columns, half)                                                \
     [format][half][(columns) == 128] = {"sm90a/" #module, #name, BSMM_SMALL_M_MOST_SHARED},
 
-/* Lists the kernels by the format of the weights. The other indices are those of `functions` in the
- * struct weights. */
+/* Lists the kernels. The first index is the format of the weights. The second index is 1 for
+ * kernels that decode weights to f16, and 0 for bf16. The third index is 1 for tiles of 128
+ * columns, and 0 for tiles of 96. */
 static const bsmm_cuda_function all_functions[SMALL_M_FORMATS][2][COLUMN_CHOICES] = {
 #include "cuda/sm90a/mixed.def"
 };

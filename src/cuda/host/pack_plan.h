@@ -44,8 +44,8 @@ typedef struct bsmm_pack_launch {
      * operand's header, for example together with other headers. */
     bool header_is_clear;
     /* `overlaps` is true if the caller has queued only packing kernels since the header was
-     * cleared. Those kernels do not write this kernel's inputs, so this kernel need not wait until
-     * the previous kernel has ended. */
+     * cleared. Those packing kernels do not write the inputs of the kernel to launch, so this
+     * kernel need not wait for them. */
     bool overlaps;
     /* If `cleared` is not NULL, the packing kernel sets the word in device memory at this address
      * to 0 and does not write the header. Only kernels with fp32 scales can do so

@@ -56,7 +56,7 @@ static __device__ __forceinline__ uint32_t ptx_elect(void) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"((int)(count)))
 
 /* PTX ISA "fence.proxy.async": makes this thread's ordinary writes to shared memory visible to TMA,
- * wgmma and tcgen05. Without it they may read old data. */
+ * wgmma and tcgen05. Without the fence, TMA, wgmma and tcgen05 may read old data. */
 static __device__ __forceinline__ void ptx_fence_proxy_async(void) {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

@@ -27,8 +27,8 @@ typedef struct epilogue {
     uint32_t col; /* `col` is the column of the product's D of this lane. */
     /* `untrusted` is true if all results of the tile must be recomputed in double. */
     bool untrusted;
-    /* `plain` is true if D has no C, bias or scale, and elements of f32, bf16, f16, e4m3 or e5m2.
-     */
+    /* `plain` is true if the product adds no C and no bias, D has no scale, and D's elements are
+     * f32, bf16, f16, e4m3 or e5m2. */
     bool plain;
     double factor;
 } epilogue;
@@ -91,8 +91,9 @@ static __device__ __noinline__ void settle(const bsmm_scaled_params *p, shared *
     }
 }
 
-/* Returns a mask that says which of the rows `first`, `first` + step and so on lie inside D. The
- * mask is 0 if the lane's column lies outside D. */
+/* Returns a mask of the rows `first`, `first` + step and so on that lie inside the product's D. The
+ * mask is 0 if the lane's column lies outside D. The kernel's operands are swapped, so D has p->n
+ * rows and p->m columns. */
 static __device__ __forceinline__ uint32_t inside(const epilogue *f, uint32_t first,
                                                   uint32_t step) {
     if (first >= f->p->n || f->col >= f->p->m) return 0;

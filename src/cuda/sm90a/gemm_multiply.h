@@ -56,8 +56,9 @@ static __device__ __forceinline__ uint32_t empty_to_tell(const ring *r, int32_t 
     return ptx_mapa(empty_of(r, 0), (uint32_t)lane);
 }
 
-/* Tells every thread block of the cluster that loads tiles for this thread block that this warp has
- * read the stage. The loaders may then refill the stage. */
+/* Tells the loaders of this thread block's tiles that this warp has read the stage. The loaders are
+ * all thread blocks of the cluster that load tiles for this thread block. They may then refill the
+ * stage. */
 static __device__ __forceinline__ void release(uint32_t stage, const consumer *c) {
     if (CLUSTER == 1) {
         if (c->lane < EMPTY_ARRIVALS) ptx_mbarrier_arrive(empty_of(&c->r, stage));

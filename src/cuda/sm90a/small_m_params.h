@@ -14,10 +14,11 @@ enum {
     BSMM_SMALL_M_WARPS = 16,
     BSMM_SMALL_M_THREADS = 32 * BSMM_SMALL_M_WARPS,
     BSMM_SMALL_M_PREPARE_THREADS = 256,
-    /* The kernels compute the transpose of D. A column of it is one row of A, or one bf16 part of a
-     * row, if the elements of A are split into several bf16 numbers. The host chooses how to split
-     * K as if A had BSMM_SMALL_M_COLUMNS columns, so the results do not depend on the number of
-     * rows of A. Shared memory always has room for this number of columns. */
+    /* The kernels compute the transpose of D. A column of the transpose is one row of A. If the
+     * elements of A are split into several bf16 numbers, each row of A gives several columns, one
+     * for each number. The host chooses how to split K as if A had BSMM_SMALL_M_COLUMNS columns, so
+     * the results do not depend on the number of rows of A. Shared memory always has room for this
+     * number of columns. */
     BSMM_SMALL_M_COLUMNS = 32,
     /* A kernel computes the transpose of D: the rows of A are the columns of its tile. An A that
      * bf16 does not hold takes several columns for each row, one for each bf16 number into
