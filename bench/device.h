@@ -156,9 +156,9 @@ const char *bench_device_error(void);
 
 void *bench_device_stream(const bench_device *device);
 
-/* Returns the number of copies of operands with `bytes` bytes that are together four times as large
- * as the device's cache. The result is from 4 to 1024, or 1 if the device is simulated. The device
- * must not be the host. */
+/* Returns how many copies of operands with `bytes` bytes are together four times as large as the
+ * device's cache. The result is from 4 to 1024, or 1 if the device is simulated. The device must
+ * not be the host. */
 size_t bench_device_sets(const bench_device *device, uint64_t bytes);
 
 /* Returns the number of repetitions of a measurement. The result is `wanted`, or 1 if the device is

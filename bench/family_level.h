@@ -81,9 +81,10 @@ typedef struct bench_family_level {
      * lengths, which are multiples of 128. */
     bool k_parts;
     /* If `spread` is true, the products of an instruction come from `runs` runs of adjacent
-     * elements of K, equally many from each run. 0 runs means 4. A run has `run` elements. If `run`
-     * is 0, it has 32 elements if B's elements have less than 8 bits, else 16. If `spread` is
-     * false, an instruction adds the products of `unit` adjacent elements of K. */
+     * elements of K, equally many from each run. If `runs` is 0, there are 4 runs. A run has `run`
+     * elements. If `run` is 0, a run has 32 elements if B's elements have less than 8 bits, else
+     * 16. If `spread` is false, an instruction adds the products of `unit` adjacent elements of
+     * K. */
     bool spread;
     int64_t run, runs;
     /* `total_in_double` is true if the kernel adds the sums of the segments (ranges of K) in

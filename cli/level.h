@@ -24,9 +24,10 @@ typedef struct cli_level_adder {
     int64_t parts;
 } cli_level_adder;
 
-/* Describes the kernel of a product. `fallback` is the kernel that computes the product if the
- * operands do not fit the packed form that the first kernel multiplies. Its family is NULL if there
- * is no such kernel, or if its errors are like those of the first kernel. */
+/* Describes the kernel of a product. `own` is this kernel. `fallback` is the kernel that computes
+ * the product if the operands do not fit the packed form that the first kernel multiplies.
+ * fallback.family is NULL if there is no fallback, or if the errors of the fallback are like those
+ * of the first kernel. */
 typedef struct cli_level_model {
     cli_level_adder own, fallback;
 } cli_level_model;

@@ -1,5 +1,5 @@
-/* Implements functions of the main job (bsmm_main_job): memory allocation, error messages, and
- * GEMMs in double. */
+/* Implements functions of the main job of `make run` (job.h), which the program bsmm_main_job runs:
+ * memory allocation, error messages, and GEMMs in double. */
 #include "job.h"
 
 #include <stdarg.h>

@@ -7,8 +7,8 @@
 
 /* Names what an instruction does to a register, as bits of a mask. */
 enum { BY_VALU = 1, BY_TRANS = 2, BY_HALF = 4, BY_SALU = 8, BY_STORE = 16, BY_CMPX = 32 };
-/* SETS_MODE marks s_setreg, which writes MODE. It follows the bits above, of which there are
- * HAZARD_KINDS. */
+/* SETS_MODE marks s_setreg, which writes MODE. Its bit is the next one after the HAZARD_KINDS bits
+ * of the enum above. */
 enum { SETS_MODE = 1 << HAZARD_KINDS };
 /* A row of the hazard table forbids that an instruction follows another one too closely if both
  * concern the same register. The enum `regs` names the registers of the later instruction to which

@@ -99,8 +99,9 @@ bool bsmm_kernel_runs_on(const bsmm_kernel *kernel, const bsmm_backend *backend)
 
 /* Opens the request's device and chooses the kernel. This is the kernel that the caller named, or
  * else the first kernel of kernels.def that accepts the product. The chosen kernel stores what it
- * computes once per plan in `state`, which has BSMM_STATE_BYTES bytes. For packed weights of form
- * wide, the function first decides from which part of them runs read B (bsmm_panels_settle). */
+ * computes once per plan in `state`, which has BSMM_STATE_BYTES bytes. Packed weights of form wide
+ * contain decoded panels of B and a copy of B. For this form, the function first decides whether
+ * runs read the panels or the copy (bsmm_panels_settle). */
 bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_kernel **kernel);
 
 /* Checks whether a kernel accepts a request. If it accepts, the function returns NULL, and the

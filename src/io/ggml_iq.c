@@ -90,8 +90,8 @@ void bsmm_gguf_iq2_s(const uint8_t *block, float *values) {
 /* Decodes a block of IQ3_XXS. Its bytes are:
  * - the f16 factor d of all scales;
  * - for each 4 elements, the index of a table row;
- * - for each 32 elements, a uint32 that has four times seven signs and, in the top four bits, the
- *   scale. */
+ * - for each 32 elements, a uint32. Its top four bits are the scale. Its other bits are four
+ *   groups of seven signs, one group for each 8 elements (even_signs computes the eighth sign). */
 void bsmm_gguf_iq3_xxs(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     for (size_t i = 0; i < SUPER / EIGHT; i++) {

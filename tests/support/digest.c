@@ -19,7 +19,8 @@ void digest_reset(void) {
     current = rounds;
 }
 
-/* Fills memory below the stack pointer, where the next functions have their variables. */
+/* Fills the memory below the stack pointer with `value`. The functions that are called next have
+ * their variables there. */
 static __attribute__((noinline)) void fill_stack(int value) {
     enum { BYTES = 200000 };
     volatile uint8_t memory[BYTES];

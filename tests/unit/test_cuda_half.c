@@ -131,9 +131,9 @@ static void check_path(const char *b_format, scales from, const char *same, rng 
     static const char *const others[] = {bf16_kernel, generic_kernel};
     for (size_t i = 0; i < BSMM_COUNT(others); i++) {
         if (same == generic_kernel && others[i] != same)
-            /* If the half kernel must use its fallback, the generic kernel, then the bf16 kernel
-             * uses the same fallback for these scales. The bf16 kernel's result is not compared,
-             * because it would equal that of the generic kernel. */
+            /* If `half_kernel` must fall back to the generic kernel with these scales, the bf16
+             * kernel falls back to the generic kernel too. The result of the bf16 kernel is then
+             * not compared, because it would equal that of the generic kernel. */
             continue;
         float *other = product(&o, others[i]);
         const bool equal = memcmp(half, other, o.d.data_bytes) == 0;

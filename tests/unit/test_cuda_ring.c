@@ -1,7 +1,7 @@
-/* Tests the GPU kernel for few rows of A with more than 32 rows and a long K. A then does not fit
- * into shared memory, and the kernel copies it through a ring buffer. D must be bitwise identical
- * to a product of fewer rows, for which the kernel needs no ring buffer. The test is skipped
- * without a GPU. */
+/* Tests the GPU kernel for few rows of A with 64 rows of A and a long K. A then does not fit into
+ * shared memory, and the kernel copies it through a ring buffer in shared memory. The first 32 rows
+ * of D must be bitwise identical to those of a product with only these 32 rows of A, for which the
+ * kernel needs no ring buffer. The test is skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"

@@ -39,7 +39,8 @@ static uint32_t count_sms(void) {
     return 0;
 }
 
-/* Checks that the kernel divides the K of this product, on 6 SMs among `parts` groups. */
+/* Checks that the kernel divides the K of this product among several groups of thread blocks. On a
+ * device with 6 SMs, there must be `parts` groups. */
 static void check_parts(const operands *o, uint32_t parts) {
     const bsmm_explanation e = explain(o);
     if (!e.accepts) fail_msg("%s refuses: %s", kernel, e.reason);

@@ -223,8 +223,8 @@ BSMM_DEVICE uint32_t gemm_plain_steps(const gemm_position *at, gemm_shape s, boo
     const uint32_t ahead = gemm_stage_count(s) - 1, whole = at->sources[0].whole;
     const uint32_t direct = whole > ahead ? whole - ahead : 0;
     /* A wide load brings the scales of GEMM_GROUP units. The scales after the last whole group are
-     * loaded one by one, GEMM_AHEAD steps before they are used. Plain steps issue no such loads, so
-     * they end where the first of these loads begins. */
+     * loaded one by one, GEMM_AHEAD steps before they are used. Plain steps issue no such single
+     * loads, so the plain steps end before the step that issues the first single load. */
     const uint32_t wide = whole * gemm_units(s) / GEMM_GROUP * (GEMM_GROUP / gemm_units(s));
     const uint32_t most = wide == at->steps ? wide : wide > GEMM_AHEAD ? wide - GEMM_AHEAD : 0;
     const uint32_t steps = direct < most ? direct : most;

@@ -103,7 +103,8 @@ BSMM_DEVICE uint32_t gemm_carrier_row(gemm_shape s, uint32_t side, uint32_t firs
     return at < rows - 1 ? at : rows - 1;
 }
 
-/* Returns the field `at` of a carrier whose wave moves scales of operand `o`. */
+/* Returns the value of the field gemm_carrier.at for a thread of a wave that moves scales of
+ * operand `o`. */
 BSMM_DEVICE uint32_t gemm_carrier_at(const bsmm_cdna_side *o) {
     return o->scale_at[gemm_thread_of_tile() % BSMM_CDNA_SCALES];
 }

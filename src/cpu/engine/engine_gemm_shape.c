@@ -44,10 +44,11 @@ static uint64_t bytes_of_panel(const gemm *g) {
  * one cache block for each thread. The number never decreases if M, N, K or the number of threads
  * grows, because a plan's workspace must suffice for a smaller GEMM too.
  *
- * If the gates and the ups of a gated activation are two halves of B's rows, a thread counts twice,
- * because a slab then has two ranges of B's rows. A narrow range of a column-major B is slow to
- * read, because it uses a small part of each cache line. With half of this memory, products of two
- * rows of A and a column-major bf16 or mxfp8 B took 1.1 to 1.2 times as long on a Zen 4. */
+ * If the gates and the ups of a gated activation are two halves of B's rows, a slab has two ranges
+ * of B's rows. The number of panels per thread is then doubled. A narrow range of a column-major B
+ * would be slow to read, because it uses a small part of each cache line. With half of this memory,
+ * products of two rows of A and a column-major bf16 or mxfp8 B took 1.1 to 1.2 times as long on a
+ * Zen 4. */
 static uint64_t slab_bytes(const gemm *g, const bsmm_product *p) {
     static const uint64_t unknown = 1 << 20;
     const bsmm_engine *e = g->engine;

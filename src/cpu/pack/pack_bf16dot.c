@@ -332,8 +332,8 @@ static void pack_tiles(tile *tiles, int64_t count, span *s) {
         }
 }
 
-/* Stores the factors of a tile's rows after the rows were packed. It also stores which rows are
- * wide, i.e. have results that must be summed in double (engine_gemm.h). */
+/* After a tile's rows were packed, stores the factor that was divided out of each row. Also stores
+ * which rows are wide, i.e. have results that must be summed in double (engine_gemm.h). */
 static void finish_tile(const tile *t, double global) {
     for (int64_t i = 0; i < t->rows; i++) {
         int top = t->lanes[i].top;

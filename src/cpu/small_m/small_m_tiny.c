@@ -76,8 +76,8 @@ void bsmm_small_m_tiny_store(const bsmm_product *p, const bsmm_tiny_panel *panel
 
 /* Returns true if the processor runs the functions for tiny products faster than the loops that
  * multiply packed panels. For bf16, this is not so on processors with two vector ports for all
- * instructions (BSMM_CPU_TWO_PORTS), because the loops there use FMAs instead of bf16 dot products.
- */
+ * instructions (BSMM_CPU_TWO_PORTS), because on these processors the loops for packed panels use
+ * FMAs instead of bf16 dot products. */
 static bool is_supported(bool is_int8) {
     const uint32_t needed =
         BSMM_CPU_AVX512_VBMI | (is_int8 ? BSMM_CPU_AVX512_VNNI : BSMM_CPU_AVX512_BF16);

@@ -101,9 +101,9 @@ typedef struct bsmm_wgmma_params {
     /* `splits` is the number of parts into which the k blocks of every tile are split if there are
      * too few tiles for the SMs (gemm_schedule.h). Otherwise it is 1. */
     int32_t splits;
-    /* The tiles that are split along K are divided among the clusters. `range_blocks` is the number
-     * of their k blocks that each cluster computes. The first longer_ranges clusters compute one k
-     * block more. */
+    /* The k blocks of all tiles that are split along K are laid end to end and divided into ranges,
+     * one for each cluster. `range_blocks` is the number of k blocks of a range. The first
+     * longer_ranges ranges have one k block more. */
     int32_t range_blocks, longer_ranges;
     /* `by_k`, `by_group` and `by_band` are divisors for gemm_divide: by_k is k_blocks, by_group is
      * group_m, and by_band is group_m * tiles_n. */

@@ -4,9 +4,9 @@
  * includes this file. */
 
 /* Multiplies accumulators by the epilogue's factor, which is the product of alpha and the global
- * scales of A and B. It serves stores that need neither C nor bias. The kernel tests only once,
- * when it begins, whether the factor is 1 (`plain`). A comparison in fp64 here would stall, because
- * fp64 instructions share a pipe with the tensor cores. */
+ * scales of A and B. The function is for stores that need neither C nor bias. The kernel tests only
+ * once, when it begins, whether the factor is 1 (`plain`). A comparison in fp64 here would stall,
+ * because fp64 instructions share a pipe with the tensor cores. */
 static __device__ __forceinline__ void scale_total(const shared *told, float *total) {
     if (told->plain) return;
     if (HALVES && told->power != 0) {

@@ -42,8 +42,8 @@ static __device__ __forceinline__ bool mixed_trusts(const float v[MIXED_RUN], co
 /* Tells how the fast path of the epilogue makes results. A result is an accumulator times an fp32
  * factor. */
 typedef struct mixed_fast {
-    /* `factors` holds the factors of four adjacent results. They include the power of two by which
-     * decoded weights are too small. */
+    /* `factors` holds the factors of four adjacent results. Decoded weights are smaller than the
+     * true weights by a power of two; the factors contain this power, so that it cancels. */
     float factors[MIXED_RUN];
     bool exact; /* `exact` is true if all factors are powers of two, so that products are exact. */
     bool

@@ -204,7 +204,7 @@ static __device__ __forceinline__ void mixed_begin(const int format, const bsmm_
 
 /* Loads the next step's weights, or their first half, into *words, and converts the step's scales
  * to *factors. Starts the copy of the weights of a later step to the slot of the ring buffer that
- * the thread read last. After the last step, loads zeros. */
+ * the thread read last. If no step is left, the function loads zeros as weights. */
 static __device__ __forceinline__ void mixed_next(const int format, const bool half,
                                                   mixed_stream *s, small_m_words *words,
                                                   small_m_factors *factors, uint32_t *most) {

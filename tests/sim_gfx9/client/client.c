@@ -101,8 +101,8 @@ static void add_kernel_chain(hipGraph_t graph, hipFunction_t scale, buffers *b) 
     CALL(hipGraphAddMemcpyNode(&nodes[0], graph, NULL, 0, &rows));
     const hipGraphNode_t from[] = {nodes[0], nodes[2]}, to[] = {nodes[1], nodes[3]};
     CALL(hipGraphAddDependencies(graph, from, to, 2));
-    /* Changing the variable after the node was added must have no effect, because the node keeps
-     * the values that the arguments had when it was added. */
+    /* Changing the variable `factor` after the node was added must have no effect, because the node
+     * keeps the values that the arguments had when it was added. */
     factor = 0;
 }
 
