@@ -1,4 +1,5 @@
-/* Declares what the two kinds of simulated NVIDIA GPUs share. */
+/* Declares what two kinds of simulated NVIDIA GPUs share: those whose times come from a time model,
+ * and those without a time model. */
 #ifndef BENCH_DEVICE_SIM_CUDA_H
 #define BENCH_DEVICE_SIM_CUDA_H
 

@@ -43,8 +43,8 @@ typedef struct bench_family_level {
      * where an fp32 scale changes. */
     int64_t segment;
     bool ends_at_scales;
-    /* If `scaled_segment` is not 0, a segment (a range of K) has at most this number of elements if
-     * B has fp32 scales or an fp32 scale of A changes along K. */
+    /* `scaled_segment` is the largest number of elements of a segment (a range of K) if B has fp32
+     * scales or an fp32 scale of A changes along K. 0 means that there is no such limit. */
     int64_t scaled_segment;
     /* If `divides` is true, the accumulators hold the sum divided by the fp32 scale of the current
      * segment. They are multiplied by the quotient of two scales where the scale changes. */

@@ -16,9 +16,9 @@
  * errors of a fallback are more than 100 times smaller than those of the kernel. */
 #define CLI_LEVEL_PASSED_ON 0.25
 
-/* Tells how a kernel adds. `family` describes the kernels that add in the same order, and holds
- * their measured errors. It is NULL if there are no measured errors. `parts` is the number of parts
- * into which the kernel divides K. */
+/* Describes the order in which a kernel adds. `family` describes the kernels that add in this
+ * order, and holds their measured errors. It is NULL if there are no measured errors. `parts` is
+ * the number of parts into which the kernel divides K. */
 typedef struct cli_level_adder {
     const bench_family_level *family;
     int64_t parts;

@@ -13,7 +13,7 @@ static __device__ void store_words(uint32_t to, const uint32_t words[4]) {
 }
 
 /* Begins the loads of the scales of a k block of the tile at (row, col). All threads call this
- * function while the products of the k block before still run. */
+ * function while the products of the previous k block still run. */
 static __device__ void begin_scales(const ladder_params *p, uint32_t row, uint32_t col,
                                     uint32_t block, held_scales *held);
 

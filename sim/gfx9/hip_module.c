@@ -127,8 +127,8 @@ HIP hipError_t hipFuncGetAttribute(int *value, int attribute, hipFunction_t f) {
     return hipSuccess;
 }
 HIP hipError_t hipFuncSetAttribute(const void *f, int attribute, int value) {
-    /* Hardware allows large LDS sizes only with this attribute. The simulator ignores it, because
-     * it always allows all of LDS. */
+    /* Hardware allows large LDS sizes only if the program sets this attribute of the kernel. The
+     * simulator ignores the attribute, because it always allows all of LDS. */
     (void)f, (void)attribute, (void)value;
     return hipSuccess;
 }

@@ -27,8 +27,9 @@ static mbarrier unpacked(uint64_t v) {
 
 static uint8_t *find(ptx_warp *w, const ptx_inst *i, uint64_t address, mbarrier *b) {
     uint64_t v;
-    /* A generic address has nonzero bits above bit 55, and its low 32 bits are the address in
-     * shared memory. */
+    /* The address of an mbarrier is a generic address or an address in shared memory. A generic
+     * address has nonzero bits above bit 55, and its low 32 bits are the address in shared
+     * memory. */
     if (address >> 56) address &= 0xffffffff;
     if (address % 8) {
         ptx_stop(w, i, "an mbarrier lies at 0x%llx, which 8 does not divide",

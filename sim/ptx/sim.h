@@ -202,7 +202,8 @@ struct ptx_module {
  * `error`, which has ERROR_BYTES bytes. */
 ptx_module *ptx_module_load(const char *text, size_t size, char *error);
 void ptx_module_unload(ptx_module *module);
-/* Returns zeroed memory that ptx_module_unload frees, or NULL if there is not enough. */
+/* Returns `bytes` bytes of zeroed memory, which ptx_module_unload frees. Returns NULL if memory
+ * runs out. */
 void *ptx_keep(ptx_module *module, size_t bytes);
 
 /* The generic addresses of shared memory begin at SHARED_WINDOW, and those of local memory begin at

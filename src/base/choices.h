@@ -34,7 +34,8 @@ enum {
     BSMM_ALL_GROUP_FLAGS = 0 BSMM_GROUP_FLAGS(BSMM_ADD_FLAG)
 };
 
-/* These functions make the compiler name a value that the enum has and the list lacks. */
+/* If an enum has a value that a list above lacks, the compiler rejects one of these functions and
+ * names the missing value. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 #define BSMM_CASE(value) case value:

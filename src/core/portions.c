@@ -13,7 +13,8 @@ enum {
      * multiple of 16 rows of the scale matrix, so that they have the same alignment as the scales
      * of the whole matrix. */
     SCALES = 16,
-    /* ALIGNMENT is the alignment in bytes of the kernel's workspace, which follows the results. */
+    /* ALIGNMENT is the alignment in bytes of the kernel's workspace, which follows the fp32 results
+     * in the workspace of the product. */
     ALIGNMENT = 256,
 };
 

@@ -170,7 +170,7 @@ bsmm_status bsmm_recipe_at(uint32_t index, bsmm_recipe_info *info) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, list_formats);
     bsmm_recipe_info row = rows[index].info;
-    /* The text of the names begins with a space, which is skipped. */
+    /* The text formats[index] has a space before each name. The first space is skipped. */
     row.formats = formats[index] + 1;
     return bsmm_give_struct(info, &row, sizeof row, "info");
 }

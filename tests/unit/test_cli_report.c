@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-/* The report calls these functions of the command. Their replacements here print nothing. */
+/* The report (the code under test) calls these functions of the command. The functions here replace
+ * the command's own functions and print nothing. */
 void *cli_alloc(size_t count, size_t size) {
     void *memory = calloc(count, size);
     assert_non_null(memory);

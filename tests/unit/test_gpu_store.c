@@ -197,8 +197,8 @@ static void test_named_recipes(void **state) {
     check_shape("bf16", d, "compressed-tensors", 3, &r);
 }
 
-/* Tests second-level scales that are NaN, whose reciprocals overflow, or with which every block
- * scale overflows. */
+/* Tests a block-scaled D whose second-level scale is NaN, has a reciprocal that overflows, or makes
+ * every block scale overflow. */
 static void test_extreme_levels(void **state) {
     (void)state;
     static const float levels[] = {0x1p-149f, 0x1p-30f, 0x1p100f, -1, NAN, INFINITY};

@@ -266,7 +266,7 @@ static void test_one_rounding(void **state) {
     assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
     assert_int_equal(d, 0x3f81);
     /* The result is now exactly the midpoint between two bf16 numbers. It must be rounded to the
-     * even one. */
+     * number whose last bit is 0. */
     a[2] = 0;
     assert_int_equal(bsmm_matmul(&desc), BSMM_OK);
     assert_int_equal(d, 0x3f80);

@@ -112,8 +112,8 @@ BSMM_DEVICE uint32_t gemm_carrier_at(const bsmm_cdna_side *o) {
 /* Loads the field `at` again for large tiles, whose plain steps have no register for it. */
 BSMM_DEVICE void gemm_carrier_refresh(gemm_carrier *c, gemm_shape s) {
     if (gemm_scouts(s)) c->at = gemm_carrier_at(&gemm_params_here()->sides[gemm_carrier_side(s)]);
-    /* The wait for this load comes here. Otherwise the compiler would put it ahead of the plain
-     * steps of the next tile, where it is a wait for all loads. */
+    /* The wave waits for this load here. Otherwise the compiler would put the wait ahead of the
+     * plain steps of the next tile, where the wave would have to wait for all loads. */
     bsmm_isa_stay(c->at);
 }
 

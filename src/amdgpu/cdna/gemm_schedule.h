@@ -29,7 +29,8 @@ BSMM_SHARED gemm_tile gemm_tile_of(uint32_t number, uint32_t row_tiles, uint32_t
     const uint32_t first = band * BSMM_CDNA_BAND_ROWS, left = row_tiles - first;
     const uint32_t height = left < BSMM_CDNA_BAND_ROWS ? left : BSMM_CDNA_BAND_ROWS;
     const uint32_t inside = number - first * col_tiles;
-    /* BSMM_CDNA_BAND_ROWS is a power of two, so this case takes shifts instead of divisions. */
+    /* A band of the full height has BSMM_CDNA_BAND_ROWS rows of tiles. This number is a constant
+     * power of two, so this case takes shifts instead of divisions. */
     if (height == BSMM_CDNA_BAND_ROWS)
         return (gemm_tile){first + inside % BSMM_CDNA_BAND_ROWS, inside / BSMM_CDNA_BAND_ROWS};
     return (gemm_tile){first + inside % height, inside / height};

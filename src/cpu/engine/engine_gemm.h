@@ -71,8 +71,9 @@ struct bsmm_engine {
      * that a cache block multiplies at a time (bsmm_gemm_chunk). It is a multiple of
      * BSMM_CHUNK_STEP. */
     int64_t longest_chunk;
-    /* `mc` is the number of rows of A in a cache block, and `nc` is the number of rows of B. mc is
-     * a multiple of mr, and nc is a multiple of nr. */
+    /* `mc` is the number of rows of A in a cache block, and `nc` is the number of rows of B in it.
+     * A cache block consists of whole register tiles, so mc is a multiple of mr, and nc is a
+     * multiple of nr. */
     int64_t mc, nc;
     /* Each row of A or B has a number `wide`, which measures its dynamic range. If the numbers of a
      * row of A and a row of B add up to more than `wide_limit`, the result of the two rows is

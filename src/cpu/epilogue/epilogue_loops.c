@@ -1,6 +1,6 @@
 /* This file has the epilogue's loops. The body of each loop is written once as an inline function.
- * A function for each instruction set contains it, so the compiler vectorizes it with the
- * instructions of that set. */
+ * For each instruction set there is a function that consists of this body, so the compiler
+ * vectorizes the body with the instructions of that set. */
 #include "cpu/epilogue/epilogue_loops.h"
 
 #include "base/cpu.h"

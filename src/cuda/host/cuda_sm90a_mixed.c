@@ -171,7 +171,8 @@ static double predict(const bsmm_product *p, const weights *w, const division *c
 
 /* Returns true if A is e4m3 with one fp32 scale per row, and the weights are mxfp4. The epilogue of
  * the kernels for other weights has no code for scales of A. nvfp4 weights usually have a
- * second-level scale, and with both scales all results would take the slow path. */
+ * second-level scale. With this scale and scales of A's rows, all results would take the slow
+ * path. */
 static bool has_row_scales(const bsmm_operand *a, const weights *w) {
     return bits_of(w) == 4 && w->format.scale == BSMM_SCALE_E8M0 &&
            a->m.format.elem == BSMM_ELEM_E4M3 && bsmm_small_m_has_row_floats(a);

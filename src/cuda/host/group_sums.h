@@ -33,7 +33,8 @@ uint32_t bsmm_group_sums_form(const bsmm_group_sums *s);
 bsmm_status bsmm_group_sums_make(const bsmm_product *p, int64_t block_k, int64_t pairs,
                                  const bsmm_scaled_kernel *kernels, bsmm_group_sums *s);
 
-/* Sets the parameters of the epilogue in `params`, a copy of s->params, and queues the kernel. */
+/* Sets the parameters of the epilogue in `params`, which is a copy of s->params, and queues the
+ * kernel that `s` describes. */
 bsmm_status bsmm_group_sums_run(const bsmm_product *p, const bsmm_group_sums *s,
                                 bsmm_scaled_params *params);
 

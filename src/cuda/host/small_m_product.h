@@ -56,8 +56,8 @@ uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count);
 
 /* Describes the measured speed of a thread block on an H200, for one shape of thread block. */
 typedef struct bsmm_small_m_speed {
-    /* In a thread block, this number of warps multiply the same rows of B and split K among them.
-     */
+    /* `k_warps` is the number of warps of a thread block that multiply the same rows of B and split
+     * K among them. */
     uint32_t k_warps;
     uint32_t rows; /* `rows` is the number of rows of B that a thread block computes. */
     /* The time of a thread block in microseconds is `fixed`, plus `step` for each step of 128

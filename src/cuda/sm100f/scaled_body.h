@@ -308,7 +308,7 @@ static __device__ __forceinline__ uint32_t part_of_block(void) {
     return ptx_grid_cluster_rank() / CTAS;
 }
 
-/* Holds the numbers of the k blocks that this thread block multiplies. */
+/* Holds the range of k blocks that this thread block multiplies: k blocks `first` to `end` - 1. */
 typedef struct k_range {
     uint32_t first, end;
 } k_range;

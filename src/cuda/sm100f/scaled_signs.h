@@ -43,9 +43,10 @@ static __device__ __forceinline__ uint32_t signs_in_stage(const bsmm_scaled_para
     return found & 0x80808080u;
 }
 
-/* Looks for negative scales in the stages of this thread block. After each stage, the warp tells
- * the loading thread that it has read the stage's scales. After each tile, it tells the warps that
- * store D whether the tile has a negative scale. */
+/* One warp of a thread block runs this function to look for negative scales in the stages of its
+ * thread block. After each stage, the warp tells the loading thread that it has read the stage's
+ * scales. After each tile, it tells the warps that store D whether the tile has a negative
+ * scale. */
 static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
                                                   const uint8_t *scales, shared *told) {
     const k_range range = k_range_of(p);

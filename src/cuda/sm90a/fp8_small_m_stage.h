@@ -25,8 +25,8 @@ typedef struct fp8_small_m_copies {
     /* `left` is the number of bytes from the source addresses to the end of the matrix's rows. If
      * it is 0 or less, the next step of K (128 elements) lies past the end. */
     int32_t left;
-    /* `rows` is the number of matrix rows from the thread's first row on. Copies of later rows
-     * write zeros. */
+    /* `rows` is the number of rows of the matrix from the thread's first row to the end of the
+     * matrix. For later rows, the copies write zeros. */
     int32_t rows;
 } fp8_small_m_copies;
 

@@ -106,9 +106,9 @@ enum {
      * 1536, 7168) would take 7% longer on an H200. With three consumers no warp is free for this
      * work. */
     SCALES_WARP = GEMM_SCALES == GEMM_ROW_BLOCK && CONSUMERS < 3,
-    /* COL_BYTES is the bytes of B's scales that st.async adds to the byte count of a stage's full
-     * barrier. Only clusters use st.async. Without clusters, plain stores write B's scales, and the
-     * warp that loads the scales arrives at the full barrier itself. */
+    /* COL_BYTES is the number of bytes of B's scales that st.async adds to the byte count of a
+     * stage's full barrier. Only clusters use st.async. Without clusters, plain stores write B's
+     * scales, and the warp that loads the scales arrives at the full barrier itself. */
     COL_BYTES = GEMM_SCALES == GEMM_ROW_BLOCK && CLUSTER > 1 ? 4 * COL_BLOCKS : 0,
     FULL_ARRIVALS = CLUSTER == 1 && SCALES_WARP ? 2 : 1,
     /* EMPTY_ARRIVALS is the number of lanes of a consumer warp that arrive at a stage's empty
