@@ -23,7 +23,8 @@ static void name_shard(char name[64], size_t shard, size_t shards) {
         snprintf(name, 64, "model-%05zu-of-%05zu.safetensors", shard + 1, shards);
 }
 
-/* Adds the tensors of a shard to the index, and its matrices to the list of layers. */
+/* Adds the tensors of a shard (one file of the model) to the index of the model, and its matrices
+ * to the list of layers. */
 static bool list_shard(const char *path, const char *name, json_t *map, uint64_t *bytes,
                        cli_layers *layers) {
     bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);

@@ -19,8 +19,8 @@ static const char *const fused[][MOST_FUSED] = {
     {".ffn_gate.weight", ".ffn_up.weight"},
 };
 
-/* Returns the entry of `fused` that contains an ending of `name`, or NULL. *stem becomes the length
- * of `name` without this ending. */
+/* Each entry of `fused` lists endings of names. Returns the entry with an ending that `name` has,
+ * or NULL. *stem becomes the length of `name` without this ending. */
 static const char *const *find_entry(const char *name, size_t *stem) {
     for (size_t i = 0; i < sizeof fused / sizeof fused[0]; i++)
         for (int k = 0; k < MOST_FUSED && fused[i][k]; k++) {

@@ -154,7 +154,7 @@ static float *decode_scales(const bsmm_matrix *m) {
     return scales;
 }
 
-/* Decodes the elements of a matrix without any scales. Returns NULL after printing an error
+/* Decodes the elements of a matrix and ignores all its scales. Returns NULL after printing an error
  * message. */
 static float *decode_elements(const bsmm_matrix *m) {
     const bsmm_matrix none = BSMM_INIT(bsmm_matrix);

@@ -32,7 +32,8 @@ typedef struct cli_level_model {
     cli_level_adder own, fallback;
 } cli_level_model;
 
-/* Finds the model of the kernel `kernel` for a product. */
+/* Describes the sums of the kernel `kernel` for a product: the order of additions of the kernel
+ * itself and of its fallback. */
 cli_level_model cli_level_model_of(const bsmm_matmul_desc *desc, const char *kernel);
 
 /* Decodes a matrix in host memory without its second-level scale. On failure, the function prints

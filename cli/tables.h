@@ -11,8 +11,8 @@ bool cli_elem_find(const char *name, bsmm_elem_info *info);
 /* Tells whether a format is f32, f16 or bf16 without scales. */
 bool cli_is_plain(bsmm_format format);
 
-/* Finds the nearest finite values of a format below and above a value. If there is none, the result
- * is NAN. */
+/* Finds the nearest finite values of a format below and above a value. A result is NAN if there is
+ * no such value. */
 void cli_elem_neighbours(const bsmm_elem_info *info, double value, double *below, double *above);
 
 /* Returns the format's name. For a format without a name, returns a text such as

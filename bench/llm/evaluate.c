@@ -77,7 +77,8 @@ static void score_window(llm_state *s, const int32_t *tokens, float *reference, 
     }
 }
 
-/* Returns the memory of this process in MiB that is neither mapped from a file nor shared. */
+/* Returns the size in MiB of this process's resident memory, without memory that is mapped from a
+ * file or shared. */
 static double resident(void) {
     FILE *file = fopen("/proc/self/status", "r");
     char line[128];

@@ -147,7 +147,7 @@ static uint32_t read_word(const places *p, int l, uint32_t from, uint32_t bytes)
     return word;
 }
 
-/* Reads the data of lane l, which has `words` words. */
+/* Reads the data that lane l loads from memory. The data have `words` 32-bit words. */
 static void read_lane(const places *p, const gfx9_row *row, int l, uint32_t words,
                       gfx9_loaded *to) {
     const uint32_t bytes = (uint32_t)row->size;

@@ -12,8 +12,8 @@ typedef struct {
     /* `transposed` is true if M or N is the contiguous dimension instead of K. */
     bool swizzled, transposed;
 } ptx_layout;
-/* Writes the layout that a descriptor of wgmma or of tcgen05 states. If the descriptor is invalid
- * or not supported, stops the warp and returns false. */
+/* Writes to *y how an operand lies in shared memory, as a descriptor of wgmma or of tcgen05 states.
+ * If the descriptor is invalid or not supported, stops the warp and returns false. */
 bool ptx_layout_of_wgmma(ptx_warp *w, const ptx_inst *i, uint64_t descriptor, bool transposed,
                          ptx_layout *y);
 bool ptx_layout_of_tcgen05(ptx_warp *w, const ptx_inst *i, uint64_t descriptor, bool transposed,

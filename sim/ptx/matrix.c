@@ -285,8 +285,8 @@ static void add_as_hardware(const shape *s, tile *t, sim_tensor_rule rule) {
             t->c[m][n] = add_parts(s, t->c[m][n], &a[m], &b[n], rule);
 }
 
-/* Multiplies the tile with sums in double, which are rounded once at the end. This is used if it is
- * not known how the hardware adds and rounds. */
+/* Multiplies the tile with sums in double, which are rounded once at the end. The simulator uses
+ * this function if it is not known how the hardware adds and rounds. */
 static void add_in_double(const shape *s, tile *t) {
     for (uint32_t m = 0; m < s->m; m++)
         for (uint32_t k = 0; k < s->k; k++)

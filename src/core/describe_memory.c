@@ -64,7 +64,8 @@ static uint32_t parts_given(const bsmm_buffers *b) {
            when(b->group_alpha, HAS_ALPHA);
 }
 
-/* Returns true if the caller gives a buffer for an optional input. */
+/* Returns true if the caller gives a buffer for any of the optional inputs, such as C, the bias or
+ * the residual. */
 static bool has_optional(const bsmm_buffers *b) {
     return (uintptr_t)b->c | (uintptr_t)b->bias | (uintptr_t)b->residual | (uintptr_t)b->row_scale |
            (uintptr_t)b->col_scale | (uintptr_t)b->group_sizes | (uintptr_t)b->gather |

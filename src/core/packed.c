@@ -273,8 +273,8 @@ bsmm_status bsmm_packed_check_magic(const void *given) {
                      magic);
 }
 
-/* Compares a header with the expected one, field by field, and fails with a message about the first
- * field that differs. */
+/* Compares the header of packed weights with the expected header, field by field, and fails with a
+ * message about the first field that differs. */
 static bsmm_status explain_header(const bsmm_packed_header *wanted, const void *given) {
     char is[48], must_be[48];
     BSMM_TRY(bsmm_packed_check_magic(given));

@@ -15,8 +15,8 @@ typedef struct bsmm_parts {
      * one group. `few` is the kernel for parts with few rows of A, `many` is the plan's kernel, and
      * `empty` runs groups with K = 0. `few` is NULL if it would be the same kernel as `many`. */
     const bsmm_kernel *few, *many, *empty;
-    /* `gathered_bytes` is the size in bytes of the gathered rows of A, which lie at the start of
-     * the workspace. */
+    /* The rows of A that a group selects are gathered, i.e. copied one after another to the start
+     * of the workspace. `gathered_bytes` is the size in bytes of this copy. */
     uint64_t gathered_bytes;
     /* `workspace_bytes` is the size of the workspace in bytes, including the rows of A that are
      * gathered to it (gathered_bytes). */

@@ -9,8 +9,8 @@
  * also in IQ1_S and IQ3_S. EIGHT elements share a byte of sign bits. */
 enum { SUPER = 256, PART = 32, EIGHT = 8 };
 
-/* Returns element j of a row of the grid. The grid is a table of magnitudes or, for the types IQ1,
- * of values. */
+/* Returns element j of row `row` of the table `grid`. The table holds magnitudes or, for the types
+ * IQ1, values. */
 static float level(const bsmm_ggml_grid *grid, uint32_t row, uint32_t j) {
     return grid->levels[grid->rows[row] >> (grid->bits * j) & ((1u << grid->bits) - 1)];
 }

@@ -20,8 +20,8 @@ static size_t not_finite(const char *at, size_t left) {
     return 0;
 }
 
-/* Returns the kind of the escape \uXXXX at this place: 1 if it is the first half of a surrogate
- * pair (D800 to DBFF), 2 if it is the second half (DC00 to DFFF), and otherwise 0. */
+/* Returns the kind of the escape \uXXXX that begins at `at`: 1 if it is the first half of a
+ * surrogate pair (D800 to DBFF), 2 if it is the second half (DC00 to DFFF), and otherwise 0. */
 static int half_of_pair(const char *at, size_t left) {
     if (left < 6 || at[0] != '\\' || at[1] != 'u' || (at[2] != 'd' && at[2] != 'D')) return 0;
     for (size_t i = 3; i < 6; i++)

@@ -6,9 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Describes a kind of stored blocks. `pack` packs the block whose first element is (r, c) of the
- * matrix. `most` is the largest scale code that a block can store, and `why` is the reason why it
- * can store no larger one. */
+/* Describes a kind of blocks that a file stores. `pack` packs the block whose first element is (r,
+ * c) of the matrix. `most` is the largest scale code that a block can store, and `why` is the
+ * reason why a block can store no larger code. */
 typedef struct block_kind {
     uint32_t bytes, elems, most;
     void (*pack)(const bsmm_operand *from, int64_t r, int64_t c, uint8_t *to);

@@ -45,7 +45,7 @@ bool bsmm_scan_count(bsmm_scan *s, uint64_t *value) {
     return true;
 }
 
-/* Returns the position after the quote that ends the string at `at`. */
+/* Returns the position after the closing quote of the string whose opening quote is at `at`. */
 static const char *skip_string(const char *at, const char *end) {
     for (at++; at < end && *at != '"'; at++)
         if (*at == '\\') at++;

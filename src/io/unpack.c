@@ -139,7 +139,8 @@ bsmm_status bsmm_unpack_gguf_plain(const bsmm_storage *row, const uint8_t *from,
     const bsmm_gguf_type *type = bsmm_gguf_type_named(row->data_dtype);
     float *values = to->m.data;
     (void)what;
-    /* A file's header may claim 2^50 rows of 0 columns. A loop over them would take too long. */
+    /* A file's header may claim 2^50 rows of 0 columns. A loop over so many rows would take too
+     * long. */
     if (to->data_bytes == 0) return BSMM_OK;
     for (int64_t r = 0; r < to->m.rows; r++)
         for (int64_t c = 0; c < to->m.cols; c += type->block, from += type->bytes)

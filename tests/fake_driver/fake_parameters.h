@@ -20,7 +20,8 @@ typedef struct fake_kernel {
  * PTX or a code object for AMD GPUs. The kernel has no parameters if the image lacks it. */
 void fake_parameters_find(const void *image, fake_kernel *kernel);
 
-/* Returns a kernel in static memory, or NULL if there is no room for it. */
+/* Returns a new description of the kernel `name` of an image, in static memory. Returns NULL if the
+ * static memory has no room for it. */
 fake_kernel *fake_kernel_new(const void *image, const char *name);
 
 #endif

@@ -91,7 +91,8 @@ static void replan(fixture *f, const bsmm_matmul_desc *desc) {
     assert_true(f->buffers.workspace_bytes > 0 && f->buffers.workspace_bytes < ARENA / 2);
 }
 
-/* Expects that a run refuses array i, because the plan does not use it. */
+/* Expects that a run refuses the optional array number i of the list `arrays`, because the plan
+ * does not use it. */
 static void expect_surplus(fixture *f, size_t i) {
     bsmm_buffers bad = f->buffers;
     char message[160];

@@ -63,7 +63,8 @@ static inline bool bsmm_pack_has_whole_segments(const bsmm_operand *o, int64_t l
  * `elem` is set. */
 typedef struct bsmm_pack_table {
     uint32_t elem;
-    /* `low` and `high` are the low and high byte of each code's value in bf16. */
+    /* `low` and `high` hold, for each code, the low byte and the high byte of the code's value in
+     * bf16. */
     _Alignas(64) uint8_t low[256];
     _Alignas(64) uint8_t high[256];
     /* For e2m1 and e2m3, `a` holds each code's value times 2^log2_multiple. These products are

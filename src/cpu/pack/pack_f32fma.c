@@ -21,7 +21,8 @@ typedef struct tile {
     int64_t first, count;
     /* `lanes` is the number of rows that are stored in the panel, rows of padding included. */
     int64_t lanes;
-    /* `k` is the first column of K that is packed now, and `n` is the number of columns. */
+    /* `k` is the first of the columns (elements along K) that are packed now, and `n` is the number
+     * of these columns. */
     int64_t k, n;
     /* `offsets` tells where the scales of columns k to k + n - 1 are: for each scale, the part of
      * its index in the array of scales that depends on its column. */

@@ -216,7 +216,8 @@ static __device__ __forceinline__ bool has_doubtful(const uint32_t *bits) {
     return is_doubtful(most + LEAST);
 }
 
-/* Sets bit i of *doubts if accumulator i of a lane may be wrong, and bit i of *zeros if it is 0. */
+/* Sets bit i of *doubts if accumulator i of a lane may be wrong, and bit i of *zeros if accumulator
+ * i is 0. */
 static __device__ __forceinline__ void find_doubts(const uint32_t *bits, uint32_t *doubts,
                                                    uint32_t *zeros) {
 #pragma unroll
