@@ -29,8 +29,8 @@ typedef struct bench_device_kind {
     /* `is_host` is true for the host. Its memory is the memory of the process, its calls return
      * when their work is complete, and it has no graphs. */
     bool is_host;
-    /* `known` names the entry of the library's table of devices (bsmm_device_at) whose data sheet
-     * is used for a device that has no entry of its own. */
+    /* If a device has no entry of its own in the library's table of devices (bsmm_device_at), bench
+     * uses the data sheet of the entry that `known` names. */
     const char *known;
     /* Returns the name of the known device whose data sheet describes this device. If the function
      * is NULL, `known` describes all devices of this kind. */

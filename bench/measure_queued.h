@@ -16,8 +16,9 @@ typedef struct bench_queued_job {
 } bench_queued_job;
 
 typedef struct bench_queued_result {
-    /* `ours` is the result of bsmm's GEMM. Its field `ceiling` says what its rate is compared with:
-     * the name of a GEMM of the peer library, the text in `sheet`, or "copy". */
+    /* `ours` is the result of bsmm's GEMM. Its field `ceiling` says what bsmm's rate is compared
+     * with: the name of a GEMM of the other library that bench measures (the peer), the text in
+     * `sheet`, or "copy". */
     bench_result ours;
     /* `sheet` is the name of the data sheet's peak for the arithmetic unit in use, such as
      * "h200_sheet". */
@@ -31,8 +32,8 @@ typedef struct bench_queued_result {
     /* `counters` holds the counters of the launches of one product, if the device has counters. */
     bench_counters counters[BENCH_COUNTED_LAUNCHES];
     size_t counted;
-    /* `way` points to the GEMM of the peer library with whose rate bsmm's rate is compared (the
-     * ceiling), or NULL if none was measured. */
+    /* `way` points to the GEMM with whose rate bsmm's rate is compared. It is a GEMM of the other
+     * library that bench measures (the peer). `way` is NULL if no such GEMM was measured. */
     const bench_queued_way *way;
     bool few_rows; /* `few_rows` is true if A has so few rows that memory limits the GEMM. */
     size_t sets;   /* `sets` is the number of copies of the operands, which the runs use in turn. */

@@ -1,6 +1,6 @@
-/* Computes the time of a launch. It chooses the workgroups whose instructions are recorded, and
- * places them on the compute units of one XCD. Then it extrapolates from these workgroups to the
- * launch. */
+/* The functions in this file compute the time of a launch. They choose the workgroups whose
+ * instructions are recorded, and place these workgroups on the compute units of one XCD. Then they
+ * extrapolate from these workgroups to the launch. */
 #include "time_replay.h"
 #include <math.h>
 #include <stdlib.h>

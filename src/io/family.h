@@ -61,9 +61,9 @@ typedef struct bsmm_storage {
     bool unmistakable;
     /* `declared` is true if the file's metadata describes the weight (declaration.c). */
     bool declared;
-    /* `by_shape` is true if the entry applies only to scale tensors of a certain shape. For all
-     * other shapes, the table has a later entry with the same names and types of tensors, in which
-     * `by_shape` is false. If the scale tensor fits none of these entries, the error message
+    /* `by_shape` is true if the entry applies only to scale tensors of the entry's own shape. For
+     * all other shapes, the table has a later entry with the same names and types of tensors, in
+     * which `by_shape` is false. If the scale tensor fits none of these entries, the error message
      * describes the shape that the later entry requires. */
     bool by_shape;
     bool writes;

@@ -187,7 +187,7 @@ bsmm_status bsmm_safetensors_parse(const uint8_t *data, size_t bytes, bsmm_file 
 bsmm_status bsmm_gguf_parse(const uint8_t *data, size_t bytes, bsmm_file *file);
 /* The model's first file has been parsed into `file`. Adds the remaining files of a GGUF model to
  * `file`. Does nothing if the model is one file. `path` is the path of the first file, or NULL if
- * it was opened from memory. */
+ * the first file was opened from memory. */
 bsmm_status bsmm_gguf_open_parts(const char *path, bsmm_file *file);
 bsmm_status bsmm_npy_parse(const uint8_t *data, size_t bytes, const char *name, bsmm_file *file);
 

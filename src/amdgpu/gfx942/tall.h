@@ -109,9 +109,9 @@ BSMM_DEVICE void tall_note(tall_scales *g, uint32_t side, float scale) {
     g->high[side] = bits > g->high[side] ? bits : g->high[side];
 }
 
-/* Computes the factors by which this lane multiplies the sums of two of the wave's rows of tiles,
- * `first` and `first` + 1. A factor is A's scale of the lane's row times B's scale, both for this
- * step, times the constant `factor`. */
+/* A wave has sums in several rows of tiles. Computes the factors by which this lane multiplies its
+ * sums in two of these rows, `first` and `first` + 1. A factor is A's scale of the lane's row times
+ * B's scale, both for this step, times the constant `factor`. */
 BSMM_DEVICE void tall_take_scales(tall_scales *g, uint32_t first, float factor) {
     if (first == 0) tall_note(g, 1, g->all);
 #pragma unroll

@@ -163,9 +163,9 @@ INLINE void store_narrow(const bsmm_cpu_epilogue_narrow *format, const double *v
         to[i] = narrow_from(&f, values[i]);
 }
 
-/* Defines the loops of one instruction set. For each loop body above, it defines a function with
- * the attributes `target`, and then the table `isa` of these functions. The other arguments
- * initialize the remaining members of the table. */
+/* This macro defines the loops of one instruction set. For each loop body above, it defines a
+ * function with the attributes `target`, and then the table `isa` of these functions. The other
+ * arguments of the macro initialize the remaining members of the table. */
 #define LOOPS(isa, target, ...)                                                                    \
     target static void scale_##isa(const float *acc, double row_factor, const double *factors,     \
                                    int64_t cols, double *values) {                                 \

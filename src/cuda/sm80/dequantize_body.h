@@ -1,8 +1,9 @@
 /* This is the body of a dequantizing kernel. The kernel converts rows of elements of BITS bits to
- * f32 (WIDE 1) or to f16 and bf16 (WIDE 0). dequantize.cu includes it with NAME, BITS and WIDE.
- * dequantize.cu may also define SCALE, WAY, FAST and IS_BF16. The kernel is then specialized for
- * one type of scale, one method of decoding, one fast path and one type of result
- * (dequantize_item.h). A thread converts 8 elements along K in each of ITEMS rows. */
+ * f32 (WIDE 1) or to f16 and bf16 (WIDE 0). dequantize.cu includes this file after it has defined
+ * the macros NAME, BITS and WIDE. dequantize.cu may also define SCALE, WAY, FAST and IS_BF16. The
+ * kernel is then specialized for one type of scale, one method of decoding, one fast path and one
+ * type of result (dequantize_item.h). A thread converts 8 elements along K in each of ITEMS
+ * rows. */
 
 #define RAW_BYTES BITS
 

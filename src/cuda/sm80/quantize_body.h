@@ -1,6 +1,6 @@
 /* This is the body of a quantizing kernel. The kernel converts rows of f32, f16 or bf16 values to
- * elements of BITS bits. quantize.cu includes it with NAME, TYPE (an unsigned type of the values'
- * size), ELEM (the values' type), BITS and TILE.
+ * elements of BITS bits. quantize.cu includes this file after it has defined the macros NAME, TYPE
+ * (an unsigned type of the values' size), ELEM (the values' type), BITS and TILE.
  *
  * A thread quantizes 16 values along a row in each of ITEMS rows. If scale blocks have one row
  * (TILE 0), several neighboring threads share a block and find its largest magnitude (amax) by

@@ -200,8 +200,8 @@ typedef struct work {
 } work;
 
 /* A consumer warpgroup sends one of these messages to its writer thread together with a staging
- * buffer. The message tells the writer thread to do nothing, to store the buffer to D, to set the
- * flag that says that accumulators for the next cluster are complete, or to end. */
+ * buffer. The message tells the writer thread to do nothing, to store the buffer to D, to set a
+ * flag, or to end. The flag says that the accumulators for the next cluster are complete. */
 enum { CHUNK_NOTHING, CHUNK_STORE, CHUNK_HANDED, CHUNK_END };
 typedef struct chunk {
     uint32_t what;

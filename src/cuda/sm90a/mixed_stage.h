@@ -23,8 +23,8 @@ typedef struct mixed_block {
 } mixed_block;
 
 /* Returns the first step of range number `range` of K, i.e. p->steps * range divided by the number
- * of ranges, rounded down. The quotient is exact, because p->steps * range is less than 2^23 and
- * the number of ranges is at most 16. */
+ * of ranges, rounded down. The function multiplies by range_inverse instead of dividing. The result
+ * is exact, because p->steps * range is less than 2^23 and the number of ranges is at most 16. */
 static __device__ __forceinline__ uint32_t mixed_begin_of(const bsmm_small_m_params *p,
                                                           uint32_t range) {
     return __umulhi(2 * p->steps * range, p->range_inverse);

@@ -68,9 +68,10 @@ static __device__ __forceinline__ void small_m_wgmma(const int tiles, float *sum
 
 /* These macros return the bytes of a chunk of A in shared memory, and of one of the chunk's four
  * parts. `tiles` is the number of tiles of 8 columns. A column is one row of A, or one of the bf16
- * rows whose sum is an f16 or f32 row of A. A chunk is 32 elements along K of all columns, in the
- * order in which four threads of a warp decode the weights of one row, 8 elements each. A part
- * holds 16 bytes of each column. */
+ * rows whose sum is an f16 or f32 row of A. A chunk is 32 elements along K of all columns. Four
+ * threads of a warp decode the weights of one row of B, 8 elements each, and the elements of a
+ * chunk are stored in the order in which these threads decode. A part holds 16 bytes of each
+ * column. */
 #define SMALL_M_GROUP_PART(tiles)  (16 * 8 * (tiles))
 #define SMALL_M_GROUP_CHUNK(tiles) (4 * SMALL_M_GROUP_PART(tiles))
 
