@@ -17,9 +17,9 @@ typedef enum bench_way {
     BENCH_IN_K_BLOCKS,
     /* BENCH_IN_STEPS: the kernel adds as the generic GEMM does (gpu/bf16_product.h). */
     BENCH_IN_STEPS,
-    /* BENCH_IN_COLUMNS: the kernel adds as with BENCH_IN_SEGMENTS, but an f16 or f32 element of A
-     * is the sum of two or three bf16 numbers. Each of these numbers has an accumulator of its own,
-     * and the accumulators are added at the end. */
+    /* BENCH_IN_COLUMNS: the kernel sums ranges of K one after another, as with BENCH_IN_SEGMENTS,
+     * but an f16 or f32 element of A is split into two or three bf16 numbers. Each of these numbers
+     * has an accumulator of its own, and the accumulators are added at the end. */
     BENCH_IN_COLUMNS
 } bench_way;
 

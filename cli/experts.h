@@ -11,7 +11,8 @@ typedef enum cli_experts {
     CLI_EXPERTS_NONE,
     /* CLI_EXPERTS_ROWS: the rows of a matrix are outputs, as in Mixtral and Qwen3-MoE. */
     CLI_EXPERTS_ROWS,
-    /* CLI_EXPERTS_COLUMNS: the rows of a matrix are inputs, as in gpt-oss and Llama 4. */
+    /* CLI_EXPERTS_COLUMNS: each row of an expert's matrix belongs to one input of the layer, as in
+     * gpt-oss and Llama 4. */
     CLI_EXPERTS_COLUMNS
 } cli_experts;
 

@@ -14,11 +14,12 @@ bool cli_others_check(const char *source);
  * fails, prints a message and returns false. */
 bool cli_others_copy(const char *source, const char *work);
 
-/* Checks that the output file `out` is none of the files of the input's folder `source` that are no
- * weights: the command reads some of them, and copies them if the output is a folder. If
- * `is_model` is false, the input is a file and not the folder. The function then checks only those
- * files whose names are usual for a model, because the folder may hold files of other kinds. If
- * `out` is such a file, prints a message and returns false. */
+/* Checks that the output file `out` does not overwrite a file of the input's folder `source` that
+ * holds no weights, such as config.json. The command reads some of these files, and copies them if
+ * the output is a folder. If `is_model` is false, the input is a single file and not the folder.
+ * The function then checks only those files of the folder whose names are usual for a model,
+ * because the folder may hold files of other kinds. If `out` is one of the checked files, prints a
+ * message and returns false. */
 bool cli_others_differ(const char *source, bool is_model, const char *out);
 
 #endif

@@ -50,8 +50,10 @@ typedef struct session {
     /* `turn` is the number of the current GEMM. If only each n-th GEMM is compared, `turn` decides
      * which ones. */
     size_t turn;
-    /* These fields count GEMMs: those that were compared, those that a build refused, those for
-     * which the builds chose different kernels (`choices`), and those with different results. */
+    /* These fields count GEMMs. `compared` counts the GEMMs whose results from the two builds of
+     * the library were compared, and `refused` counts those that both builds refused. For the GEMMs
+     * of `choices` the builds chose different kernels, and for those of `different` the results
+     * differ. */
     size_t compared, refused, choices, different;
 } session;
 

@@ -113,9 +113,8 @@ static bool upload(const engine *e, const void *from, uint64_t bytes, void **to)
                      engine_ok(bsmm_copy_memory(&exec, *to, from, bytes), "weight"));
 }
 
-/* Packs a weight in device memory. On a GPU, bsmm_pack_b reads the weight from device memory and
- * queues its work in the stream. The copy of the weight must therefore live until the stream is
- * done. */
+/* Copies a weight to device memory and packs it there. On a GPU, bsmm_pack_b only queues kernels
+ * that read this copy. The copy is therefore freed only after the stream has finished. */
 static bool pack_weight(const engine *e, const engine_product *product, engine_weight *weight) {
     const bsmm_matrix *host = &weight->host;
     bsmm_exec exec = {sizeof exec, .device = e->device, .stream = e->stream};

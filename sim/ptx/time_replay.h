@@ -24,8 +24,8 @@ typedef struct {
  * requests that were added before it have later cycles. */
 typedef struct {
     float *taken;
-    /* `taken` has `count` entries. In all slices before slice `full`, requests have taken every
-     * cycle. */
+    /* `count` is the number of entries of `taken`. In all slices before slice number `full`, the
+     * unit is busy in every cycle. */
     uint32_t count, full;
 } ptx_calendar;
 enum { SLICE = 32, PARTITIONS = 4 };

@@ -7,7 +7,8 @@
 
 #include "core/describe.h"
 
-/* Describes the panels of a B, and holds the kernel that packs them. */
+/* Describes the panels of one B, i.e. its values in the order in which a kernel multiplies them,
+ * and names the kernel that packs them. */
 typedef struct bsmm_panels {
     const bsmm_kernel *kernel;
     bsmm_product product; /* `product` is the plain product. */

@@ -20,8 +20,8 @@
 static test_steps *counted;
 /* `last` is the address of the instruction after the last trap. */
 static uintptr_t last;
-/* `back` is the return address of a function whose instructions are not counted, and which
- * therefore runs without traps. */
+/* `back` is the return address of the function that is running without traps, because its
+ * instructions are not counted. */
 static uintptr_t back;
 
 /* Instructions are counted by a trap after each of them. A function whose instructions do not count

@@ -65,9 +65,10 @@ static const char *run_rows(fixture *f, int64_t m) {
     return NULL;
 }
 
-/* Compares D of products with few rows of A with the same rows of D of a product with all rows. If
- * the library chooses another kernel for one row than for all rows, the function tries every M up
- * to WALKED. Otherwise it tries M = 1 and M = WALKED. */
+/* Computes products of only the first M rows of A. Their results must be bitwise identical to the
+ * first M rows of D in a product of all rows of A. If the library chooses another kernel for one
+ * row than for all rows, the function tries every M up to WALKED. Otherwise it tries M = 1 and M =
+ * WALKED. */
 static void check_pair(fixture *f, const char *a, const char *b) {
     const char *last = run_rows(f, MOST);
     memcpy(f->whole, f->d.m.data, f->d.data_bytes);

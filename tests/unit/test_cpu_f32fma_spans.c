@@ -328,8 +328,9 @@ static void test_spans_of_blocks(void **state) {
     assert_true(span_of(&m) + 149 <= BSMM_F32FMA_SPAN_LIMIT);
 }
 
-/* cpu_avx2_f32_small_m decides by these exponents whether fp32 sums can overflow or lose bits. They
- * must be those of the largest and the smallest element. */
+/* Tests the exponents `top` and `extent` of each format. cpu_avx2_f32_small_m decides by them
+ * whether fp32 sums can overflow or lose bits. `top` must follow from the largest element of the
+ * format, and `extent` from its largest and smallest element. */
 static void test_halves(void **state) {
     (void)state;
 #if defined(__x86_64__)

@@ -106,8 +106,9 @@ static void check(const test_case *t, rng *r) {
     gated_free(&g);
 }
 
-/* Tests B of every format in both orders, with few rows of A. The number of gates is odd. In column
- * order, the first up therefore begins inside a byte if its elements have 4 or 6 bits. */
+/* Tests B of every format in row and column order, with few rows of A. The rows of B are gates and
+ * ups of a gated activation. The number of gates is odd. In a column-major B with elements of 4 or
+ * 6 bits, the first up therefore begins inside a byte. */
 static void test_formats(void **state) {
     (void)state;
     static const fill fills[] = {FILL_ORDINARY, FILL_EXTREME, FILL_SPECIAL};

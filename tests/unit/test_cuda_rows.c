@@ -135,7 +135,7 @@ static void test_special(void **state) {
     check_all(&decode_whole, 672, FILL_SPECIAL, 64);
 }
 
-/* The kernels have a fast path for an A of 4 bits. */
+/* Tests an A with elements of 4 bits, for which the kernels have a fast path. */
 static void test_4bit(void **state) {
     (void)state;
     check_all(&decode_4bit, 672, FILL_EXTREME, 71);

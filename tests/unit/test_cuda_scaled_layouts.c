@@ -20,7 +20,8 @@ static const uint32_t layouts[LAYOUTS] = {BSMM_LAYOUT_NV_128X4, BSMM_LAYOUT_ROW_
                                           BSMM_LAYOUT_COL_MAJOR, BSMM_LAYOUT_NV_8X4,
                                           BSMM_LAYOUT_TILE_CONTIGUOUS};
 
-/* Holds a matrix with scales in one layout, and the same matrix for each layout of its scales. */
+/* Holds a matrix `stored` with scales in the layout layouts[0], and copies of its description,
+ * with[i], whose scales have the layout layouts[i]. All of them have the same elements. */
 typedef struct operand {
     test_matrix stored;
     bsmm_matrix with[LAYOUTS];

@@ -111,8 +111,8 @@ static void test_split_epilogue(void **state) {
     }
 }
 
-/* A batch-invariant product has one accumulator for each result. Its rows have the same bits in a
- * product with fewer rows of A. */
+/* Tests batch-invariant products. The kernel does not split the K of such a product. Rows of D must
+ * be bitwise identical to the same rows in a product of fewer rows of A. */
 static void test_split_invariance(void **state) {
     static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"};
     static const uint32_t parts[] = {2, 2, 2};

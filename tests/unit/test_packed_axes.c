@@ -161,7 +161,8 @@ static bool use_one_thread(axes *x) {
     return true;
 }
 
-/* Changes two axes at once: C lets another kernel run, and so does the order of A. */
+/* Changes two properties of the product at once: adds a C and makes A column-major. Each of these
+ * changes alone can already make the library choose another kernel. */
 static bool add_c_and_turn_a(axes *x) {
     return make_a_column_major(x) && add_c(x);
 }
@@ -249,8 +250,9 @@ static void check_explained(const bsmm_matmul_desc *desc, const bsmm_plan *plan)
     fail_msg("no kernel accepts the product of a plan");
 }
 
-/* A plan with b_packed = NONE may pack B in form wide. The packed weights must then be the same as
- * those of a plan with b_packed = WIDE. Returns false if no kernel takes the product. */
+/* Tests bsmm_pack_b with a plan whose b_packed is NONE, i.e. a plan that does not read packed
+ * weights. If such a plan can pack B in form wide, the packed weights must be the same as those of
+ * a plan with b_packed = WIDE. Returns false if no kernel takes the product. */
 static bool check_plan_without(const place *at, const change *how, const bsmm_packed_info *first) {
     place none = *at;
     axes x;

@@ -82,8 +82,8 @@ BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_position *at, gemm_
         bsmm_isa_barrier();
     else
         gemm_scaled_wait(s, plain || chores->loading < chores->whole);
-    /* After the last step of the main loop, the wave reads the operands of the same step once
-     * more, because there is no next step. Nothing uses these operands. */
+    /* In the tile's last step, no operands of a next step were loaded to LDS. The wave then reads
+     * operands of the last step once more, and nothing uses them. */
     const bool last = !plain && step + 1 == at->steps;
     gemm_scaled_late_rows(g, at, s, last ? pair->now : pair->next, chores->ring,
                           last ? step : step + 1, s.col_tiles - paired, sums);

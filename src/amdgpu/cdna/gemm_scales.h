@@ -109,7 +109,8 @@ BSMM_DEVICE uint32_t gemm_carrier_at(const bsmm_cdna_side *o) {
     return o->scale_at[gemm_thread_of_tile() % BSMM_CDNA_SCALES];
 }
 
-/* Loads the field `at` again for large tiles, whose plain steps have no register for it. */
+/* Loads the field `at` of the carrier again. Only kernels with large tiles need this, because they
+ * have no register that keeps the field during the plain steps of the main loop. */
 BSMM_DEVICE void gemm_carrier_refresh(gemm_carrier *c, gemm_shape s) {
     if (gemm_scouts(s)) c->at = gemm_carrier_at(&gemm_params_here()->sides[gemm_carrier_side(s)]);
     /* The wave waits for this load here. Otherwise the compiler would put the wait ahead of the
@@ -148,9 +149,10 @@ BSMM_DEVICE void gemm_load_group(const gemm_carrier *c, gemm_shape s, const gemm
 }
 
 #if defined(__gfx950__)
-/* Loads the scales of the four units from `unit` on, as gemm_load_group does, if `skip` is 0. The
- * function has no branch. If there is no wide load for these units, it loads the last group of
- * four units again. The ring buffer's other half receives these scales, and nothing uses them. */
+/* Loads the scales of four units (128 elements of K each) from `unit` on, as gemm_load_group does,
+ * unless `skip` is nonzero. The function has no branch. For units past the last ones that have a
+ * wide load, it therefore loads the scales of these last units again, into the half of the ring
+ * buffer that no step reads. */
 BSMM_DEVICE void gemm_load_group_unless(uint32_t skip, const gemm_carrier *c, gemm_shape s,
                                         const gemm_lds *ring, uint32_t wave, uint32_t unit) {
     const uint32_t to = gemm_slot(s, unit) + wave * GEMM_WAVE * GEMM_RING_ROW;

@@ -202,8 +202,9 @@ BSMM_DEVICE void tall_chore(tall_relay *r, tall_scales *g, gemm_shape s, uint32_
 }
 
 /* Ends a group of four matrix instructions. The compiler may move nothing across the end, and puts
- * up to three vector instructions after each matrix instruction of the group. While the matrix core
- * runs a matrix instruction of another wave on the SIMD, there is time for three more. */
+ * up to three vector instructions after each matrix instruction of the group. This wave can issue
+ * three vector instructions while the matrix core is busy with a matrix instruction of the other
+ * wave on the SIMD. */
 BSMM_DEVICE void tall_end_group(void) {
     /* VECTOR and MATRIX are the masks by which __builtin_amdgcn_sched_group_barrier selects vector
      * instructions and matrix instructions. */
@@ -283,8 +284,9 @@ BSMM_DEVICE void tall_distrust(const tall_scales *g, const gemm_position *at, ta
             }
 }
 
-/* Fills the flags of the tile's rows of A and B in LDS. The flags overwrite the stages, so the
- * function first waits until all waves have read the stages. */
+/* Sets up flags in LDS that tell which of the tile's rows of A and of B contain a NaN, and returns
+ * their address. The flags overwrite the stages of operands, so the function first waits until all
+ * waves have read the stages. */
 BSMM_DEVICE BSMM_IN_LDS const uint32_t *tall_flags(const tall_relay *r, gemm_shape s) {
     BSMM_IN_LDS uint32_t *flags = (BSMM_IN_LDS uint32_t *)gemm_stages;
     bsmm_isa_wait_barrier();

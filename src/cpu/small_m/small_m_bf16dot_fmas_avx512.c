@@ -223,9 +223,9 @@ typedef struct batch {
     const uint8_t *ahead; /* `ahead` points to a later batch of B, which is prefetched. */
     const float *a;
     const uint8_t *codes;
-    /* `rows` holds copies of the rows of B in the current batch, i.e. in the range of K that is
-     * multiplied at a time, and `next` is the buffer for the rows of the next batch. Both arrays
-     * have one entry for each panel of B. */
+    /* A batch is the range of K that is multiplied at a time. `rows` holds copies of the rows of B
+     * in the current batch, and `next` is the buffer for the rows of the next batch. Both arrays
+     * have one entry for each panel (16 rows of B). */
     panel_rows *rows, *next;
 } batch;
 

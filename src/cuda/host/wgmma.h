@@ -109,9 +109,11 @@ typedef struct bsmm_wgmma_split {
     int64_t blocks;
     /* `block_cycles` is the number of cycles per k block, i.e. per 128 bytes along K. */
     double block_cycles;
-    /* `least_cycles` is the number of cycles in which device memory delivers A and B. */
+    /* `fixed_cycles` is the number of cycles that a tile takes in addition to the cycles of its k
+     * blocks. */
     double least_cycles;
-    /* `fixed_cycles` is the number of cycles per tile in addition to its k blocks. */
+    /* `fixed_cycles` is the number of cycles that a tile takes in addition to the cycles of its k
+     * blocks. */
     double fixed_cycles;
     /* The results of a tile are stored in `stores` pieces. The thread blocks that compute the parts
      * of K divide these pieces among them. Storing a piece takes `store_cycles` cycles. In a kernel

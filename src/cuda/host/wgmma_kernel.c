@@ -231,10 +231,10 @@ static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attemp
     return bsmm_wgmma_run(p, &x->engine, &in);
 }
 
-/* Queues two attempts: the GEMM kernel of the plan, and the GEMM kernel of its fallback
- * (plan.otherwise). On the device, the fallback's kernel runs only if the plan's kernel could not
- * multiply the packed operands. The memory of the fallback follows the memory of the plan's
- * attempt. */
+/* Queues two GEMM kernels: that of the plan, and that of its fallback (plan.otherwise). On the
+ * device, the fallback's kernel does nothing unless the packed formats of the plan's kernel could
+ * not hold the values of A and B. In the workspace, the memory of the fallback comes after that of
+ * the plan's kernel. */
 static bsmm_status run_either(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                               head *h, bsmm_cuda_gate *gate) {
     const rooms there = rooms_of(p, &s->second, false, at->a + s->first.bytes);

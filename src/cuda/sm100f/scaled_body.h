@@ -210,7 +210,8 @@ static_assert(STAGES + 2 < SIGN_TILES, "tiles whose signs are known");
 
 typedef struct shared {
     uint64_t full[STAGES], empty[STAGES], scaled[STAGES], done[2], available[2];
-    /* The thread that loads a stage again waits at the barriers steps[i] before burst i + 1. */
+    /* A stage is loaded in several bursts of TMA copies. Before burst i + 1, the thread that loads
+     * waits at the barriers steps[i]. */
     uint64_t steps[BURSTS > 1 ? BURSTS - 1 : 1][STAGES];
     uint64_t judged[SIGN_TILES];
     uint32_t columns; /* `columns` is the address of the allocated columns of tensor memory. */

@@ -86,10 +86,12 @@ static __device__ __forceinline__ void epilogue_store_parts(const bsmm_scaled_pa
     if (f.lane == 0) PTX_TMA_WAIT(0);
 }
 
-/* If a cluster of groups has split K, waits until all of them have written their sums, and stores
- * this group's chunks of the tile. All threads call this function. No thread block may end while
- * another one reads its sums, so the thread blocks wait for each other again. In kernels for pairs
- * of thread blocks (CTAS is 2) the caller does this. */
+/* A group is one or two thread blocks that compute a tile together. If the groups of a cluster have
+ * split the K of a tile, waits until all groups have written their sums, adds them, and stores the
+ * columns of the tile that belong to this group. All threads call this function. No thread block
+ * may end while another one reads its sums, so the thread blocks of the cluster wait for each other
+ * again at the end. In kernels whose groups are pairs of thread blocks (CTAS is 2), the caller does
+ * this last wait. */
 static __device__ __forceinline__ void join_parts(const bsmm_scaled_params *p, uint8_t *memory,
                                                   uint32_t partials, shared *told) {
     if (p->parts == 1) return;

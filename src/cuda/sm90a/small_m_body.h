@@ -25,7 +25,8 @@
 #define SPAN (FOUR && SMALL_M_WGMMA ? 2 : 1)
 /* IN_HALVES is nonzero if a warp multiplies two steps of K (SPAN is 2) one after the other. With
  * more than four tiles of 8 columns, the accumulators leave too few registers to decode the weights
- * of both steps at once. With 0, small_m_mxfp4_8 needs all 128 registers and spills one of them. */
+ * of both steps at once. If IN_HALVES were 0 in all kernels, small_m_mxfp4_8 would need all 128
+ * registers and spill one of them. */
 #define IN_HALVES (SPAN == 2 && SMALL_M_TILES > 4)
 #define SUMS      (ROW_TILES * SPAN * SMALL_M_TILES)
 /* WALKERS is the number of warps that share a range of steps of K. For 4-bit weights it is 2. If it
@@ -37,11 +38,11 @@
 /* FLOAT_ROWS is the number of rows of B that share one fp32 scale. */
 #define FLOAT_ROWS (SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? 1 : 16)
 /* The kernel loads A for the first HEAD steps (of 128 elements) of each range of K before the rest
- * of A, so that the warps can begin early. With 0 for 9 to 16 columns, mxfp8 x mxfp4 with N = K =
- * 8192 takes 17.4 instead of 16.8 us on an H200. HEAD is 0 where a second load of A costs as much
- * time as the early start saves: with up to 8 columns, 4-bit weights became 2% slower. It is also 0
- * in kernels that scale each step separately (SMALL_M_GROUPED), where it adds 13% of instructions.
- */
+ * of A, so that the warps can begin to multiply early. HEAD = 0 would mean no such early load. With
+ * 9 to 16 columns, mxfp8 x mxfp4 with N = K = 8192 would then take 17.4 instead of 16.8 us on an
+ * H200. HEAD is 0 where a second load of A costs as much time as the early start saves: with up to
+ * 8 columns, products by 4-bit weights became 2% slower. It is also 0 in kernels that scale each
+ * step separately (SMALL_M_GROUPED), because it would add 13% of instructions to them. */
 #define HEAD (FOUR && SMALL_M_TILES == 2 && !SMALL_M_GROUPED ? WALKERS : 0)
 
 /* E2M1 is nonzero if the kernel's thread blocks may convert an A in e2m1 themselves, for one or two
