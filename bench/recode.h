@@ -48,10 +48,10 @@ bsmm_status bench_recode_matrices(const bench_recode_job *job, bsmm_matrix *from
 void bench_recode_bytes(const bench_recode_job *job, const bsmm_matrix *from, const bsmm_matrix *to,
                         double *read, double *written);
 
-/* Fills all fields of the result except `bytes`, which the caller has set. `rates` holds the rates
- * of a loop that measures the memory bandwidth. The field `probed` becomes the best and the median
- * of them and the rate of the conversion. If the conversion was faster than the loop, bench regards
- * the measurement as disturbed. */
+/* Fills all fields of the result except `bytes`, which the caller has set. `rates` holds the
+ * measured rates of a loop that measures the memory bandwidth. The field `probed` gets the best and
+ * the median of these rates, and the rate of the conversion. If the conversion was faster than the
+ * loop, bench regards the measurement as disturbed. */
 void bench_recode_summarize(bench_samples *seconds, bench_samples *rates,
                             bench_recode_result *result);
 

@@ -68,8 +68,8 @@ static char *plan_text(const cli_folder *folder, const bsmm_file *file, const ch
     return text;
 }
 
-/* Tells whether a folder contains names that `except` does not list. Returns true if the folder
- * cannot be read. */
+/* Returns true if a folder contains a name that `except` does not list, or if the folder cannot be
+ * read. */
 static bool has_names(const char *folder, const char *const *except, size_t count) {
     DIR *names = opendir(folder);
     bool found = !names;

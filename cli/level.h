@@ -66,8 +66,8 @@ bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multipl
  * function prints a message. */
 bool cli_level_passes(const char *kernel, double level);
 
-/* Returns the level that cli_level_run computes, but from fp32 results d that exist already.
- * `values` holds all rows of a and b, decoded by cli_level_decode. */
+/* Returns the same error level as cli_level_run, but computes it from fp32 results d that exist
+ * already. `values` holds all rows of a and b, decoded by cli_level_decode. */
 double cli_level_compare(const cli_level_model *model, const bsmm_matrix *a, const bsmm_matrix *b,
                          const cli_level_row values[2], const float *d);
 

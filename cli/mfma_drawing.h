@@ -32,7 +32,8 @@ typedef struct cli_mfma_run {
 
 bsmm_mfma_place cli_mfma_place_at(const cli_mfma_drawing *d, uint32_t outer, uint32_t inner);
 
-/* Returns the longest run that begins at element `from` of line `outer`. */
+/* A run is a group of neighboring elements of a line that share one cell of the drawing. Returns
+ * the longest run that begins at element `from` of line `outer`. */
 cli_mfma_run cli_mfma_next_run(const cli_mfma_drawing *d, uint32_t outer, uint32_t from);
 
 /* A place is the lane and the register bits that hold an element. Returns the number of its first

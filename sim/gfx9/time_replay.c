@@ -89,8 +89,8 @@ static double wait_for(counter *c, uint32_t most, double now) {
     return now;
 }
 
-/* Adds an operation to a wait counter. If the counter is full, the wave waits until its oldest
- * operation is complete. */
+/* Adds an operation that ends at the time `done` to the wait counter `c`. If the counter is full,
+ * the wave first waits until the counter's oldest operation is complete. */
 static void add(counter *c, double done, double *now) {
     *now = wait_for(c, COUNTERS - 2, *now);
     if (c->count) {

@@ -12,8 +12,8 @@
 
 #include "gpu/pack.h"
 
-/* bsmm_lane_look adds this bias to exponents, so that they are positive and maxima of unsigned
- * numbers order them. */
+/* bsmm_lane_look adds this bias to exponents. The sums are positive, so threads can find the
+ * largest exponent by comparing unsigned numbers. */
 enum { BSMM_LANE_BIAS = 1024 };
 
 /* Holds the decoded block scale of a thread's elements. Fields that do not apply to the type of the

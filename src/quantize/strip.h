@@ -45,7 +45,8 @@ typedef struct bsmm_decode_job {
     bool is_exact;
     bool streams; /* `streams` is true if stores bypass the caches. */
     float other;
-    /* `table` holds the values of the codes of 4 bits, or of the first 32 codes of 6 bits. */
+    /* `table` holds the values of all 4-bit codes, or of the 6-bit codes without a sign bit, i.e.
+     * the first 32. */
     float table[32];
     /* For 4-bit codes, these are the low and high byte of each code's value as bf16. */
     uint8_t low_bytes[16], high_bytes[16];

@@ -230,8 +230,8 @@ BSMM_DEVICE uint32_t gemm_plain_steps(const gemm_position *at, gemm_shape s, boo
     const uint32_t steps = direct < most ? direct : most;
     if (!in_row) return 0;
     if (!gemm_scouts(s)) return steps;
-    /* A pair of plain steps may end a tile. The loads of the last step then load this step again,
-     * and nothing uses the elements. */
+    /* The plain steps run in pairs, so the last pair may end a tile. The last step then has no next
+     * step whose elements it could load. It loads its own elements again, and nothing uses them. */
     return wide == at->steps ? wide : steps / 2 * 2;
 }
 

@@ -92,8 +92,9 @@ BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_position *at, gemm_
     chores->stage = free;
 }
 
-/* Runs the plain steps `step` and step + 1 of a large tile. `step` is even. `first` is true if
- * these are the tile's first steps, and it is a constant in each call. */
+/* Runs two steps of the main loop of a large tile, `step` and step + 1. Both are plain, i.e. they
+ * load elements directly to LDS without bounds checks. `step` is even. `first` is true if these are
+ * the tile's first steps, and it is a constant in each call. */
 BSMM_DEVICE void gemm_scaled_pair(gemm_scaled *g, const gemm_position *at, gemm_chores *chores,
                                   gemm_shape s, gemm_stage_pair *pair, uint32_t step, bool first,
                                   gemm_sums sums) {

@@ -63,7 +63,8 @@ BSMM_DEVICE float small_m_correction_of_sum(small_m_shape s) {
     return a * b;
 }
 
-/* Returns true if the kernel may multiply results by fp32 scales of whole rows. */
+/* Returns true if the kernel contains code that multiplies results by fp32 scales of whole rows. A
+ * product uses this code only if the epilogue flags say that there are such scales. */
 BSMM_DEVICE bool small_m_takes_row_scales(small_m_shape s) {
     return s.b.scale == BSMM_SCALE_NONE ||
            (s.a.elem == BSMM_ELEM_E4M3 && s.a.scale == BSMM_SCALE_NONE);

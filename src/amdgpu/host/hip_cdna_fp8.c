@@ -6,7 +6,8 @@
 #include <string.h>
 
 enum { SMALL, LARGE, TALL, TILES };
-/* B has one scale for 128 rows (BLOCKS), or one for every row (COLS). */
+/* B has fp32 scales of 128 x 128 blocks (BLOCKS), or of 1 x 128 blocks, so that each row of B
+ * (column of D) has scales of its own (COLS). */
 enum { BLOCKS, COLS, WAYS };
 enum { OCP, FNUZ, KINDS };
 /* A and B are row-major in memory (BY_ROWS) or column-major (TURNED). */

@@ -153,9 +153,10 @@ typedef struct bsmm_gemm {
     /* `mc` and `nc` are the numbers of rows of A and of B in a cache block. They are the engine's
      * mc and nc, or fewer so that a block fits L2 and every thread gets work. */
     int64_t mc, nc;
-    /* `slab` is the number of panels of B that are packed at a time (a slab): all panels of B, or
-     * the panels of several cache blocks. If is_split is true and there are several slabs, `slab`
-     * counts only the panels of gates, and a slab has as many panels of ups in addition. */
+    /* A slab is the panels of B that are packed at a time: all panels of B, or those of several
+     * cache blocks. `slab` is the number of panels in a slab. If is_split is true, the rows of B
+     * are the gates and the ups of a gated activation. If there are then several slabs, each slab
+     * has `slab` panels of gates and as many panels of ups. */
     int64_t slab;
     /* `b_bytes` is the size in bytes of the memory for packed panels of B. It is packed_b_bytes if
      * all of B is packed at once, and less if parts of B (slabs) are packed into the same memory

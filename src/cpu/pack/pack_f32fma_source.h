@@ -18,8 +18,9 @@ typedef struct bsmm_f32fma_source {
     /* `block` is the number of columns that share a scale. Without scales, it is a number larger
      * than the number of columns of any matrix. */
     int64_t block;
-    /* `step` is the number of columns between two entries of `offsets`. 0 means that scales are
-     * loaded one by one. */
+    /* `offsets` holds the offsets of a row's scales. `step` is the number of columns of the operand
+     * from one entry to the next. If it is 0, `offsets` is not used, and the scales are loaded one
+     * by one. */
     int64_t step;
     int64_t offsets_of;
     uint64_t offsets[BSMM_PACK_STEPS];

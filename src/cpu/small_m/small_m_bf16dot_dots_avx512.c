@@ -208,7 +208,8 @@ INLINE __m512i load_word(const bsmm_small_m_span *s, const group *g, int p, int6
     return kind == BSMM_SHIFTED6 ? bsmm_load_threes(g->b + at) : _mm512_loadu_si512(g->b + at);
 }
 
-/* Fills g->word from row-major weights and prefetches a later group. */
+/* Transposes a group (4 steps of 32 elements of K of each panel) from row-major weights to g->word,
+ * and prefetches a later group. */
 INLINE void transpose_group(const bsmm_small_m_span *s, int panels, bsmm_weights kind, group *g) {
     const int64_t bytes = kind == BSMM_SHIFTED6 ? 96 : 4 * WORDS(kind);
     for (int p = 0; p < panels; p++) {

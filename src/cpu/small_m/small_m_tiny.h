@@ -48,9 +48,10 @@ bool bsmm_small_m_tiny_int8dot_takes(const bsmm_product *p);
 bool bsmm_small_m_tiny_bf16dot(const bsmm_product *p, const void *context);
 bool bsmm_small_m_tiny_bf16dot_takes(const bsmm_product *p);
 
-/* This struct is the state of a kernel that multiplies packed operands. If B is packed weights of
- * form wide, they also contain B in compact order. If the product is also tiny, the kernel computes
- * it from the codes in compact order by `multiply`. In all other cases `multiply` is NULL. */
+/* This struct is the state of a kernel that multiplies packed operands. Packed weights of form wide
+ * also contain B's codes in compact order. If a run gets such weights and the product is tiny
+ * (bsmm_small_m_is_tiny), `multiply` computes it from these codes. In all other cases `multiply` is
+ * NULL. */
 typedef struct bsmm_tiny_gemm {
     bsmm_gemm gemm;
     _Alignas(64) uint8_t context[BSMM_SMALL_M_CONTEXT_BYTES];
@@ -60,8 +61,9 @@ typedef struct bsmm_tiny_gemm {
 /* Sets the members of *to that follow `gemm`. `is_int8` tells which of the two engines (int8dot or
  * bf16dot) the kernel has. */
 void bsmm_small_m_tiny_make(const bsmm_product *p, bool is_int8, bsmm_tiny_gemm *to);
-/* Runs the product as a tiny one or, if that is impossible, by the loops for larger products
- * (bsmm_gemm_run). */
+/* A tiny product has few rows of A, few rows of B and a short K. Computes the product by the
+ * function for tiny products. If it is not tiny, or this function cannot handle its values, uses
+ * the loops for larger products (bsmm_gemm_run). */
 bsmm_status bsmm_small_m_tiny_run(const bsmm_product *p, const void *state, void *workspace);
 
 #endif

@@ -199,12 +199,14 @@ typedef struct packed {
 } packed;
 
 /* Returns the kernel that would compute the product if cuda_sm90a_mixed does not, with the
- * constants that predict its time. They are fitted to products that were measured on an H200: 51
- * for FP8 whose rows have one scale each (`even`), and 74 for the others. To estimate the error of
- * such predictions, the constants were also fitted to every second product only. These predict the
- * remaining products with an error of 10% for even FP8, 12% for other FP8 and bf16, and 19% for f16
- * (root mean square). Rows of mxfp4 usually have one scale each. With up to 256 rows of A and few
- * rows of B, the constants for even FP8 predict too short times, so they are not used there. */
+ * constants that predict its time. The constants were fitted to products that were measured on an
+ * H200: the constants `even` to 51 products of FP8 in which each row has one scale, and the other
+ * constants to 74 products. To estimate the error of such predictions, the constants were also
+ * fitted to every second product only. Those constants predict the remaining products with an error
+ * of 10% for `even`, 12% for other FP8 and bf16, and 19% for f16 (root mean square). Packed rows of
+ * mxfp4 usually have one scale each, so mxfp4 uses `even` too. With up to 256 rows of A and few
+ * rows of B, the times predicted by `even` are too short, so `even` is used only for more than 256
+ * rows of A. */
 static packed packed_of(const bsmm_product *p, const weights *w) {
     static const packed even = {BSMM_WGMMA_POW2, BSMM_ELEM_E4M3, 1, 8.7, 0.37e-6, 0.45e-3},
                         fp8 = {BSMM_WGMMA_POW2, BSMM_ELEM_E4M3, 1, 11.6, 0.38e-6, 0.57e-3},

@@ -118,9 +118,10 @@ static uint32_t place_of(uint32_t number) {
     return number ^ ((number >> 7 ^ number >> 10) & 7) << 4;
 }
 
-/* Describes how a byte moves if the bit that `b` describes is set in its number. The result has the
- * distance in the source (`way` is 0) or destination (`way` is 1) in bytes, the distance in shared
- * memory, and the distance in rows and columns of scales. */
+/* The 13 bits of a byte's number in its region determine the byte's position. Returns the distances
+ * that the bit `b` adds to the position if it is set: the distance in bytes in the source (`way` is
+ * 0) or the destination (`way` is 1), the distance in shared memory, and the distance in rows and
+ * columns of scales. */
 static bsmm_region_spot spot_of(const bit *b, int way, const bit *const *by_store) {
     uint32_t number = 0;
     while (by_store[number] != b)

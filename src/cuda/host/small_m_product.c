@@ -117,8 +117,8 @@ double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *spe
 }
 
 bool bsmm_small_m_has_row_codes(const bsmm_operand *b) {
-    /* Kernels read two e4m3 codes at once, so the distance in bytes between rows in shared memory
-     * must be even. */
+    /* Kernels read two e4m3 scale codes by one load of 2 bytes. Each row of scales must therefore
+     * begin an even number of bytes after the row before it. */
     const bool is_even = b->m.format.scale != BSMM_SCALE_E4M3 || b->map.tile_row_step % 2 == 0;
     return is_even && b->m.format.scale != BSMM_SCALE_F32 &&
            b->m.scale_layout == BSMM_LAYOUT_ROW_MAJOR;

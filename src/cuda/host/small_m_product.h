@@ -117,8 +117,9 @@ uint32_t bsmm_small_m_log2_up(uint32_t count);
 bsmm_small_m_params bsmm_small_m_params_of(const bsmm_product *p);
 void bsmm_small_m_params_bind(const bsmm_product *p, bsmm_small_m_params *params);
 
-/* Returns true if A's rows may be divided into bands, for each of which a small-M kernel reads all
- * of B. `bits` is the number of bits of an element of B. */
+/* Returns true if A's rows may be divided into bands, i.e. ranges of rows. A small-M kernel then
+ * runs once for each band and reads all of B each time. `bits` is the number of bits of an element
+ * of B. */
 bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits);
 
 /* Returns the predicted time in us of cuda_sm90_small_m for all rows of A, or infinity if this

@@ -6,8 +6,9 @@
 
 enum { LEADER = 0, BOTH = 3 };
 
-/* Returns this thread block's rank in its group. The groups of a cluster have consecutive ranks in
- * the cluster, and the rank of a pair's leader is even. */
+/* A group is one thread block, or a pair of thread blocks that compute a tile together. Returns
+ * this thread block's rank in its group. The thread blocks of a group have consecutive ranks in the
+ * cluster. The leader of a pair has an even rank, and the other thread block has the next rank. */
 static __device__ __forceinline__ uint32_t group_rank(void) {
     return CTAS == 1 ? 0 : SPLITS ? ptx_grid_cluster_rank() % CTAS : ptx_grid_cluster_rank();
 }

@@ -13,12 +13,14 @@ typedef struct bsmm_cuda_gate {
     const bsmm_pack_header *a, *b;
     uint32_t log2_k;
     union {
-        /* Only kernels of the kind POW2 with BSMM_WHEN_ELSE_PLAIN use `slack`. The largest element
-         * of a block may lie this number of binades below the maximum that the block's scale
-         * allows. bsmm_pack_pair_plain uses the number to test whether bf16 holds the values. */
+        /* Only kernels of the kind POW2 with BSMM_WHEN_ELSE_PLAIN use `slack`, in
+         * bsmm_pack_pair_plain, to test whether bf16 holds the values. The largest element of a
+         * block may be smaller than the largest element for which the block's scale is meant, by up
+         * to `slack` binades. */
         uint32_t slack;
-        /* Only the gates BSMM_WHEN_HALF and BSMM_WHEN_ELSE_PARTS use `shift`. Packing has
-         * multiplied the values of B by 2^shift if f16 can hold the products. */
+        /* Only kernels that run under the condition BSMM_WHEN_HALF or BSMM_WHEN_ELSE_PARTS use
+         * `shift`. Packing has multiplied the values of B by 2^shift, if f16 can hold these
+         * products. */
         uint32_t shift;
     };
     /* `when` is the condition under which the kernel runs (its gate is open), a value of the enum
