@@ -10,10 +10,10 @@
 typedef enum bench_way {
     /* BENCH_IN_SEGMENTS: the kernel sums ranges of K one after another. */
     BENCH_IN_SEGMENTS,
-    /* BENCH_IN_K_BLOCKS: the kernel multiplies k blocks of 64 elements of 16 bits. If elements are
-     * sums of bf16 numbers, each pair of a number of A and a number of B has k blocks of its own,
-     * and all of them have one accumulator. The GEMM kernels of Hopper and Blackwell for 16-bit
-     * elements do so. */
+    /* BENCH_IN_K_BLOCKS: the kernel multiplies k blocks of 64 elements of 16 bits. An element may
+     * be split into a sum of bf16 numbers. Each pair of a number of A and a number of B then has k
+     * blocks of its own, and the products of all pairs are added to one accumulator. The GEMM
+     * kernels of Hopper and Blackwell for 16-bit elements add in this order. */
     BENCH_IN_K_BLOCKS,
     /* BENCH_IN_STEPS: the kernel adds as the generic GEMM does (gpu/bf16_product.h). */
     BENCH_IN_STEPS,

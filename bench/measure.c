@@ -44,7 +44,7 @@ static bsmm_status pack(bench *b, uint64_t bytes) {
     return status;
 }
 
-/* Makes the copies of B that the runs use in turn. They are packed if the kernel reads packed
+/* Makes the copies of B that the runs use in turn. The copies are packed if the kernel reads packed
  * weights. If job.cold is true, there are so many copies that no run finds its copy in a cache. */
 static bsmm_status make_copies(bench *b, uint64_t packed_bytes) {
     const bsmm_matrix *m = &b->m.b;

@@ -311,8 +311,8 @@ void bench_queued_limit(const bench_ceilings *run, bench_queued_result *result) 
 }
 
 /* Returns true if bench can execute only a sample of the workgroups. This requires the option
- * --sampled and a plan of a single launch. A plan with a workspace has a second launch. It reads
- * all outputs of the first launch, but a sample would compute only some of them. */
+ * --sampled and a plan of a single launch. A plan with a workspace has a second launch, which reads
+ * all outputs of the first launch. A sample would leave some of these outputs uncomputed. */
 static bool can_sample(const bench *b) {
     return b->job->sampled &&
            (b->on->device->kind->times_without_results || bsmm_plan_workspace_bytes(b->plan) == 0);

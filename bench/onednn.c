@@ -20,7 +20,7 @@ enum {
 };
 
 typedef struct descriptor {
-    /* oneDNN 2 stores a descriptor here. It has 696 bytes in version 2.6. */
+    /* oneDNN 2 stores a descriptor in these bytes. The descriptor has 696 bytes in version 2.6. */
     _Alignas(64) char storage[1024];
     /* `handle` points to a descriptor that oneDNN 3 has made, or to `storage` with oneDNN 2. */
     void *handle;

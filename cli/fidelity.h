@@ -6,7 +6,8 @@
 
 #include "command.h"
 
-/* The struct of the command's options must have the field `bool fidelity`. */
+/* Defines the option --fidelity of a command. The struct of the command's options must have the
+ * field `bool fidelity`. */
 #define CLI_OPTION_FIDELITY(type)                                                                  \
     {                                                                                              \
         .name = "fidelity",                                                                        \

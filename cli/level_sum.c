@@ -69,8 +69,8 @@ static float add_truncated(const products *p, float sum, int fraction) {
     return (float)(total * power(top - fraction));
 }
 
-/* Returns the leading 8 bits of a number, without rounding. bf16 holds them exactly. If the number
- * was f16, bf16 holds the rest exactly, too. */
+/* Returns the leading 8 bits of a number, without rounding. bf16 holds these 8 bits exactly. If the
+ * number was f16, bf16 also holds the remaining bits exactly. */
 static float leading_bits(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -217,8 +217,9 @@ static double sum_part_divided(const cli_level_order *o, const cli_level_row row
     return (double)sum * last;
 }
 
-/* Adds the sums of all parts of K. If elements are split into bf16 numbers, each pair of a number
- * of A and a number of B has a sum of its own. */
+/* Returns the sum of all products of a row of A and a row of B, rounded as the kernel rounds. If
+ * elements of A are split into bf16 numbers, the function first sums over K for each of these
+ * numbers, and then adds these sums. */
 static double sum_segments(const cli_level_order *o, const cli_level_row rows[2]) {
     double total = 0;
     for (int n = 0; n < o->bf16_parts[0]; n++) {

@@ -24,7 +24,8 @@ bool cli_transfer_finish_gguf(cli_job *job);
  * NULL on success, otherwise the reason for the failure. */
 const char *cli_transfer_copy_floats(const cli_step *what, const bsmm_tensor *tensor, void *to,
                                      uint64_t bytes);
-/* Reorders the rows of a loaded matrix as GGUF files store them. */
+/* Puts the rows of a loaded matrix in the order in which GGUF files store them. Returns NULL, or
+ * the reason of a failure. */
 const char *cli_transfer_reorder(const cli_step *what, cli_loaded *loaded);
 
 #endif

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies the metadata of one GGUF file to another. Programs that read GGUF need them, so a GGUF
- * output requires an input that has metadata: a GGUF file or a Hugging Face model with
- * config.json. */
+/* Copies the metadata of one GGUF file to another. Programs that read GGUF files need metadata. A
+ * GGUF output therefore requires an input that has metadata: a GGUF file, or a Hugging Face model
+ * with config.json. */
 static bool copy_gguf_metadata(const cli_job *job, bsmm_writer *writer, const char *out) {
     const char *kind = bsmm_file_kind(job->file);
     /* If the input is a Hugging Face model (job->gguf), its metadata are written at the end of the

@@ -61,7 +61,8 @@ int main(void) {
         src[i] = -1, w_kn[i] = i < N ? -2 : 0, x_rows[i % M] = 3, w_rows[i % N] = 0.5f;
     /* Each result is the sum of 1 * 2 * 2^-1 over K. */
     int good = check("cuBLASLt", from_cublaslt(), K);
-    /* x is -1, and only the weights with k = 0 are not 0. They are -2, so each result is 2. */
+    /* x is -1. Only the weights with k = 0 are not 0, and they are -2. Each result is therefore 2.
+     * */
     good &= check("oneDNN", from_onednn(), 2);
     return check("torch", from_torch(), 3 * K) && good ? 0 : 1;
 }

@@ -8,7 +8,8 @@
 typedef struct model_score {
     /* `bits` is the number of bits of memory for each weight of the layers, including scales. */
     double bits;
-    /* `perplexity` is the perplexity of the text, in windows of LLM_BATCH tokens. */
+    /* `perplexity` is the perplexity of the text. The model reads the text in pieces of LLM_BATCH
+     * tokens. */
     double perplexity;
     /* `divergence` is the mean Kullback-Leibler divergence from the reference, in nats. */
     double divergence;

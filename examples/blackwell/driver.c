@@ -115,8 +115,9 @@ void device_use_model(bool complete) {
 }
 
 bool device_read_model(device_model *to) {
-    /* The function bsmm_sim_times writes an array of numbers. These are the indices of the three
-     * numbers that this program uses, and the number of array items that it reads. */
+    /* The function bsmm_sim_times writes an array of numbers. SECONDS, BUSY and LOOP are the
+     * indices of the three numbers that this program uses. TIMES is the number of array items that
+     * the program asks for. */
     enum { SECONDS = 0, BUSY = 9, LOOP = 21, TIMES };
     double times[TIMES] = {0};
     if (!get_times || !get_times(0, NULL, 0, times, TIMES) || times[LOOP] <= 0) return false;

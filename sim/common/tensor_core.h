@@ -104,8 +104,8 @@ static inline double sim_tensor_exact(double sum, const sim_tensor_vector *a,
             sum += a->values[i] * b->values[i];
         return isnan(sum) ? (double)sim_tensor_nan() : sum;
     }
-    /* This shortcut is often taken, because tiles of small matrices consist mostly of the zeros
-     * that pad them. */
+    /* This shortcut is often taken, because tiles of small matrices consist mostly of padding, and
+     * padding is zeros. */
     if ((a->zero || b->zero) && sum == 0) return 0;
     int32_t top =
         sum != 0 ? sim_tensor_exponent((float)sum, rule.least_sum) : (int32_t)SIM_TENSOR_NONE;

@@ -6,7 +6,8 @@
 /* Sets inst->hazards, which tells which rows of the table of hazards apply to the instruction, and
  * inst->effects, which tells how the instruction accesses registers. */
 void gfx9_hazards_of(gfx9_inst *inst);
-/* Stops the wave if the instruction follows another one too closely. Otherwise records what the
- * instruction does to registers. */
+/* Stops the wave with an error if the instruction follows an instruction with which it has a hazard
+ * without the wait states that hardware needs between the two. Otherwise records which registers
+ * the instruction reads and writes. */
 void gfx9_check_hazards(gfx9_wave *wave, const gfx9_inst *inst);
 #endif

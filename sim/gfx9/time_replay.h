@@ -21,9 +21,9 @@ struct gfx9_timing {
     struct gfx9_trace *traces;
 };
 
-/* Replays the traces. Writes the measured times to launch->times, and the source lines at which
- * waves wait longest to launch->hot. The caller extrapolates the other times. Returns false if
- * memory runs out. */
+/* Replays the traces of the sampled workgroups. Writes the times of the replay to launch->times,
+ * and the source lines at which waves wait longest to launch->hot. The caller computes the times of
+ * the whole launch from them. Returns false if memory runs out. */
 bool gfx9_replay(const gfx9_timing *t, gfx9_launch *launch);
 
 /* Models the memory that an XCD accesses. Each `..._free` is the cycle from which a level can take

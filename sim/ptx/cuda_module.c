@@ -37,8 +37,8 @@ const char *bsmm_sim_row(unsigned number) {
     return NULL;
 }
 
-/* Lists the first bytes of images that are not PTX text, such as cubins. The simulator refuses
- * them, and the error message contains the name. */
+/* Lists the first bytes of images that are not PTX text, such as cubins, with a name for each kind
+ * of image. The simulator refuses such images, and the error message contains the name. */
 static const struct {
     const char *bytes; /* These are the first bytes of the image. None of them is 0. */
     const char *what;
@@ -318,8 +318,8 @@ CUresult sim_launch(const sim_work *w) {
                     .timed = ptx_has_time_model(sim_device_of(w->function->device)->arch)
                                  ? sim_time_mode()
                                  : TIMING_OFF};
-    /* If only a sample of the thread blocks runs, the checks would report errors, because some data
-     * is never written. They are therefore switched off. */
+    /* If only a sample of the thread blocks runs, some data is never written, and the checks would
+     * report its use as errors. The checks are therefore switched off. */
     if (l.timed == TIMING_SAMPLE) l.checks = 0;
     memcpy(l.grid, w->grid, sizeof l.grid), memcpy(l.block, w->block, sizeof l.block);
     memcpy(l.cluster, w->cluster, sizeof l.cluster);

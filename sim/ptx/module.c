@@ -1,5 +1,5 @@
-/* Loads PTX modules. It parses directives and functions, and owns the memory of the parsed
- * module. */
+/* Loads PTX modules: parses their directives and functions. A loaded module owns the memory of what
+ * was parsed. */
 #include "parse.h"
 #include <stdarg.h>
 #include <stdio.h>

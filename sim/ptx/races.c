@@ -64,9 +64,9 @@ struct ptx_races {
      * counter. `issued` counts all operations except wgmma, and issues[e] counts the operations of
      * engine e. */
     uint32_t issued, *issues;
-    /* done[warp * ENGINES + e] belongs to the tcgen05 operations of engine e that `warp` has
-     * issued. It is the counter of the last of them that is complete. A later tcgen05.commit of the
-     * warp passes these counters to the warps that wait for it. */
+    /* done[warp * ENGINES + e] is the counter of the last complete tcgen05 operation of engine e
+     * that `warp` has issued. An engine is a group of operations that share a counter. When another
+     * warp waits for a later tcgen05.commit of `warp`, it learns these counters. */
     uint32_t *done;
     /* `running` points to the clock (the vector of counters) of the asynchronous operation that
      * runs now, or NULL. */

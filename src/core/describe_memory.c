@@ -320,7 +320,8 @@ static bool are_scales_disjoint(const bsmm_product *p) {
 
 /* Returns true if the memory of a simple product is certainly valid. A simple product lies in host
  * memory, and reads only A, B, C and a bias. If the function returns false, the full checks decide.
- * They take a fifth of the time of a tiny product, which this quick test saves. */
+ * The full checks take a fifth of the time of a tiny product. If this quick test returns true, they
+ * are not needed. */
 static bool is_valid_simple(const bsmm_product *p, const bsmm_kernel *kernel) {
     const bsmm_operand *d = &p->d;
     bool is_simple = p->backend->host_memory && !kernel->alignment && !has_arrays(p);

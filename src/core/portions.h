@@ -38,9 +38,9 @@ static inline bool bsmm_has_portions(const bsmm_product *p) {
     return p->recipe && !p->backend->host_memory;
 }
 
-/* Makes the first portion of a product (its first range of D's rows). The portion is a product of
- * the first rows of A and C whose D is an fp32 matrix with a NULL pointer. It has at least as many
- * rows as any other portion. */
+/* Makes the first portion of a product, i.e. of its first range of D's rows. The portion is a
+ * product of the first rows of A and C, whose D is an fp32 matrix with a NULL pointer. The first
+ * portion has at least as many rows as any other portion. */
 void bsmm_portion_first(const bsmm_product *product, bsmm_product *portion);
 
 /* Returns the reason why a kernel cannot run the portions (ranges of D's rows) of a product, or

@@ -10,7 +10,8 @@ typedef struct bsmm_gpu_function {
     const char *module; /* `module` is the name of the image, for example "sm90a/gemm". */
     /* `name` is the kernel's symbol in the image, for example "amax_lines". */
     const char *name;
-    /* `shared_bytes` is the largest dynamic shared memory of a launch, in bytes. */
+    /* `shared_bytes` is the largest number of bytes of dynamic shared memory that a launch of this
+     * kernel may use. */
     uint32_t shared_bytes;
 } bsmm_gpu_function;
 

@@ -201,9 +201,9 @@ typedef struct bsmm_pack_job {
      * the exponents of block scales lie between fit_low and fit_high. For bf16, a group (128
      * elements of a row) then gets the scale 1. */
     int32_t fit_low, fit_high;
-    /* Exact packing to 8-bit floats (route FP8) uses `fold`. 2^fold is the largest power of two for
-     * which e4m3 holds every element times the power exactly. Packing to f16 uses `fold`, too. It
-     * multiplies all values by 2^fold. */
+    /* 2^fold is a power of two. In exact packing to 8-bit floats (route FP8), it is the largest
+     * power of two for which e4m3 holds every element times the power exactly. In packing to f16,
+     * all values are multiplied by 2^fold. */
     int32_t fold;
     /* In exact packing to 8-bit floats (route FP8), the block scales of a group may differ by at
      * most `window` binades. In packing with rounding (route FAST), a group can use the common

@@ -13,7 +13,8 @@ typedef struct any_product {
     bsmm_epilogue epilogue;
     bsmm_group group;
     float alpha, beta;
-    /* The pointers of `desc` point into this struct. Its matrices have no memory. */
+    /* The pointers of `desc` point into this struct. The matrices that `desc` describes have no
+     * memory. */
     bsmm_matmul_desc desc;
     int64_t rows; /* `rows` is the number of rows of a run, if each run chooses it. */
     /* `counts_on_device` is true if a run on a GPU reads the number of rows from device memory. */

@@ -1,4 +1,5 @@
-/* Tests the check of results in bench. It must accept rounding errors and reject larger errors. */
+/* Tests the check of results in bench. The check must accept rounding errors and reject larger
+ * errors. */
 /* The test includes a source file of bench, because no library contains this code. */
 #include "../../bench/validate.c" /* NOLINT(bugprone-suspicious-include) */
 

@@ -298,8 +298,8 @@ static int span_of_floats(const float *values, int64_t count) {
     return span_of(&m);
 }
 
-/* Tests the span that packing reports for rows of f32. It is the number of binades between a row's
- * largest and smallest value. */
+/* Tests the span that packing reports for rows of f32. The span is the number of binades between a
+ * row's largest and smallest nonzero value. */
 static void test_spans_of_floats(void **state) {
     (void)state;
     assert_int_equal(span_of_floats((float[]){1, 0x1p-149f, 0}, 3), 149);

@@ -223,9 +223,9 @@ static void test_fp8_fast(void **state) {
     check_fp8(&fp8_small_m_fast);
 }
 
-/* Tests kernels on FP8 tensor cores, whose accumulators have fewer bits than fp32. These kernels
- * must refuse BSMM_COMPUTE_EXACT and leave D unchanged, unless the operands' formats allow this
- * rounding. */
+/* Tests a kernel that uses FP8 tensor cores, whose accumulators have fewer bits than fp32. If such
+ * a kernel accepts a pair of formats only with BSMM_COMPUTE_FAST, it must refuse BSMM_COMPUTE_EXACT
+ * and leave D unchanged. */
 static void test_fp8_fast_alone(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

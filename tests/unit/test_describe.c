@@ -1,5 +1,5 @@
-/* Tests invalid descriptions of a product. Each breaks one rule. The call must return the expected
- * status and a message that names the field, and must not change D. */
+/* Tests invalid descriptions of a product. Each description breaks one rule. bsmm_matmul must
+ * return the expected status and a message that names the field, and must not change D. */
 #include "described.h"
 
 #include <math.h>

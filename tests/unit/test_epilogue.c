@@ -172,8 +172,8 @@ static void test_gpt_oss(void **state) {
 }
 
 /* Tests a gated activation, which multiplies each gate by an "up", with two orders of B's rows. In
- * the split order, all gates come first. In the interleaved order, gates and ups alternate. Both
- * must give bitwise identical results. */
+ * the split order, all gates come first. In the interleaved order, gates and ups alternate. A
+ * product must give bitwise identical results with both orders. */
 static void test_interleaved_gives_the_bits_of_split(void **state) {
     (void)state;
     rng r = {73};

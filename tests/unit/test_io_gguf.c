@@ -86,8 +86,8 @@ static void make_good(builder *b) {
     put_info(b, "nv.weight", 3, nv, 40, 128);
     put_info(b, "nv.scale", 1, sidecar, 0, 256);
     pad(b, 64, 0);
-    /* Each mxfp4 block is a scale, followed by 16 bytes. Their low halves are the codes 0 to 15,
-     * and their high halves are the codes 15 to 0. */
+    /* Each mxfp4 block is a scale, followed by 16 bytes. The low halves of the bytes are the codes
+     * 0 to 15, and the high halves are the codes 15 to 0. */
     for (unsigned block = 0; block < 4; block++) {
         uint8_t bytes[17] = {(uint8_t)(127 + block)};
         for (unsigned i = 0; i < 16; i++)

@@ -177,9 +177,9 @@ static void check_change(const fixture *f, int number, const void *packed, const
     bsmm_plan_destroy(same);
 }
 
-/* Packs B for one pair of formats of A and B. Then checks, for each change of the product in the
- * list of changes, whether the changed product can use the packed weights. Returns false if no
- * kernel of the device reads panels of this pair. */
+/* Packs B once for one pair of formats of A and B. Then checks the CHANGES variants of the product
+ * (with and without C, with each of two matrices A), all of which must be able to use these packed
+ * weights. Returns false if no kernel of the device reads panels of this pair. */
 static bool check_pair(const char *device, const char *const pair[2], fill how) {
     fixture f;
     uint8_t *first;

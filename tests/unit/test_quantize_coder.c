@@ -30,9 +30,9 @@ static void compare_run(const checked *k, const float *values, int64_t n) {
     }
 }
 
-/* Compares the encoder's codes with those of bsmm_elem_encode for many f32 values. Their high 16
- * bits take all values, and their low 16 bits take a few values. Low bits of 0 give every bf16
- * value. */
+/* Compares the encoder's codes with those of bsmm_elem_encode for many f32 values. The high 16 bits
+ * of these values take all 2^16 values. The low 16 bits take a few values, one of which is 0, so
+ * that every bf16 value is tested. */
 static void compare_bf16_grid(const checked *k) {
     static const uint32_t low[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
     for (uint32_t high = 0; high < 1u << 16; high++) {

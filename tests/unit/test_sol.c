@@ -65,9 +65,9 @@ static void test_cdna4_peaks(void **state) {
     assert_near(mi355x->info.f4, 10.0e15, 1e-2);
 }
 
-/* Tests the shortest possible times of the six products of AMD's FP8 groupwise challenge on MI300X.
- * They must be the times in us that AMD published. Memory bandwidth limits the two products with K
- * = 256. */
+/* Tests that the shortest possible times of the six products of AMD's FP8 groupwise challenge on
+ * MI300X are the times in us that AMD published. Memory bandwidth limits the two products with K =
+ * 256. */
 static void test_challenge_times(void **state) {
     (void)state;
     static const struct {

@@ -36,10 +36,11 @@ BSMM_DEVICE uint32_t small_m_any_of_lane(small_m_format f, const bsmm_u32x4 word
     return any != 0;
 }
 
-/* Returns the lowest e8m0 code that a kernel takes. If both operands have at most 8 bits, nonzero
- * elements times a scale of 2^-60 are at least 2^-69. Their products are at least 2^-138 and do not
- * become 0, because fp32 has numbers down to 2^-149. For e5m2, whose least element is 2^-16 instead
- * of 2^-9, the lowest scale is 2^-53. */
+/* Returns the lowest e8m0 code that a kernel decodes; blocks with a lower code take a slow path. If
+ * both operands have elements of at most 8 bits, the least nonzero element is 2^-9. With a scale of
+ * at least 2^-60, a nonzero value is at least 2^-69. A product of two such values is at least
+ * 2^-138 and does not become 0, because fp32 has numbers down to 2^-149. The least nonzero e5m2
+ * element is 2^-16, so the lowest scale for e5m2 is 2^-53. */
 BSMM_DEVICE uint32_t small_m_lowest(small_m_shape s) {
     if (small_m_is_wide(s.a)) return BSMM_SMALL_M_LOWEST;
     return 127 - (s.a.elem == BSMM_ELEM_E5M2 || s.b.elem == BSMM_ELEM_E5M2 ? 53 : 60);

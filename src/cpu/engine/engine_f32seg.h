@@ -1,8 +1,8 @@
 /* This file declares the f32seg engine, a multiply loop of the CPU kernels. The operands are packed
- * in panels of fp32 elements. The elements are not multiplied by their scales, so they are exact.
- * The scales are packed separately, one double for each row and segment. A segment is a range of K
- * in which the scales of both operands do not change. It has at most BSMM_F32SEG_SEGMENT elements.
- */
+ * in panels of fp32 elements. Packing does not multiply elements by their scales, so the fp32
+ * elements are exact. The scales are packed separately, one double for each row and segment. A
+ * segment is a range of K in which the scales of both operands do not change. It has at most
+ * BSMM_F32SEG_SEGMENT elements. */
 #ifndef BSMM_CPU_ENGINE_F32SEG_H
 #define BSMM_CPU_ENGINE_F32SEG_H
 

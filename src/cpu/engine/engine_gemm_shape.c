@@ -150,9 +150,9 @@ static void choose_slabs(gemm *g) {
 
 /* The two limits below count multiply-adds. A thread must have at least least_of_thread
  * multiply-adds, because waking it takes about a microsecond. In a GEMM of at most most_by_rows
- * multiply-adds, each thread gets an equal share of A's rows. In a larger GEMM each thread takes
- * the next cache block when it is free. That balances the load better, but it needs barriers and
- * moves cache lines between cores. */
+ * multiply-adds, each thread gets an equal part of A's rows. In a larger GEMM each thread takes the
+ * next cache block when it is free. Taking blocks one by one balances the load better, but it needs
+ * barriers and moves cache lines between cores. */
 static const double least_of_thread = 1 << 18, most_by_rows = 1 << 27;
 
 static void choose_threads(gemm *g, const bsmm_product *p) {

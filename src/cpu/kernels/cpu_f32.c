@@ -112,9 +112,10 @@ static double bound(const bsmm_product *p, const void *state) {
     return BSMM_F32SEG_SEGMENT * 0x1p-24;
 }
 
-/* Refuses a block-scaled D. It also refuses operands in which the scale would change after every
- * element of K, because the workspace has no room for so many scales. Such operands have blocks of
- * odd length along K, or one scale for each element. */
+/* The kernel sums segments of K in which no scale changes. The length of a segment is the greatest
+ * common divisor of 128 and the block lengths of A and B along K. The kernel refuses operands with
+ * segments of one element, because the workspace has no room for so many scales. It also refuses a
+ * block-scaled D. */
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     (void)state;
     if (p->recipe)

@@ -309,9 +309,9 @@ static void pack_span(tile *t, span *s, const treatment *how) {
                       at.to + at.unit_groups * at.pitch, at.unit_bytes);
 }
 
-/* Packs several tiles of rows. It reads each range of K for all tiles before it goes to the next
- * range. If there is a single tile and the function `survey` has read all of its K, the codes are
- * not read again. */
+/* Packs several tiles of rows. The function reads a range of K of all tiles before it reads the
+ * next range. If there is a single tile and the function `survey` has already read its codes over
+ * all of K, they are not read again. */
 static void pack_tiles(tile *tiles, int64_t count, span *s) {
     const treatment *how = treatment_of(tiles->o);
     int64_t cols = tiles->o->m.cols;

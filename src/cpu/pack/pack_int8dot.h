@@ -60,8 +60,8 @@ bsmm_pack_refuser bsmm_int8_refuse;
  * with one scale per row, then has 32 elements of K, else 16. */
 bool bsmm_int8_by_exponent(const bsmm_product *p);
 
-/* Returns true if the sums of the products of 32 elements of K do not fit 16 bits. They fit unless
- * both operands are e2m3. */
+/* Returns true if the sums of the products of 32 elements of K may not fit 16 bits. This is so only
+ * if both operands are e2m3. */
 bool bsmm_int8_is_wide(const bsmm_product *p);
 
 static inline int64_t bsmm_int8_unit(const bsmm_product *p) {

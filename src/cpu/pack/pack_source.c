@@ -81,9 +81,9 @@ static void gather(const bsmm_pack_isa *isa, const bsmm_operand *o, uint32_t bit
 static const uint8_t zeros[BSMM_PACK_PITCH];
 
 /* Reads rows of packed weights in compact order by copying them to row order. Callers read 32-bit
- * codes at most 512 columns at a time, so the copy fits the buffer. The function is called only
- * after other orders were excluded, and it is not inlined. Otherwise it would slow down the packing
- * of row-major operands. */
+ * codes at most 512 columns at a time, so the copy fits the buffer. The caller tests for the other
+ * orders first, and this function is not inlined, so that packing row-major operands does not
+ * become slower. */
 static __attribute__((noinline)) void read_compact(const bsmm_operand *o, int64_t r, int64_t rows,
                                                    int64_t k, int64_t n, bsmm_pack_buffer *buffer,
                                                    bsmm_pack_codes *codes) {

@@ -196,8 +196,8 @@ static const uint8_t *row_at(const product_run *x, int64_t row) {
     return (const uint8_t *)x->p->b.m.data + row * x->m->pitch;
 }
 
-/* Returns the number of steps (32 elements of K each) that are copied at once. It is a multiple of
- * BSMM_SMALL_M_GROUP. */
+/* Returns the number of steps (32 elements of K each) whose codes are copied at once. The number is
+ * a multiple of BSMM_SMALL_M_GROUP. */
 static int64_t copied_steps(const product_run *x) {
     int64_t step = x->d->panels * LANES * x->m->step_bytes;
     return COPY_BYTES / step / BSMM_SMALL_M_GROUP * BSMM_SMALL_M_GROUP;

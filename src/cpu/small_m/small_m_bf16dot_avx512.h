@@ -1,5 +1,6 @@
-/* Defines functions that the AVX-512 functions for bf16 dot products with few rows of A share. They
- * decode 8-bit codes to bf16, and find the largest and the smallest magnitude of bf16 elements. */
+/* Defines helper functions of the AVX-512 code that multiplies few rows of A by bf16 dot products.
+ * The helpers decode 8-bit codes to bf16, and find the largest and the smallest magnitude of bf16
+ * elements. */
 #ifndef BSMM_CPU_SMALL_M_BF16DOT_AVX512_H
 #define BSMM_CPU_SMALL_M_BF16DOT_AVX512_H
 

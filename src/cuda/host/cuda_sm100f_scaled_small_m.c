@@ -42,8 +42,9 @@ static uint32_t columns_of(const bsmm_product *p) {
     return columns;
 }
 
-/* Returns the number of thread blocks that split K among them (split-K). It is as large as possible
- * while each SM gets at most one thread block. It is 1 for a batch-invariant product. */
+/* Returns the number of thread blocks that split the K of a tile among them (split-K). The number
+ * is as large as possible while each SM gets at most one thread block. It is 1 for a
+ * batch-invariant product. */
 static uint32_t parts_of(const bsmm_product *p, uint32_t tiles, uint32_t k_blocks) {
     const bsmm_cuda_device *device = p->device;
     int64_t parts = device->multiprocessors / (int64_t)tiles;

@@ -18,9 +18,9 @@ enum { MOST_ROWS = 32, UNIT = 16 };
 #define KERNEL(module, name, columns, scale_rows)                                                  \
     [(scale_rows) == 1][(columns) / 16] = {"sm90a/" #module, #name, BSMM_SMALL_M_MOST_SHARED},
 
-/* Lists the kernels for up to 8, 16 and 32 rows of A. The second index is this number of rows / 16.
- * The kernels functions[0] need scales that each cover 16 rows of B. The kernels functions[1] also
- * support scales that change from row to row. */
+/* Lists the kernels for up to 8, 16 and 32 rows of A. The second index is 0, 1 and 2 for these
+ * kernels. The kernels functions[0] need scales that each cover 16 rows of B. The kernels
+ * functions[1] also support scales that change from row to row. */
 static const bsmm_cuda_function functions[][3] = {
 #include "cuda/sm90a/fp8_small_m.def"
 };

@@ -49,8 +49,8 @@ bsmm_status bsmm_cuda_amax(const bsmm_recode *job) {
 #define TILES(type)                                                                                \
     { .module = "sm80/quantize", .name = "quantize_tiles_" type "_8" }
 /* These kernels quantize row-major matrices. The first index is the element type of the source. The
- * second index is half of the number of bits of a result element (2, 3 or 4). It is 5 for 8-bit
- * results with scale blocks of 128 x 128. */
+ * second index is half of the number of bits of a result element: 2, 3 or 4. For 8-bit results with
+ * scale blocks of 128 x 128, the second index is 5. */
 static const bsmm_cuda_function quantizers[][6] = {
     [BSMM_ELEM_F32] = {[2] = ROWS("f32", "4"), ROWS("f32", "6"), ROWS("f32", "8"), TILES("f32")},
     [BSMM_ELEM_F16] = {[2] = ROWS("f16", "4"), ROWS("f16", "6"), ROWS("f16", "8"), TILES("f16")},

@@ -93,9 +93,9 @@ static bool is_aligned(const side *s, uint32_t size, uint64_t bytes) {
     return all % bytes == 0;
 }
 
-/* Returns true if a thread may load or store all scales of a group at once. The scales of a group
- * differ only in bit `b` and lower bits of their row (or column) number. A thread may do so if the
- * matrix ends at the end of a group. */
+/* A group is the scales of which a thread loads or stores several at once: their row (or column)
+ * numbers differ only in bit `b` and lower bits. Returns true if the matrix ends at the end of a
+ * group, so that every group is complete. */
 static bool is_whole(const side *s, const bit *b) {
     return b->axis == BYTE || s->extents[b->axis] % (2ull << b->number) == 0;
 }

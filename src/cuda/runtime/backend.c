@@ -146,8 +146,8 @@ static bsmm_status finish(const void *device, void *stream) {
                                   : bsmm_cuda_fail(d->driver, result, "cuStreamSynchronize");
 }
 
-/* The backend for NVIDIA GPUs and the backend for simulated ones share these functions. Each has
- * functions of its own only for opening and describing a device. */
+/* The backend for NVIDIA GPUs and the backend for simulated NVIDIA GPUs share these functions. Only
+ * the functions that open and describe a device are different. */
 #define HOOKS                                                                                      \
     .check_pointer = check_pointer, .allocate = allocate, .release = release, .store = store,      \
     .copy = copy, .fill = fill, .finish = finish, .quantize = bsmm_cuda_quantize,                  \

@@ -186,7 +186,8 @@ typedef struct bsmm_scaled_pad {
      * copy. to_pitch is a multiple of 16. */
     uint64_t from_pitch, to_pitch;
     uint32_t rows;
-    /* `row_bits` is the number of bits of a row's elements. The bits after them become 0. */
+    /* `row_bits` is the number of bits of the elements of a row. In the copy, all later bits of the
+     * row are 0. */
     uint64_t row_bits;
 } bsmm_scaled_pad;
 

@@ -1,6 +1,6 @@
-/* Defines the kernels of the generic GEMM, which supports operands of any format, on the bf16
+/* Defines the kernels of the generic GEMM, which multiplies operands of any format on the bf16
  * tensor cores of any GPU since sm_80. The kernels decode A and B to bf16 on the way to shared
- * memory. They are the fallback if no faster kernel supports the operands. */
+ * memory. The library uses them if no faster kernel supports the operands. */
 #include "cuda/sm80/bf16_tiles.h"
 
 #define BF16_NAME    bf16_1x1

@@ -17,8 +17,9 @@
 
 /* load_scale_codes loads the scale codes of a thread's elements, and code_of returns the scale code
  * for row i. A thread dequantizes 8 elements along K in each of `items` rows. `scale_lanes`
- * adjacent threads have elements in the same scale blocks. They divide the rows among them: each
- * thread loads the scale codes of some rows and passes them to the other threads by shuffles. */
+ * adjacent threads have elements in the same scale blocks. These threads divide the rows among
+ * them: each thread loads the scale codes of some rows and passes them to the other threads by
+ * shuffles. */
 static __device__ __forceinline__ void
 load_scale_codes(const bsmm_dequantize_job *job, uint32_t scale, uint32_t scale_lanes, int items,
                  uint32_t row0, uint32_t row_stride, uint64_t column, bool wanted, uint32_t *mine) {

@@ -22,8 +22,8 @@ static __device__ __forceinline__ const uint8_t *row_address(const bsmm_pack_job
     return job->data + p->row0 * job->line_bytes + (uint64_t)p->k / 8 * bits;
 }
 
-/* Loads a thread's elements in all of its rows. The elements must be aligned and lie wholly inside
- * the operand. */
+/* Loads a thread's elements of every row that the thread packs. The elements must be aligned and
+ * lie wholly inside the operand. */
 static __device__ __forceinline__ void load_rows_whole(const bsmm_pack_job *job, int bits,
                                                        int count, int items, const pack_position *p,
                                                        uint32_t *raw) {

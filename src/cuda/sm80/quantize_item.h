@@ -62,9 +62,9 @@ static __device__ __forceinline__ uint32_t item_amax(uint32_t elem, const uint32
     return elem == BSMM_LANE_BF16 ? most << 16 : __float_as_uint(bsmm_lane_f16(most));
 }
 
-/* Returns true if the fast paths are correct for a block of values. This requires that all values
- * are finite and that the factor that multiplies them is a normal number. `amax` has the fp32 bits
- * of the block's largest magnitude. */
+/* Returns true if the fast functions for encoding may be used for a block: all its values must be
+ * finite, and the factor that multiplies them must be a normal number. `amax` has the fp32 bits of
+ * the block's largest magnitude. */
 static __device__ __forceinline__ bool is_tame(uint32_t amax, float factor) {
     uint32_t a = __float_as_uint(factor) & 0x7fffffffu;
     return amax < 0x7f800000u && a - 0x00800000u < 0x7f000000u;

@@ -279,9 +279,9 @@ static __device__ __forceinline__ factors begin(consumer *c, float *sum) {
 }
 
 /* Returns true if the results of a work unit (a range of k blocks of one tile) can be stored
- * without a function call. Before a function call the compiler inserts a wait for all running wgmma
- * instructions. In this case, the wgmma instructions of the next work unit's first k block are
- * already running, and the wait would stall them. */
+ * without a function call. When results are stored, the wgmma instructions of the next work unit's
+ * first k block are already running. Before a function call the compiler inserts a wait for all
+ * running wgmma instructions, so a call would stall these. */
 static __device__ __forceinline__ bool ends_by_copies(const consumer *c, const shared *told,
                                                       const work *unit) {
     if (unit->k_end < c->p->k_blocks) return true;

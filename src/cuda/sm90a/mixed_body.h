@@ -29,9 +29,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     const uint32_t range = (block.rank << p.k_warps_log2) + k_group;
     const uint32_t begin = mixed_begin_of(&p, range), end = mixed_begin_of(&p, range + 1);
 
-    /* Start the copies of weights and the loads of their scales, before the wait for the kernel
-     * mixed_prepare. No kernel before mixed_prepare can still write them, because mixed_prepare has
-     * waited for all of these kernels. */
+    /* Start the copies of weights and the loads of their scales now, before the wait for the kernel
+     * mixed_prepare. No earlier kernel can still be writing the weights or scales: mixed_prepare
+     * itself does not write them, and it has waited for all kernels before it. */
     const uint32_t row = block.row + row_warp * 16 + g;
     const mixed_scales scales = mixed_find_scales(&p, row);
     mixed_groups groups = {};
