@@ -6,8 +6,8 @@
 #include "bsmm.h"
 #include "family_level.h"
 
-/* CLI_LEVEL_K_BLOCK is the number of elements along K in a k block of 16-bit elements, and
- * CLI_LEVEL_STEP is that of a step of the generic GEMM. */
+/* CLI_LEVEL_K_BLOCK is the number of elements along K in a k block of kernels for 16-bit elements.
+ * CLI_LEVEL_STEP is the number of elements along K in a step of the generic GEMM. */
 enum { CLI_LEVEL_K_BLOCK = 64, CLI_LEVEL_STEP = 32 };
 
 /* CLI_LEVEL_MOST_PLACES is the largest number of elements that all runs together have. A run is a

@@ -62,7 +62,7 @@ int main(void) {
     /* Each result is the sum of 1 * 2 * 2^-1 over K. */
     int good = check("cuBLASLt", from_cublaslt(), K);
     /* x is -1. Only the weights with k = 0 are not 0, and they are -2. Each result is therefore 2.
-     * */
+     */
     good &= check("oneDNN", from_onednn(), 2);
     return check("torch", from_torch(), 3 * K) && good ? 0 : 1;
 }

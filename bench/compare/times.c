@@ -57,8 +57,8 @@ typedef struct contender {
     session *s;
     prepared plan;
     size_t runs; /* `runs` is the number of runs of the plan in a batch. */
-    /* `graph` is a captured graph that contains the runs of one batch on a GPU. It is not used if
-     * the host's time is measured. */
+    /* A batch is several runs that are timed together. `graph` is a captured graph that contains
+     * the runs of one batch on a GPU. It is not used if the host's time is measured. */
     bench_graph graph;
 } contender;
 

@@ -58,7 +58,7 @@ typedef struct job_result {
     double bits, weights; /* `bits` and `weights` are the stored bits and the number of weights. */
     /* These fields describe the error of quantizing the weights. weight_signal is the sum of the
      * squares of the model's weights, and weight_noise is the sum of the squares of their errors.
-     * */
+     */
     double weight_signal, weight_noise;
     /* These fields describe the outputs of layers. The exact values x are computed in double with
      * the original weights, and the values y are computed with quantized weights. */

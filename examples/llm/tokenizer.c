@@ -15,7 +15,7 @@ void llm_ids_add(llm_ids *ids, int32_t id) {
     ids->at[ids->count++] = id;
 }
 
-/* Holds a token of a piece of text while the tokenizer merges tokens. */
+/* Holds a token of a piece of text while the tokenizer merges adjacent tokens. */
 typedef struct symbol {
     int32_t id; /* `id` is -1 if the token was merged into its left neighbor. */
     /* `before` and `after` are the indices of the neighbors, or -1 at the ends of the piece. */
@@ -122,8 +122,8 @@ static int32_t special_at(const llm_tokenizer *t, const char *text, size_t bytes
 
 void llm_encode(const llm_tokenizer *t, const char *text, size_t bytes, llm_ids *ids) {
     if (bytes > INT32_MAX / 4) llm_fail("text: has %zu bytes; must have less than 2^29", bytes);
-    /* The heap begins with fewer pairs than the piece has bytes. There are fewer merges than bytes,
-       and each adds at most two pairs. Three entries for each byte are therefore enough. */
+    /* The heap holds pairs of adjacent tokens, at first fewer than the piece has bytes. Each merge
+       (fewer than bytes) adds at most two pairs. Three entries for each byte are thus enough. */
     piece p = {t, llm_alloc(bytes, sizeof *p.symbols), llm_alloc(bytes, 3 * sizeof *p.heap), 0, 0};
     size_t at = 0;
     while (at < bytes) {

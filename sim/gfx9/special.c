@@ -1,6 +1,6 @@
 /* Executes the vector instructions whose effect on a lane cannot be written as one expression:
  * comparisons, carries, steps of a division, moves between lanes, and mixed-precision operations.
- * */
+ */
 #include "lane_math.h"
 #include "sim.h"
 

@@ -16,8 +16,8 @@ const gfx9_device *gfx9_device_of(enum gfx9_arch arch) {
     return &devices[arch];
 }
 
-/* Returns the number of workgroups that fit on a compute unit at once. LDS, registers and the
- * slots for waves of the four SIMDs limit this number. */
+/* Returns the number of workgroups that fit on a compute unit at once. This number is limited by
+ * LDS, by registers, and by the number of waves that the four SIMDs can hold. */
 static uint32_t groups_per_cu(const gfx9_timing *t, const gfx9_kernel *kernel, uint32_t lds_size) {
     const gfx9_device *d = t->device;
     const uint32_t registers = 8 * ((kernel->rsrc1 & 63) + 1);

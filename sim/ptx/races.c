@@ -48,12 +48,12 @@ typedef struct {
 struct ptx_races {
     uint32_t warps; /* `warps` is the number of warps in the cluster. */
     uint32_t bytes; /* `bytes` is the number of bytes of shared memory of a block. */
-    /* `all` is the number of warps and engines. An engine is a group of asynchronous operations
-     * with a common counter, and engines have the numbers after the last warp. `width` is the
-     * number of entries of a vector clock. Its first `all` entries are the counters that the
-     * clock's owner has learned. The next `all` entries are the counters up to which writes are
-     * visible to the async proxy. Devices without an async proxy have no engines, and their clocks
-     * lack the second half. */
+    /* An engine is a group of asynchronous operations with a common counter. `all` is the number of
+     * warps and engines. Warps have the first numbers, and engines have the numbers after the last
+     * warp. `width` is the number of entries of a vector clock. Its first `all` entries are the
+     * counters that the clock's owner has learned. The next `all` entries are the counters up to
+     * which writes are visible to the async proxy. Devices without an async proxy have no engines,
+     * and their clocks lack the second half. */
     uint32_t all, width;
     uint32_t *counts; /* `counts` holds the clocks of the warps as [warp][width]. */
     /* `jobs` holds the vector clock of each asynchronous operation that is not complete. After each

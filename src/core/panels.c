@@ -48,7 +48,8 @@ bool bsmm_panels_find(const bsmm_product *product, const bsmm_operand *b, const 
     return found;
 }
 
-/* Returns true if a kernel that accepts the product reads the panels that the request names. */
+/* The request names panels, i.e. a layout of packed values of B. Returns true if a kernel that
+ * accepts the product reads these panels. */
 static bool are_read(bsmm_request *request) {
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
     char why[REASON_BYTES];

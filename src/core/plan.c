@@ -207,7 +207,8 @@ static bsmm_product_epilogue bind_epilogue(const bsmm_plan *plan, const bsmm_buf
     return f;
 }
 
-/* Returns a copy of the plan's groups with the arrays of one run. */
+/* Returns a copy of the plan's groups in which the pointers to arrays, such as the group sizes, are
+ * those of one run's buffers. */
 static bsmm_groups bind_groups(const bsmm_plan *plan, const bsmm_buffers *buffers) {
     bsmm_groups g = plan->groups;
     g.sizes = buffers->group_sizes;

@@ -15,8 +15,9 @@ typedef struct walk {
     char *out;
     size_t room, written;
     bool first; /* `first` is true if no register of this line has been seen. */
-    /* Registers are numbered separately in each class. last[i] is the number of the register of
-     * class i that most recently was the first register of its line. */
+    /* Registers are numbered separately in each class. last[i] belongs to class i. It is the number
+     * of that register of the class which most recently was the first register of a line of the
+     * text. */
     uint32_t last[ENTRIES];
 } walk;
 

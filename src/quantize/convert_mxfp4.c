@@ -197,8 +197,8 @@ static bool takes_fp8(const bsmm_format *src, const bsmm_format *dst) {
            dst->block_cols % src->block_cols == 0;
 }
 
-/* Returns the region of src's blocks that block (tr, tc) of dst covers. All blocks of this region
- * get the scale of the block of dst. */
+/* A block of dst covers several blocks of src, which all get the scale of the dst block. Returns
+ * the region of src's blocks that block (tr, tc) of dst covers. */
 static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_t tr, int64_t tc) {
     int64_t height = dst->m.format.block_rows;
     int64_t width = dst->m.format.block_cols / src->m.format.block_cols;
@@ -295,8 +295,9 @@ static void store_fp8_row(const bsmm_operand *src, const bsmm_operand *dst, int6
 
 typedef struct fp8_run {
     const bsmm_operand *src, *dst;
-    /* A block's scale divided by the outer scale of its region is a power of two with one of SHIFTS
-     * exponents. `tables` has one table for each of these exponents. */
+    /* Each region of blocks has an outer scale. A block's scale divided by the outer scale of its
+     * region is a power of two with one of SHIFTS exponents. `tables` has one table for each of
+     * these exponents. */
     const shifted *tables;
 } fp8_run;
 

@@ -221,8 +221,8 @@ INLINE void store_chunk(const shape s, uint8_t *to, const __m512 y[4], bool stre
         store_bf16(to, y, s.exact && s.bits < 8, stream);
 }
 
-/* Converts 32 finite codes of 8 bits to bf16. The code of a subnormal element has an exponent field
- * of 0; its mantissa bits index a table of bf16 values. */
+/* Converts 32 finite codes of 8 bits to bf16. A subnormal element has an exponent field of 0. Its
+ * mantissa bits are the index in a table of bf16 values. */
 INLINE __m512i bf16_of_codes(const vector_values *v, __m256i bytes) {
     __m512i codes = _mm512_cvtepi8_epi16(bytes);
     __m512i field = _mm512_and_si512(_mm512_sllv_epi16(codes, v->pairs_shift), v->pairs_field);

@@ -198,8 +198,8 @@ static strip_decoder strip_decoder_make(const bsmm_operand *src, const bsmm_oper
     return d;
 }
 
-/* Replaces any NaN by the NaN with one fixed payload. With another payload, the carry of a later
- * rounding to bf16 could run into the sign bit. */
+/* Replaces a scale that is NaN, with any payload, by the NaN with one fixed payload. With some
+ * payloads, the carry of a later rounding to bf16 would run into the sign bit. */
 static float one_nan(float scale) {
     return isnan(scale) ? NAN : scale;
 }

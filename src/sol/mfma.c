@@ -148,10 +148,10 @@ static bsmm_mfma_place input_place(const row *r, uint32_t bits, uint32_t block, 
                              .bits = bits};
 }
 
-/* Returns the position of element (i, j) of C or D in one of the blocks (independent products) of
- * the instruction. With f64, each pair of registers in a group of 16 lanes holds one row of every
- * block. With all other types, a group of m lanes holds four consecutive rows of a block, one in
- * each of four registers. */
+/* An instruction computes several independent products, called blocks. Returns the position of
+ * element (i, j) of C or D in one of the blocks. With f64, each pair of registers in a group of 16
+ * lanes holds one row of every block. With all other types, a group of m lanes holds four
+ * consecutive rows of a block, one in each of four registers. */
 static bsmm_mfma_place output_place(const row *r, uint32_t block, uint32_t i, uint32_t j) {
     bsmm_mfma_place place = {.bits = 32};
     if (!strcmp(r->d, "f64")) {

@@ -155,8 +155,8 @@ static const scaled_case wide_cases[] = {
 
 /* Lists the products for the kernel cuda_sm100f_wide_groups. A tile has 128 rows, or 256 rows for a
  * pair of thread blocks, and 64, 128 or 256 columns. The kernel sums each 128 elements of K
- * separately. For each pair of a bf16 part of A and a bf16 part of B, it loads the 128 elements by
- * two loads of 64 elements. */
+ * separately. Elements of A and B may be split into bf16 parts. For each pair of a part of A and a
+ * part of B, the kernel loads the 128 elements by two loads of 64 elements. */
 static const scaled_case wide_groups_cases[] = {
     {"bf16", "fp8_block128", "f32", 128, 128, 128, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"bf16", "fp8_block128", "bf16", 300, 260, 776, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},

@@ -90,7 +90,8 @@ static void compare(const bsmm_matmul_desc *desc, int64_t rows) {
     free(whole);
 }
 
-/* Returns true if the kernel packs B in each run that gets no packed panels. */
+/* Returns true if the kernel packs B in every run that does not get a B that was packed in advance.
+ */
 static bool packs_b(const bsmm_matmul_desc *desc, uint32_t kernel) {
     bsmm_explanation e = BSMM_INIT(bsmm_explanation);
     bsmm_matmul_desc plain = *desc;

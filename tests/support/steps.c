@@ -33,9 +33,9 @@ __asm__(".pushsection .text\n"
         "test_steps_resume: int3\n"
         ".popsection\n");
 
-/* Lets the function that begins here run without traps, because its instructions are not counted.
- * The function's return address on the stack is replaced by the address of a breakpoint, at which
- * counting continues. */
+/* The function that begins here is one whose instructions are not counted, so the handler lets it
+ * run without traps. It replaces the function's return address on the stack by the address of a
+ * breakpoint, at which counting continues. */
 static void leave_out(greg_t *registers) {
     const uintptr_t resume = (uintptr_t)test_steps_resume;
     void *const stack = (void *)registers[REG_RSP];

@@ -166,7 +166,8 @@ static void test_memory(void **state) {
     assert_true(bench_ceilings_share(&ceilings, &none) == 1);
 }
 
-/* Tests that a conversion which is faster than its probe of memory counts as disturbed. */
+/* A probe measures the peak rate of the memory. Tests that a conversion which is faster than its
+ * probe counts as disturbed, i.e. must be measured again. */
 static void test_conversion(void **state) {
     (void)state;
     const bench_ceilings ceilings = {.best = {[BENCH_MEMORY] = 10}};

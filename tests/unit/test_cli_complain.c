@@ -57,8 +57,8 @@ static void test_usage(void **state) {
           "Try `bsmm --help' or `bsmm --usage' for more information.\n");
 }
 
-/* Tests that a message of the library names the option instead of the field, if the running command
- * has such an option. */
+/* Tests the name of a field at the beginning of a message of the library. If the running command
+ * has an option for this field, the message names the option instead. */
 static void test_option_message(void **state) {
     (void)state;
     static const cli_option options[] = {{.name = "to"}, {.letter = 'x'}, {.name = "device"}, {0}};

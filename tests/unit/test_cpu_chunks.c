@@ -31,9 +31,9 @@ static const struct {
     {"cpu_avx512_bf16dot_small_m", 512, 512, true},
 };
 
-/* A kernel divides K into chunks and sums each chunk separately. It uses as few chunks as possible
- * if a chunk may have at most `longest` elements and must have a multiple of 128 elements. The last
- * chunk may be shorter. Returns the length of a chunk. */
+/* Returns the length of a chunk, a range of K that a kernel sums by itself. The kernel divides K
+ * into as few chunks as possible. A chunk has a multiple of 128 elements and at most `longest`
+ * elements. The last chunk may be shorter. */
 static int64_t chunk_of(int64_t longest, int64_t k) {
     int64_t count = 1;
     while (count * longest < k)

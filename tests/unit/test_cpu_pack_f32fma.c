@@ -52,8 +52,8 @@ static void check_values(const packing *w, const packed *p, const test_matrix *t
     }
 }
 
-/* Fails unless both panels have the same bytes in each unit (a range of K). All NaNs count as
- * equal, because a payload may come from the element or from the scale. */
+/* Fails unless the bytes of both packed panels are the same. All NaNs count as equal, because the
+ * payload of a NaN may come from the element or from the scale. */
 static void check_units(const packed *a, const packed *b) {
     for (uint64_t i = 0; i < a->bytes; i += sizeof(float)) {
         if (memcmp(a->units + i, b->units + i, sizeof(float)) == 0) continue;

@@ -78,8 +78,9 @@ static void test_bits(void **state) {
     }
 }
 
-/* Tests the bound that bsmm.h states for the size of the workspace. A slab is a part of B's rows
- * that is packed at once. Without slabs, the workspace would hold all of B. */
+/* Tests that the workspace is not larger than the bound that bsmm.h states. A slab is a part of B's
+ * rows that is packed at once. The tested products are so large that only slabs keep to the bound:
+ * without slabs, the workspace would hold all of B. */
 static void test_workspace(void **state) {
     (void)state;
     static const uint64_t l2 = 2 << 20, other = 96 << 20;

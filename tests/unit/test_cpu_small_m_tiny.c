@@ -174,9 +174,9 @@ static void test_pitches(void **state) {
     bsmm_cpu_mask_features(~0u);
 }
 
-/* Tests epilogues and a D of bf16 or f16. C and D are the same memory, so a function that
- * overwrites a part of D and then refuses the product would change the result. Half of the products
- * have extreme values. */
+/* Tests epilogues and a D of bf16 or f16. In half of the products the values are extreme, so that
+ * the function for tiny products refuses them. C and D are the same memory. If the function had
+ * overwritten a part of D before it refused, the result would be wrong. */
 static void test_epilogues(void **state) {
     (void)state;
     static const char *const ds[] = {"f32", "bf16", "f16"};

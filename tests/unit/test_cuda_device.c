@@ -97,8 +97,9 @@ static void other_architectures_are_refused(void **state) {
     if (!test_cuda_is_built()) skip();
     static const struct {
         int capability;
-        /* `probe` is true if a device of this compute capability can run the compiled code
-         * sm90a/probe, and `words` is true if it can run sm80/words. */
+        /* A device loads compiled code only if its compute capability fits. `probe` is true if a
+         * device of this compute capability can run the code of the kernel sm90a/probe, and `words`
+         * is true if it can run that of sm80/words. */
         bool probe, words;
     } cases[] = {{75, false, false}, {80, false, true},  {89, false, true},
                  {90, true, true},   {100, false, true}, {120, false, true}};

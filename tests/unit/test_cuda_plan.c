@@ -283,8 +283,8 @@ static void test_wrong_pointers_are_refused(void **state) {
     on_every_kernel(check_refusals);
 }
 
-/* Tests that a run refuses pointers that have the alignment of an element, but not the larger one
- * that the kernel needs. */
+/* Tests that a run refuses a pointer that is aligned for an element, if the kernel needs a larger
+ * alignment. */
 static void check_alignment(fixture *f) {
     open_plan(f);
     bsmm_buffers buffers = f->buffers;

@@ -17,7 +17,8 @@ typedef struct fixture {
     test_matrix a, b, d;
     bsmm_plan *plan;
     bsmm_buffers buffers;
-    /* `extra` is memory for C, the bias and other arrays. `global` is a second-level scale. */
+    /* `extra` is memory for C, the bias and other arrays. `global` is memory for a second-level
+     * scale, i.e. a scale of a whole matrix. */
     float extra[M * N], global;
     uint8_t *arena;
 } fixture;

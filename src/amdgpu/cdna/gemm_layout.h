@@ -17,7 +17,7 @@
 enum { BSMM_F8F6F4_E4M3, BSMM_F8F6F4_E5M2, BSMM_F8F6F4_E2M3, BSMM_F8F6F4_E3M2, BSMM_F8F6F4_E2M1 };
 
 /* GEMM_E2M1_TWICE is the type number of both operands if both have elements of type e2m1. A stage
- * then holds 256 instead of 128 elements of K. */
+ * in LDS then holds 256 elements of K. With other types it holds 128. */
 enum { GEMM_E2M1_TWICE = BSMM_F8F6F4_E2M1 + 1 };
 
 BSMM_SHARED uint32_t gemm_bits(uint32_t type) {

@@ -75,11 +75,10 @@ typedef struct gemm_source {
     uint32_t wave;
 } gemm_source;
 
-/* LDS stores one byte of an operand's row at byte `at` of the tile. Returns the position of this
- * byte in memory, in bytes from the first byte of the row in the stage. This position differs from
- * the byte's position in LDS, because LDS holds the pieces (units of 12 or 16 bytes) of a row in
- * swizzled order. gemm_row_of returns the number of the row, because LDS holds B's rows in another
- * order. */
+/* LDS stores one byte of an operand's row at byte `at` of a tile. Returns the position from which
+ * this byte is loaded, in bytes from the first byte that the stage has of this row in memory. The
+ * two positions differ, because LDS holds the pieces (units of 12 or 16 bytes) of a row in swizzled
+ * order. LDS holds B's rows in another order too: gemm_row_of returns the number of the row. */
 BSMM_DEVICE uint32_t gemm_source_byte(uint32_t type, uint32_t at) {
     const uint32_t bytes = gemm_row_bytes(type), piece = gemm_piece_bytes(type);
     const uint32_t row = at / bytes, place = at % bytes / piece;

@@ -104,8 +104,9 @@ BSMM_DEVICE void gemm_list_kept(gemm_position *at, gemm_chores *c, uint32_t *lis
 }
 
 /* Holds the scalars of gemm_list_kept in the lanes of two vector registers: scalar n in lane n / 2
- * of register n % 2. While a wave stores the results of a tile, the scalar registers cannot hold
- * what the next tile needs. The hardware needs a wait state between two writes to one register. */
+ * of register n % 2. While a wave stores the results of a tile, it has too few scalar registers for
+ * what the next tile needs. Consecutive scalars go to different registers, because the hardware
+ * needs a wait state between two writes to one register. */
 typedef struct gemm_kept {
     uint32_t lanes[2];
 } gemm_kept;

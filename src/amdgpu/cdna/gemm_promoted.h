@@ -82,8 +82,8 @@ BSMM_DEVICE void gemm_promoted_note(gemm_promoted *g, uint32_t side, float scale
 }
 
 /* Copies a scale to another register, so that the load for the next stage can overwrite the
- * register to which the scale was loaded. The compiler would move a plain assignment after that
- * load, where the assignment would have to wait for the load. */
+ * register to which the scale was loaded. The compiler would move an ordinary assignment behind
+ * that load, and the assignment would then have to wait for the load. */
 BSMM_DEVICE float gemm_promoted_move(float from) {
     float to;
     __asm__ volatile("v_mov_b32 %0, %1" : "=&v"(to) : "v"(from));

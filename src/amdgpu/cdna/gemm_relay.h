@@ -34,9 +34,9 @@ BSMM_DEVICE bool gemm_relays(gemm_shape s) {
 #endif
 }
 
-/* Returns the number of stages along K that gemm_relay_load can load, from the first stage on. The
- * number is 0 if loads of 32-bit words would not be aligned or would extend beyond a column-major
- * operand's memory. */
+/* Returns the number of stages (128 elements of K each), from the first one on, that
+ * gemm_relay_load can load. The number is 0 if loads of 32-bit words would not be aligned or would
+ * extend beyond a column-major operand's memory. */
 BSMM_DEVICE uint32_t gemm_relay_steps(const bsmm_cdna_gemm *p, gemm_shape s) {
     bool fits = gemm_relays(s);
     for (uint32_t side = 0; side < 2; side++)

@@ -351,8 +351,8 @@ BSMM_DEVICE void gemm_scaled_chore(gemm_chores *c, const gemm_position *at, gemm
         gemm_chore(c, at, s, number);
 }
 
-/* Computes the LDS addresses and the offsets of the loads from memory to LDS that a step of the
- * main loop issues. The function is for steps whose loads need no bounds checks. */
+/* Computes the LDS addresses and the memory offsets for the loads from memory to LDS that one step
+ * of the main loop issues. The function is for steps whose loads need no bounds checks. */
 BSMM_DEVICE void gemm_scaled_aim(gemm_chores *c, const gemm_position *at, gemm_shape s) {
     const uint32_t last = c->whole - 1;
     const uint32_t step = gemm_scouts(s) && c->loading > last ? last : c->loading;

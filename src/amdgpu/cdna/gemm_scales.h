@@ -26,8 +26,8 @@ enum {
     /* GEMM_GROUP is the number of units (128 elements of K each) whose scales one wide load
      * fetches. */
     GEMM_GROUP = 4,
-    /* GEMM_AHEAD is the number of steps of the main loop between the load of scales and their
-     * use. */
+    /* GEMM_AHEAD is the number of steps of the main loop by which the scales of a step are loaded
+     * ahead of their use. */
     GEMM_AHEAD = 2,
 };
 
@@ -277,9 +277,9 @@ typedef struct gemm_scales {
     uint32_t sides[2][GEMM_MOST_SCALE_WORDS];
 } gemm_scales;
 
-/* Holds what a lane needs to read scales from the ring buffer. at[0] and at[1] are offsets of a
- * 32-bit word in a unit of the ring buffer, for the lane's row in the wave's first tile of A and of
- * B. `select` is a selector for v_perm_b32. */
+/* Holds what a lane needs to read scales from the ring buffer in LDS. A unit of this buffer has the
+ * scales of 128 elements of K. at[0] and at[1] are offsets of a 32-bit word in a unit, for the
+ * lane's row in the wave's first tile of A and of B. `select` is a selector for v_perm_b32. */
 typedef struct gemm_scale_reader {
     uint32_t at[2], select;
 } gemm_scale_reader;

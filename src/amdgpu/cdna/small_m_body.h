@@ -84,9 +84,10 @@ BSMM_DEVICE bsmm_u32x4 read_row(const small_m_lds_addresses *at, uint32_t tile, 
                                              (at->read ^ quarter * 2 * PIECE));
 }
 
-/* Returns the number of steps by which loads of A run ahead. A larger number would take too many
- * registers. Rows of bf16 or f16 wait in registers only until they are written to LDS at the
- * beginning of their step, so that the same registers can take the loads of a later step. */
+/* Returns the number of steps (128 elements of K each) by which loads of A run ahead of the
+ * multiplication. A larger number would take too many registers. A row of bf16 or f16 is written
+ * from registers to LDS at the beginning of its step. From then on, the same registers can take the
+ * load of a later step. */
 BSMM_DEVICE uint32_t ahead_a(small_m_shape s) {
     if (s.a_tiles > 2) return 1;
     return small_m_is_wide(s.a) ? AHEAD - 1 : AHEAD;
@@ -217,8 +218,9 @@ typedef struct small_m_sources {
     uint32_t end;
 } small_m_sources;
 
-/* Computes step `step` of the main loop if it is before `last`. First starts the loads of A and B
- * for later steps. `i` is the number of the step modulo RING. */
+/* Multiplies step number `step` of the main loop (128 elements of K), if `step` is less than
+ * `last`. Before the multiplication, the function starts loads of A and B for later steps. `i` is
+ * `step` modulo RING. */
 BSMM_DEVICE void run_step(small_m_shape s, small_m_sources *from, uint32_t step, uint32_t last,
                           uint32_t i, const small_m_lds_addresses *at, small_m_ring *a,
                           small_m_stored b[RING], small_m_sums totals) {

@@ -182,8 +182,8 @@ BSMM_DEVICE void tall_flag_rows(const tall_relay *r, gemm_shape s, BSMM_IN_LDS u
                     TALL_NAN;
 }
 
-/* The functions from here on do a part of the work of half a step (64 elements of K). The kernel
- * calls them between groups of matrix instructions. */
+/* The functions from here on each do a part of the work of half a step, i.e. of 64 elements of K.
+ * The kernel calls them between groups of matrix instructions. */
 enum { TALL_PARTS = 6 };
 
 /* Writes a part of the data of half a step (64 elements of K) from registers to LDS. The compiler

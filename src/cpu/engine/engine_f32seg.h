@@ -26,8 +26,9 @@ enum {
 /* This struct holds packed rows of one operand (a cache block) over a range of K. Rows of zeros
  * fill up the last panel. */
 typedef struct bsmm_f32seg_block {
-    /* `elements` holds the elements in the order [panel][k][row of the panel]. For each k, the
-     * elements of all rows of a panel are therefore adjacent. */
+    /* A panel is several rows that are packed together. `elements` holds the elements in the order
+     * [panel][k][row of the panel]. For each k, the elements of all rows of a panel are therefore
+     * adjacent. */
     float *elements;
     /* `scales` holds the scales in the order [segment][row], where a segment is a range of K
      * without a change of scale. Each entry is the block scale times the second-level scale (one

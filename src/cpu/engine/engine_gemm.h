@@ -23,7 +23,8 @@
 
 typedef struct bsmm_engine bsmm_engine;
 
-/* Points to the memory into which consecutive panels of one operand are packed. */
+/* A panel is several rows that are packed together. This struct points to the memory into which
+ * consecutive panels of one operand are packed. */
 typedef struct bsmm_panel {
     uint8_t *units;
     /* `factors` holds the factors that packing has divided out of the rows, one for each row, in
@@ -54,8 +55,8 @@ static inline void bsmm_ask_ahead(bsmm_ahead *ahead) {
 }
 
 struct bsmm_engine {
-    /* `values` is the type of the packed values, such as "int8". The header of packed weights names
-     * the layout of the panels, and this name begins with `values`. */
+    /* `values` is the type of the packed values, such as "int8". The header of packed weights has a
+     * name for the layout of the packed rows (panels), and this name begins with `values`. */
     const char *values;
     int64_t mr, nr; /* `mr` is the number of rows of A in a register tile, and `nr` is that of B. */
     /* `unit` is the number of elements of K in a unit, i.e. in a range in which each row has one

@@ -134,9 +134,10 @@ INLINE void multiply_segments(const uint8_t *a, const uint8_t *b, int64_t units,
     }
 }
 
-/* Expands a panel of B from bf16 to fp32. A unit is `unit` elements of K. For each pair of elements
- * along K it writes the odd elements of all NR rows and then the even elements. Packed A has the
- * same order. If a unit ends with fp32 scales, they are copied unchanged. */
+/* Expands a panel (NR rows) of B from bf16 to fp32. A unit is `unit` elements of K. For each pair
+ * of elements along K, the function writes the odd elements of all NR rows and then the even
+ * elements. Packed A has the same order. If a unit ends with fp32 scales, they are copied
+ * unchanged. */
 INLINE void widen_units(const uint8_t *b, int64_t units, int64_t unit, uint8_t *to) {
     enum { ROW = VECTORS * 64 };
     bool scaled = unit == BSMM_BF16_SEGMENT_UNIT;

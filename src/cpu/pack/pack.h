@@ -164,8 +164,8 @@ static inline const uint8_t *bsmm_pack_run_at(const bsmm_pack_codes *c, int64_t 
 typedef struct bsmm_pack_place {
     uint8_t *to;
     int64_t lanes; /* `lanes` is the number of rows of the tile that are stored, at most LANES. */
-    /* A row is stored in the panel as groups of 4 bytes. `groups` is the number of groups of a row,
-     * rounded up so that they fill whole units. A unit is a range of K with one scale per row. */
+    /* A panel stores a row as groups of 4 bytes. `groups` is the number of groups of a row, rounded
+     * up to whole units. A unit is a range of K with one scale per row. */
     int64_t groups;
     /* `unit_groups` is the number of 4-byte groups of a row in a unit, i.e. in a range of K with
      * one scale per row. It is 4 or 8 for integers and a multiple of 16 for bf16. */

@@ -147,8 +147,8 @@ static void pack_scales(const bsmm_f32fma_source *s, const tile *t, float *to) {
     }
 }
 
-/* Packs columns of K for all rows of a panel, from column t->k on. `padded` is the number of
- * columns, rounded up to whole packed units of 32 or 128 columns. */
+/* Packs columns of K, from column t->k on, for all rows of a panel. A packed unit has 32 or 128
+ * columns. `padded` is the number of columns, rounded up to whole units. */
 static void pack_window(const bsmm_f32fma_source *s, tile *t, const bsmm_f32fma_row *rows,
                         int64_t first, int64_t count, int64_t width, int64_t padded, bool segmented,
                         uint8_t *to) {
@@ -166,7 +166,8 @@ static bool take_turns(const bsmm_operand *o) {
     return bsmm_pack_columns_at_once(o) < BSMM_PACK_SPAN;
 }
 
-/* Packs rows that fill whole panels, or the operand's last rows. */
+/* Packs `count` rows from row `first` on into panels of `width` rows. The rows must fill whole
+ * panels, or be the operand's last rows. */
 static void pack_panels(bsmm_f32fma_source *s, bool segmented, int64_t width, int64_t first,
                         int64_t count, const bsmm_panel *to) {
     int64_t unit = segmented ? BSMM_F32FMA_SEGMENT_UNIT : BSMM_F32FMA_FOLDED_UNIT;

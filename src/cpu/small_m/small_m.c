@@ -50,10 +50,10 @@ typedef struct scratch {
      * D. */
     double *factors;
     uint8_t *wide; /* `wide` tells how far the scales in each row of B are apart. */
-    /* `codes` holds scale codes in the order [panel][scale unit][16 rows]. A scale unit is a range
-     * of K with one gathered scale. */
+    /* A scale unit is a range of K with one gathered scale per row. `codes` holds scale codes in
+     * the order [panel of 16 rows][scale unit][row of the panel]. */
     uint8_t *codes;
-    /* `scales` holds fp32 scales in the order [panel][range of K with one scale][16 rows]. */
+    /* `scales` holds fp32 scales: [panel of 16 rows of B][range of K with one scale][row]. */
     float *scales;
     uint8_t *packed; /* `packed` holds one packed panel of B. */
     /* `gates` holds the values of the gates in the order [row of A][COLUMNS], if the gates of a
@@ -96,8 +96,8 @@ void bsmm_small_m_make(const bsmm_small_m_engine *d, const bsmm_product *p, bsmm
     m->steps = bsmm_round_up(bsmm_ceil_div(k, BSMM_SMALL_M_STEP), BSMM_SMALL_M_GROUP);
     m->used_steps = bsmm_round_up(bsmm_ceil_div(k, BSMM_SMALL_M_STEP), d->group);
     m->units = m->steps * BSMM_SMALL_M_STEP / d->unit;
-    /* Vectors of 64 codes are stored, so the codes of each panel begin at a multiple of 64 bytes.
-     */
+    /* The codes of each panel (16 rows of B) begin at a multiple of 64 bytes, because they are
+     * stored as vectors of 64 codes. */
     m->scale_units = bsmm_round_up(m->used_steps * BSMM_SMALL_M_STEP / d->scale_unit,
                                    has_float_scales(p) ? 1 : 64 / LANES);
     m->chunk_steps =

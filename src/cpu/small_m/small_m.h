@@ -170,9 +170,9 @@ typedef struct bsmm_small_m_engine {
     /* `a_unit_bytes` is the number of bytes of a packed unit (a range of K) of `width` rows of
      * A. */
     uint64_t a_unit_bytes;
-    /* `b_unit_bytes` is the number of bytes of a packed unit (a range of K) of 16 rows of B, for
-     * panels that must be packed because the function `prepare` or `multiply` cannot handle their
-     * scales or elements. */
+    /* Some panels (16 rows of B) must be packed, because the function `prepare` or `multiply`
+     * cannot handle their scales or elements. `b_unit_bytes` is the number of bytes of one packed
+     * unit of such a panel. A unit is a range of K with one scale per row. */
     uint64_t b_unit_bytes;
     /* `scale_unit` is the number of consecutive elements of K for which the array of gathered
      * scales has one entry per row. */

@@ -219,9 +219,10 @@ INLINE void transpose_group(const bsmm_small_m_span *s, int panels, bsmm_weights
     }
 }
 
-/* This struct holds the sums of all panels of B and rows of A. If scales multiply the sums, each
- * sum is stored divided by the power of two of the current scale of its row of B. Products of
- * elements can then be added to the sum without scaling. */
+/* This struct holds the sums of all panels of B (16 rows each) and all rows of A. If the kernel
+ * multiplies sums by scales and not elements, each sum is stored divided by the current scale of
+ * its row of B, a power of two. Products of elements can then be added to the sum without scaling.
+ */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
     /* Each sum of a row of B is kept divided by the row's scale for the current block. For each
@@ -230,10 +231,10 @@ typedef struct sums {
     __m512i unit[PANELS];
 } sums;
 
-/* A sum of a panel is stored divided by the scale of the current block, a power of two. Changes the
- * sums from the scale of one block to the scale of the next block, by a multiplication. The
- * multiplication is exact, because sums are far below the largest fp32 value and stay multiples of
- * 2^-120: all packed values are multiples of 2^-60 (pack_bf16dot.c). The scale code
+/* Each sum is stored divided by the scale of the current block of its row of B, which is a power of
+ * two. Multiplies the sums of one panel so that they are divided by the scale of the next block
+ * instead. The multiplication is exact, because sums are far below the largest fp32 value and stay
+ * multiples of 2^-120: all packed values are multiples of 2^-60 (pack_bf16dot.c). The scale code
  * BSMM_PRODUCT_ZERO marks a block of zeros and means 2^-23. Such a block adds only zeros, so the
  * multiplication is exact there too. */
 INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {

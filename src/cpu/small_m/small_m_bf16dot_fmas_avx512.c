@@ -215,10 +215,11 @@ INLINE void take_scale(const bsmm_small_m_span *s, const uint8_t *codes, int pan
         change_unit(to, panel, width, unit_of_codes(codes));
 }
 
-/* This struct holds a batch of B (16 words of each row) that is multiplied, and the addresses of
- * later batches. */
+/* A batch is 16 words of each row of B. This struct holds the batch that is multiplied now, and the
+ * addresses of later batches. */
 typedef struct batch {
-    /* `b` points to the next batch of B, which is copied while the current one is multiplied. */
+    /* A batch is 16 words of each row of B. `b` points to the next batch, which is copied while the
+     * current one is multiplied. */
     const uint8_t *b;
     const uint8_t *ahead; /* `ahead` points to a later batch of B, which is prefetched. */
     const float *a;

@@ -57,9 +57,10 @@ typedef struct batch {
     /* A batch is the elements of K that are decoded at a time. `begins` is true if the batch is the
      * first one of a chunk (a range of K that is summed by itself). The sums then begin with 0. */
     bool begins;
-    /* If the batch is the last one of a chunk (a range of K that is summed by itself), the sums of
-     * the chunk are added to D's accumulators at `totals`. These accumulators have the order [row
-     * of A][BSMM_SMALL_M_COLUMNS]. If `totals` is NULL, the sums are stored to `sums` instead. */
+    /* A chunk is a range of K that is summed by itself. If this batch is the last one of a chunk,
+     * the sums of the chunk are added to D's accumulators at `totals`. These accumulators have the
+     * order [row of A][BSMM_SMALL_M_COLUMNS]. If `totals` is NULL, the sums are stored to `sums`
+     * instead. */
     float *totals;
     /* D's accumulators are multiplied by factors before the sums of a chunk (a range of K that is
      * summed by itself) are added to them. If e8m0 scales multiply the accumulators (scaling SUMS),
@@ -113,10 +114,10 @@ INLINE void store_sums(const batch *x, int64_t first, int rows, int groups, cons
         _mm256_storeu_ps(at + i / groups * x->pitch + i % groups * GROUP, sum[i]);
 }
 
-/* Adds the sums of a chunk (a range of K that is summed by itself) to D's accumulators. If e8m0
- * scales multiply the sums, an accumulator is first multiplied by a power of two, which changes it
- * to the scale of the chunk's sums. This multiplication is exact, so the FMA rounds only the sum.
- */
+/* A chunk is a range of K that is summed by itself. Adds the sums of a chunk to D's accumulators.
+ * If the kernel multiplies sums by e8m0 scales, it first multiplies each accumulator by a power of
+ * two, so that the accumulator has the same scale as the chunk's sums. This multiplication is
+ * exact, so the FMA rounds only the sum. */
 INLINE void add_chunk(const batch *x, int64_t first, int rows, int groups,
                       bsmm_small_m_f32fma_scaling scaling, const __m256 *sum) {
 #    pragma GCC unroll 8
@@ -223,8 +224,8 @@ typedef struct loops {
     bsmm_small_m_f32fma_spread *spread;
     void (*add)(const batch *x);
     int64_t width, groups;
-    /* `batch` is the number of elements of K in a batch, and `row_bytes` is the number of bytes
-     * that one row of B has in a batch. */
+    /* A batch is the elements of K that are decoded at a time. `batch` is their number, and
+     * `row_bytes` is the number of bytes of one row of B in a batch. */
     int64_t batch, row_bytes;
     uint32_t scale; /* `scale` is the scale format of B. */
     bool by_segment, by_elements;
@@ -301,8 +302,9 @@ INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segm
 typedef struct space {
     _Alignas(64) uint8_t halves[MOST_GROUPS * BSMM_SMALL_M_F32FMA_GROUP_BYTES(32)];
     _Alignas(32) float scales[MOST_PARTS * MOST_GROUPS * GROUP];
-    /* `sums` holds the accumulators of a segment (128 elements of K). The size suffices for every
-     * tile of A, because a tile with more rows is multiplied by fewer panels at a time. */
+    /* `sums` holds the accumulators of a segment (128 elements of K). The array is large enough for
+     * every tile of A: a tile with more rows is multiplied by fewer panels (16 rows of B) at a
+     * time. */
     float sums[BSMM_SMALL_M_WIDTH * 2 * GROUP];
     bsmm_small_m_f32fma_seen codes[BSMM_SMALL_M_PANELS];
     bsmm_small_m_later next;

@@ -45,10 +45,11 @@ static const bsmm_small_m_f32fma_halves *halves_of(const bsmm_small_m_scales *s)
     return bsmm_small_m_f32fma_halves_of(s->p->b.m.format.elem);
 }
 
-/* Computes `wide` of each of the 16 rows, i.e. the difference between the exponents of the row's
- * largest and smallest nonzero value. scales[i] is the difference between the exponents of the
- * largest and the smallest scale of row i. Returns false if sums could leave fp32's range, so that
- * the panel must be packed. The lowest `lower` exponents of fp32's range must stay unused. */
+/* Computes `wide` of each of the 16 rows of a panel, i.e. the difference between the exponents of
+ * the row's largest and smallest nonzero value. scales[i] is the difference between the exponents
+ * of the largest and the smallest scale of row i. No sum may use the lowest `lower` exponents of
+ * fp32's range. Returns false if sums could leave the remaining range. The panel must then be
+ * packed. */
 static bool set_spans(const bsmm_small_m_scales *s, const int scales[LANES], int lower) {
     const bsmm_small_m_f32fma_halves *h = halves_of(s);
     for (int lane = 0; lane < LANES; lane++) {

@@ -87,7 +87,8 @@ static void gather_adjacent(const bsmm_small_m_scales *s, const uint64_t *column
      * which are prefetched now. A prefetch of the next panel would come too late, because up to
      * four panels are gathered one right after the other. */
     uint64_t next = BSMM_SMALL_M_PANELS * s->p->b.map.tile_row_step;
-    /* s->units is a multiple of 4, because K is padded to a multiple of 128 elements. */
+    /* s->units, the number of scales of a row, is a multiple of 4, because K is padded to a
+     * multiple of 128 elements and a scale covers at most 32. */
     for (int64_t i = 0; i < s->units; i += 4) {
         const uint8_t *at = first + columns[i];
         if (columns[i + 3] == columns[i] + 3 * LANES)

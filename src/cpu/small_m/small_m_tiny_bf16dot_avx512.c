@@ -161,7 +161,7 @@ typedef enum kind { FOURS, BYTES, PLAIN } kind;
 typedef struct decoder {
     __m512i table[4], select[4];
     /* `extent` has the largest and the smallest magnitude of the bf16 elements that were decoded.
-     * */
+     */
     __m512i largest;
     bsmm_bf16_extent extent; /* `extent` is that of the decoded bf16 elements. */
 } decoder;

@@ -121,8 +121,8 @@ static bool try_division(const bsmm_product *p, const bsmm_small_m_weights *w, i
     return place_a(can_make_own(p, w, c), c);
 }
 
-/* Returns true if K may be split among `lanes` warps in `splits` thread blocks of a cluster. If
- * more than one thread block splits K, each of these warps must have at least one step of 128
+/* Returns true if `lanes` warps in total, in the `splits` thread blocks of a cluster, may divide K.
+ * If more than one thread block divides K, each of these warps must have at least one step of 128
  * elements. */
 static bool has_steps(const bsmm_product *p, uint32_t lanes, uint32_t splits) {
     return splits == 1 || lanes <= bsmm_small_m_count_steps(p);

@@ -193,7 +193,7 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
 }
 
 /* Returns the number of parts of K. Each warpgroup of each thread block of a cluster sums one part.
- * */
+ */
 static uint32_t k_parts(const bsmm_product *p, const void *state) {
     (void)state;
     return choose_splits(p) * BSMM_FP8_SMALL_M_GROUPS;

@@ -89,8 +89,8 @@ static uint32_t bits_of(const weights *w) {
 /* Describes how a GEMM is divided among thread blocks. */
 typedef struct division {
     uint32_t choice; /* `choice` is the index of the tile's width in columns_of. */
-    /* K is split among `splits` thread blocks of a cluster. Each thread block splits its part of K
-     * among `groups` groups of warpgroups. */
+    /* The thread blocks of a cluster split K into `splits` parts. In each thread block, `groups`
+     * groups of warpgroups split its part of K further. */
     uint32_t groups, splits;
     uint32_t tiles; /* The columns of A (its rows as bf16) are divided into `tiles` tiles. */
     double time;    /* `time` is the predicted time in us. */

@@ -21,8 +21,8 @@ const char *bsmm_group_sums_begin(const bsmm_product *p, bsmm_group_sums *s, cha
  * BSMM_SCALED_TILE_M rows. */
 uint32_t bsmm_group_sums_b_rows(const bsmm_group_sums *s);
 
-/* Returns the part of tcgen05.mma's instruction descriptor (PTX ISA, "Instruction descriptor") that
- * encodes fp32 sums and the extents of the tile. */
+/* Returns the bits of tcgen05.mma's instruction descriptor (PTX ISA, "Instruction descriptor") for
+ * fp32 sums and for the rows and columns of the tile. */
 uint32_t bsmm_group_sums_form(const bsmm_group_sums *s);
 
 /* Sets the kernel's parameters and loads the kernel. `kernels` is a row of

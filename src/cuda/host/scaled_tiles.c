@@ -117,9 +117,9 @@ static bsmm_wgmma_split split_of(const bsmm_product *p, const bsmm_scaled_tile *
     };
 }
 
-/* Divides K if that takes fewer estimated cycles than the best tile size without split-K. Split-K
- * is not considered if that tile size needs several rounds of tiles, since most SMs then have
- * work. */
+/* Decides whether to divide K. K is divided if that takes fewer estimated cycles than the best tile
+ * size without split-K. If D has more tiles of this size than run at once, split-K is not
+ * considered, because most SMs then have work without it. */
 static void divide_k(const bsmm_product *p, const bsmm_scaled_tile *tiles, size_t count,
                      int64_t k_blocks, bsmm_scaled_deal *deal) {
     if (count_of(p, deal->tile) > groups_of(p, deal->tile)) return;

@@ -93,8 +93,8 @@ const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS] = {
     [BSMM_SMALL_M_FP8] = {{BSMM_FP8_SMALL_M_GROUPS, BSMM_FP8_SMALL_M_ROWS, 4.2, 0.89}},
 };
 
-/* Returns the number of waves of clusters: the number of clusters divided by the number of clusters
- * that run at once, rounded up. */
+/* Returns the number of waves in which the clusters of a launch run: the number of clusters divided
+ * by the number of clusters that run at once, rounded up. */
 static double count_waves(const bsmm_product *p, const bsmm_small_m_speed *speed, uint32_t splits) {
     const int64_t clusters = bsmm_ceil_div(p->b.m.rows, speed->rows);
     return (double)bsmm_ceil_div(clusters, bsmm_cuda_clusters_at_once(p->device, splits));

@@ -60,8 +60,8 @@ typedef struct bsmm_small_m_speed {
      * K among them. */
     uint32_t k_warps;
     uint32_t rows; /* `rows` is the number of rows of B that a thread block computes. */
-    /* The time of a thread block in microseconds is `fixed`, plus `step` for each step of 128
-     * elements along K that one of its warps computes. */
+    /* The time of a thread block in microseconds is `fixed` plus n * `step`, where n is the number
+     * of steps (128 elements along K) that one of its warps computes. */
     double fixed, step;
 } bsmm_small_m_speed;
 

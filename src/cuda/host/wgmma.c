@@ -406,7 +406,8 @@ static bsmm_status bind_maps(const bsmm_product *p, const bsmm_wgmma_engine *mad
     return bsmm_cuda_ready_map_at(d, &made->d, p->d.m.data, &params->d);
 }
 
-/* Sets the parameters with which an f16 kernel splits A into bf16 parts. */
+/* Sets the parameters with which a kernel for f16 splits each element of A into two bf16 numbers.
+ */
 static void bind_parts(const bsmm_product *p, const bsmm_wgmma_input *in, bsmm_pack_job *job) {
     job->data = p->a.m.data;
     job->line_bytes = (uint64_t)p->a.m.ld * 2;

@@ -135,8 +135,8 @@ enum {
     BLOCK_WIDTH = WIDE ? BLOCK_K : ROW_BYTES,
     SCALE_TILE = BSMM_SCALED_SCALE_TILE,
     SCALE_ROWS = BSMM_SCALED_SCALE_ROWS,
-    /* SCALE_TILES is the number of scale tiles that a stage holds for each 128 rows. A scale tile
-     * has 4 scales along K for each row. */
+    /* A scale tile has 4 scales along K for each of 128 rows. SCALE_TILES is the number of scale
+     * tiles that a stage holds for each 128 rows of A or B. */
     SCALE_TILES = BSMM_SCALED_SCALE_TILES(SCALED_BLOCK, SCALED_PACKED),
     STAGES = SCALED_SMALL_M  ? BSMM_SCALED_SMALL_M_STAGES(SCALE_TILES)
              : SCALED_GROUPS ? BSMM_SCALED_GROUPS_STAGES(CTAS)
@@ -144,8 +144,8 @@ enum {
     /* SPLITS is 1 if several thread blocks, or several pairs of them, may divide the K of a tile
      * among them (split-K, scaled_split.h). */
     SPLITS = SCALED_BLOCK && !SCALED_SMALL_M,
-    /* BURSTS is the number of bursts in which a stage is loaded if TMA spreads elements of 4 or 6
-     * bits to bytes (load_bursts). */
+    /* BURSTS is the number of bursts, i.e. groups of TMA copies, in which a stage is loaded if TMA
+     * spreads elements of 4 or 6 bits to bytes (load_bursts). */
     BURSTS = SPLITS && !SCALED_PACKED ? 4 : 1,
     EPILOGUE_WARPS = SCALED_GROUPS ? 8 : 4,
     STAGING = SCALED_SMALL_M ? 0 : EPILOGUE_WARPS * BSMM_SCALED_STAGING / 4,
@@ -304,7 +304,8 @@ static __device__ __forceinline__ uint32_t first_of_part(const bsmm_scaled_param
     return (uint32_t)((uint64_t)p->k_blocks * part / p->parts);
 }
 
-/* Returns the number of the part of K that this thread block's group multiplies. */
+/* A group is the one or two thread blocks that compute a tile together. The groups of a cluster
+ * divide K. Returns the number of the part of K that this thread block's group multiplies. */
 static __device__ __forceinline__ uint32_t part_of_block(void) {
     return ptx_grid_cluster_rank() / CTAS;
 }
@@ -355,8 +356,8 @@ static __device__ __forceinline__ uint32_t scale_tiles_of(const bsmm_scaled_para
     return min((uint32_t)SCALE_TILES, p->scale_tiles - block * SCALE_TILES);
 }
 
-/* Returns the number of the block of 128 rows to which part `i` of a stage's scales belongs. Part 0
- * belongs to A, and parts 1 and 2 belong to B. */
+/* A stage holds the scales of three blocks of 128 rows: part 0 is a block of A, and parts 1 and 2
+ * are blocks of B. Returns the number of the block in A or B from which part `i` is loaded. */
 static __device__ __forceinline__ uint32_t scale_rows_of(corner at, uint32_t i) {
     return i == 0 ? at.row / SCALE_ROWS : at.col / SCALE_ROWS + i - 1;
 }

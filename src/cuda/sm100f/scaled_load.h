@@ -27,8 +27,8 @@ static __device__ __forceinline__ void announce(const bsmm_scaled_params *p, sha
         ptx_mbarrier_arrive_expect(ptx_shared_address(&told->scaled[stage]), SCALE_BYTES);
 }
 
-/* Loads 128 bytes of each of `rows` rows of A or B, from row `y` and unit `x` of the tensor map on.
- */
+/* Loads 128 bytes of each of `rows` rows of A or B. `y` is the first row in the tensor map, and `x`
+ * is the first element of each row in the tensor map. */
 static __device__ __forceinline__ void load_rows(uint32_t to, const void *map, uint32_t x,
                                                  uint32_t y, uint32_t rows, uint32_t barrier) {
     for (uint32_t row = 0; row < rows; row += BSMM_SCALED_LOAD_ROWS)

@@ -1,10 +1,11 @@
 /* These functions issue the products of the sm_100f kernels, and the copies of scales to tensor
  * memory before them. scaled_body.h includes this file. */
 
-/* Copies the scales of a stage from shared memory to columns of tensor memory, in each thread block
- * of the group. `tiles` is the number of scale tiles along K. For each of them, A's scales take 4
- * columns. B's scales take 8 columns, or 4 in the kernels for few rows of A. The descriptors of
- * scale tiles differ only in the address, which counts units of 16 bytes. */
+/* Copies the scales of a stage from shared memory to columns of tensor memory, in each of the one
+ * or two thread blocks that compute a tile. `tiles` is the number of scale tiles along K. For each
+ * scale tile, A's scales take 4 columns. B's scales take 8 columns, or 4 in the kernels for few
+ * rows of A. The descriptors of scale tiles differ only in the address, which counts units of 16
+ * bytes. */
 static __device__ __forceinline__ void copy_scales(uint32_t to, uint32_t from, uint32_t tiles) {
     const uint64_t rows = ptx_tcgen05_rows_16(from), step = SCALE_TILE / 16;
 #pragma unroll

@@ -20,8 +20,8 @@ static __device__ __forceinline__ void bf16_mma(float sum[4], const uint4 *a, co
     ptx_mma_bf16(sum, a->z, a8->z, a->w, a8->w, b->z, b->w);
 }
 
-/* Multiplies one bf16 part of B's values (`right`) by the bf16 parts [first, end) of A's values,
- * and adds the products to `sums`. */
+/* Multiplies one bf16 part of B's values (`right`) by several bf16 parts of A's values, those
+ * numbered [first, end), and adds the products to `sums`. */
 static __device__ __forceinline__ void bf16_multiply(const uint8_t *a, const int first,
                                                      const int end,
                                                      const uint4 right[BF16_COL_TILES],

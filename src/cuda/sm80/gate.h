@@ -109,9 +109,10 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_ga
     return fits && (gate->when == BSMM_WHEN_FITS || !(flags & BSMM_PACK_SCALED));
 }
 
-/* Waits until the stream's previous kernel has ended, and returns true if the gate is open, i.e. if
- * this kernel must do its work. Each thread calls this function once. If the headers of the packed
- * operands close the gate, one thread also records that in *gate->closed. */
+/* A gate is the condition under which a kernel does its work. Waits until the stream's previous
+ * kernel has ended, and returns true if the gate is open, i.e. if this kernel must do its work.
+ * Each thread calls this function once. If the headers of the packed operands close the gate, one
+ * thread also records that in *gate->closed. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_pass(const bsmm_cuda_gate *gate) {
     bsmm_cuda_await_kernel_before();
     if (gate->only && !*gate->only) return false;

@@ -5,7 +5,7 @@
 #include "cuda/sm80/pack_parts.h"
 
 /* Packs 8 elements of f32, f16 or bf16 to 8 bf16 numbers. Inf, NaN and values that are subnormal in
- * fp32 take the slow path, because they may need a group scale. */
+ * fp32 take the slow path, which can also choose a scale for the group of 128 elements. */
 static __device__ __forceinline__ bsmm_lane_group item_wide(const bsmm_pack_job *job,
                                                             const float *values, bool there,
                                                             item_reach *reach, uint32_t *to) {

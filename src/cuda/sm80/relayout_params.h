@@ -31,7 +31,8 @@ typedef struct bsmm_region_spot {
     uint32_t row, col; /* `row` and `col` are added to the row and to the column, in scales. */
 } bsmm_region_spot;
 
-/* Describes how threads go through the scales of a region in the order of the source or of the
+/* A region is a part of the matrix of scales that a thread block copies. This struct describes in
+ * which order threads go through the bytes of a region: that of the source or that of the
  * destination. In each step, a thread copies 2^log2 consecutive bytes. */
 typedef struct bsmm_region_walk {
     uint32_t log2; /* `log2` is 0, 2 or 4. */

@@ -11,9 +11,9 @@
 #include "cuda/sm90a/fp8_small_m_shape.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-/* Describes the copies that one thread makes from a matrix, which is A or B. In each step of K the
- * thread makes up to FP8_SMALL_M_MOST_PASSES copies of 16 bytes. Each copy reads 16 rows below the
- * copy before it. */
+/* Describes the copies that one thread makes from A or B. In each step (128 elements of K) the
+ * thread makes up to FP8_SMALL_M_MOST_PASSES copies of 16 bytes, each from a row 16 rows below that
+ * of the copy before it. */
 enum { FP8_SMALL_M_MOST_PASSES = BSMM_FP8_SMALL_M_ROWS / 16 };
 typedef struct fp8_small_m_copies {
     /* `from` holds the addresses in global memory from which the thread copies in the next step

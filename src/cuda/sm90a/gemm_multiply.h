@@ -18,8 +18,8 @@ typedef struct consumer {
     const bsmm_wgmma_params *p;
     ring r;
     int32_t warpgroup, warp, lane;
-    /* `a` and `b` are the wgmma descriptors of the operand tiles in stage 0: `a` of this
-     * warpgroup's first 64 rows of A, and `b` of B's tile. */
+    /* Stage 0 is the first buffer for operand tiles in shared memory. `a` and `b` are its wgmma
+     * descriptors: `a` is for this warpgroup's first 64 rows of A, and `b` is for the tile of B. */
     uint64_t a, b;
     /* `row_scales` is the offset in bytes, in a stage's scales, of the scale of this thread's first
      * row of A. */

@@ -16,8 +16,9 @@ static_assert(STAGES >= 2 && STAGES <= 12, "as many as FOR_STAGES has");
 
 /* Holds the state of a consumer warpgroup's loop over the k blocks of a tile. */
 typedef struct progress {
-    /* `left` is the number of k blocks that remain. `last` is the stage that was multiplied last.
-     * `tested` is nonzero if the next stage is known to be full. */
+    /* `left` is the number of k blocks of the work unit that remain. `last` is the stage that was
+     * multiplied last. `tested` is nonzero if the next stage is known to be full, i.e. if its
+     * operands have arrived. */
     int32_t left;
     uint32_t last, tested;
 } progress;
@@ -53,12 +54,12 @@ static __device__ __forceinline__ void multiply_unscaled(consumer *c, float *tot
     hold(total);
 }
 
-/* Finishes a stage. The wgmma instructions of the stage already run, so the function waits for them
- * and promotes their sums, i.e. multiplies them by their scales and adds them to totals. When all
- * of the stage's scales have been read, the function releases the stage to the producer. There is
- * one exception: if `even` is set, i.e. each row has one scale for all of K, the last stage is not
- * released here, because end_even still reads the scales in it. Returns nonzero if there is another
- * stage. */
+/* Finishes a stage. Its wgmma instructions are already running, so the function waits for them and
+ * promotes their sums, i.e. multiplies the sums by the scales and adds them to totals. When all of
+ * the stage's scales have been read, the function releases the stage to the producer. There is one
+ * exception. If `even` is set, i.e. if each row has one scale for all of K, the last stage is not
+ * released here, because the function end_even still reads the scales in it. Returns nonzero if
+ * there is another stage. */
 static __device__ __forceinline__ int end_stage(consumer *c, float *total, float *sum, factors f,
                                                 progress *now, uint32_t stage, bool even) {
     const bool more = --now->left > 0, read = GEMM_SCALES != GEMM_ROW_ROW || even;

@@ -32,7 +32,8 @@ enum { MIXED_USUAL = 119 };
  * two, so the epilogue can test the sums of both for underflow and overflow in the same way. */
 enum { MIXED_HALF_LOG2 = 27 };
 
-/* Names the thread's two rows of B, `row` and `row` + 8, and its steps [begin, end) of K. */
+/* Names the two rows of B that the thread multiplies, `row` and `row` + 8, and its steps [begin,
+ * end) of K (128 elements each). */
 typedef struct mixed_rows {
     uint32_t row, begin, end;
 } mixed_rows;

@@ -34,8 +34,8 @@ static __device__ __forceinline__ uint8_t *mixed_part(const bsmm_small_m_params 
            (column - tile * p->columns) * 16;
 }
 
-/* Stores the 32 elements of a fragment of one column of A. v[t] holds the 8 elements that thread t
- * of four decodes, in their order along K. */
+/* Stores a fragment, i.e. 32 elements along K, of one column of A. v[t] holds the 8 elements that
+ * thread t of four decodes, in their order along K. */
 static __device__ __forceinline__ void mixed_store(const bsmm_small_m_params *p, uint32_t column,
                                                    uint32_t step, uint32_t fragment, uint4 v[4]) {
     uint8_t *to = mixed_part(p, column, step, fragment);

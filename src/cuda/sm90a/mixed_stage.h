@@ -44,9 +44,9 @@ static __device__ __forceinline__ mixed_block mixed_find_block(const bsmm_small_
 }
 
 /* Describes the ring buffer of A that the warps of one group share. The warps of a group multiply
- * different rows of B in the same steps of K. Slot i % slots holds step begin + i. Each slot has
- * two mbarriers: "full" completes when A's bytes have arrived, and "done" completes when all warps
- * have read the slot. */
+ * different rows of B in the same steps of K (128 elements each). Step begin + i is in slot i %
+ * slots. Each slot has two mbarriers: "full" completes when A's bytes have arrived, and "done"
+ * completes when all warps have read the slot. */
 typedef struct mixed_ring {
     uint32_t slots_log2, first, slot_bytes, full, done;
     uint32_t begin, end; /* The group of warps computes steps [begin, end) of K. */

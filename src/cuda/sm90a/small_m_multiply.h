@@ -265,10 +265,11 @@ static __device__ __forceinline__ void small_m_chunk(const int format, const uin
         pairs[i] = ptx_mul_bf16x2(pairs[i], f);
 }
 
-/* Multiplies one step of K for row tiles [first, end) by mma.sync, and adds the products to
- * sums[tile of 16 rows][tile of 8 columns][4]. A column is one row of A or one bf16 part of a row.
- * `a` is the shared memory address of the step's first chunk of A. columns[i] is the offset in
- * bytes of the thread's 16 bytes in a chunk of A, for its column in column tile i. */
+/* Multiplies one step (128 elements of K) for the row tiles [first, end), i.e. tiles of 16 rows of
+ * B, by mma.sync, and adds the products to sums[row tile][tile of 8 columns][4]. A column is one
+ * row of A or one bf16 part of a row. A step of A is stored in chunks. `a` is the shared memory
+ * address of the first one. columns[i] is the offset in bytes, in a chunk, of the 16 bytes that the
+ * thread needs for its column in column tile i. */
 static __device__ __forceinline__ void
 small_m_step(const int format, const int tiles, const int first, const int end,
              const small_m_words *words, const small_m_factors *factors, uint32_t a,
