@@ -58,8 +58,8 @@ typedef struct cli_level_order {
 cli_level_order cli_level_order_of(const bench_family_level *family, const bsmm_format formats[2],
                                    int64_t parts, int64_t k);
 
-/* Holds a sum of products a_k * b_k. `exact` is the sum in double. `rounded` is the sum in fp32, in
- * the order in which the kernel and its family add. */
+/* Holds the sum of the products a_k * b_k of a row of A and a row of B. `exact` is the sum in
+ * double. `rounded` is the sum in fp32, in the order in which the kernel adds. */
 typedef struct cli_sums {
     double exact, rounded, magnitude; /* `magnitude` is the sum of |a_k b_k|. */
 } cli_sums;

@@ -13,8 +13,9 @@ typedef struct model_score {
     double perplexity;
     /* `divergence` is the mean Kullback-Leibler divergence from the reference, in nats. */
     double divergence;
-    /* `prefill` is the number of tokens per second while the model reads a window of the text, and
-     * `decode` is the number of tokens per second while it writes an answer. */
+    /* `prefill` is the number of tokens per second while the model reads a piece of the text
+     * (LLM_BATCH tokens), and `decode` is the number of tokens per second while it writes an
+     * answer. */
     double prefill, decode;
     /* `resident` is the memory of the process in MiB that is neither mapped from a file nor
      * shared. */

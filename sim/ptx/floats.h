@@ -19,8 +19,8 @@ static inline uint32_t ptx_f32_to_f16(float v) {
 }
 static inline float ptx_f16_to_f32(uint32_t h) {
     const uint32_t sign = (h & 0x8000) << 16, x = (h & 0x7fff) << 13;
-    /* The code of a subnormal is inserted into the mantissa of 2^-14, and 2^-14 is subtracted
-     * again. The subtraction is exact, even if the result is subnormal. */
+    /* To convert a subnormal f16, its mantissa bits are put into the mantissa of the float 2^-14,
+     * and 2^-14 is subtracted again. The subtraction is exact, even if the result is subnormal. */
     const float small = sim_float(x + 0x38800000) - 0x1p-14f;
     const uint32_t normal = x + 0x38000000, top = x + 0x70000000;
     return sim_float(sign | ((h & 0x7c00) == 0        ? sim_bits(small)

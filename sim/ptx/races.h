@@ -23,7 +23,8 @@ void ptx_race_access(ptx_warp *w, const ptx_inst *i, ptx_block *b, uint32_t offs
  * no bit are ignored, because in many kernels several warps store the same value. */
 void ptx_races_settle(ptx_warp *w);
 
-/* ptx_race_release records that the warp, or the asynchronous operation that runs now, signals an
+/* An object is something at which warps wait for each other, such as a barrier or an mbarrier.
+ * ptx_race_release records that the warp, or the asynchronous operation that runs now, signals an
  * object. Warps that wait for the object later can see all accesses that came before the signal.
  * ptx_race_acquire records that the warp has waited for the object. */
 void ptx_race_release(ptx_warp *w, enum ptx_sync kind, uint64_t number);

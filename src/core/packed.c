@@ -84,9 +84,9 @@ bsmm_status bsmm_packed_take(bsmm_request *request, bsmm_operand *stored) {
     const bsmm_backend *backend = bsmm_backend_of(request->device);
     const bool host_memory = !backend || backend->host_memory;
     *stored = p->b;
-    /* A CPU kernel makes bitwise identical panels from a row-major and from a column-major B, so it
-     * reads B as it is stored. A GPU kernel makes its panels from the row-major copy of B that
-     * packed weights also contain. */
+    /* A CPU kernel makes bitwise identical panels (packed values of B) from a row-major and from a
+     * column-major B, so it reads B as the caller stores it. A GPU kernel makes its panels from the
+     * row-major copy of B that packed weights also contain. */
     if (!p->packed_form || (host_memory && p->packed_form == BSMM_PACKED_WIDE)) return BSMM_OK;
     return bsmm_packed_view(host_memory, stored, &p->b);
 }

@@ -17,7 +17,9 @@ struct bsmm_plan {
     /* `groups` holds the plan's groups. product.groups points to it if there are groups. */
     bsmm_groups groups;
     const bsmm_kernel *kernel;
-    /* `parts` holds the kernels of a product that is divided into plain products (parts.h). */
+    /* A plain product is one that a CPU kernel accepts: it has a fixed number of rows and no
+     * groups. `parts` holds the kernels of a product that is divided into plain products (parts.h).
+     */
     bsmm_parts parts;
     uint64_t workspace_bytes;
     /* `packed` points to the description of packed weights. It is NULL in bsmm_matmul's plan. */

@@ -198,9 +198,9 @@ INLINE void store_last(uint8_t *to, __m512i bytes, int64_t n, uint32_t bits) {
     _mm512_mask_storeu_epi8(to, (1ull << used) - 1, pack(bytes, bits));
 }
 
-/* Encodes 64 bf16 values as e2m1 by integer arithmetic. The cursor yields the windows of the
- * blocks, 16-bit constants that stand for their factors (window_avx512.h). All 32 values of a
- * register must lie in one block. */
+/* Encodes 64 bf16 values as e2m1 by integer arithmetic. A window is a 16-bit constant that stands
+ * for the factor of a block (window_avx512.h). The cursor yields the windows of the blocks. All 32
+ * values of a register must lie in one block. */
 WINDOW_TARGET static inline __m512i encode_windows(const uint16_t *from, factor_cursor *cursor) {
     __m512i places[2];
 #    pragma GCC unroll 2

@@ -46,8 +46,8 @@ static void check(int64_t k, rng *r) {
     test_matrix_free(&f.d);
 }
 
-/* Tests the smallest ring buffer of A: it has room for two steps of each warp along K. The first K
- * gives such a ring buffer on a GPU of 6 SMs, and the second K on a GPU of 132 SMs. */
+/* Tests the smallest ring buffer of A, with room for two steps of K for each warp. With K = 2464,
+ * the kernel uses this ring buffer on a GPU of 6 SMs, and with K = 9248 on a GPU of 132 SMs. */
 static void test_two_steps(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

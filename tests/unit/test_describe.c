@@ -345,7 +345,8 @@ static void test_smaller_struct(void **state) {
     described f;
     described_make(&f);
     f.am.struct_size = offsetof(bsmm_matrix, global_scale);
-    /* This field is beyond struct_size, so the library must not read it. */
+    /* This field lies past the end of the struct that struct_size gives, so the library must not
+     * read it. */
     f.am.global_scale = (float *)(uintptr_t)1;
     assert_int_equal(bsmm_matmul(&f.desc), BSMM_OK);
 }

@@ -155,8 +155,8 @@ typedef struct gemm_chores {
     uint32_t step, loading;
     /* `whole` is the number of steps of the main loop whose elements are loaded directly to LDS. */
     uint32_t whole;
-    /* In the first `plain` steps, the elements are loaded directly to LDS. If such a step also
-     * loads scales, it uses wide loads. */
+    /* The first `plain` steps load elements directly to LDS. If such a step also loads scales, it
+     * loads those of several steps by one wide load. */
     uint32_t plain;
     /* These fields are used in the first `plain` steps of the main loop. These steps load elements
      * directly to LDS without bounds checks. `lds` holds the addresses in LDS of the wave's first
@@ -207,8 +207,8 @@ BSMM_DEVICE uint32_t gemm_group_step(const gemm_carrier *c, gemm_shape s, uint32
     return gemm_group_unit(s, step) < c->wide ? step : (uint32_t)GEMM_NEVER;
 }
 
-/* GEMM_SCOUTED is the prefetch distance in steps of the main loop. Cache lines are brought into L2
- * this number of steps before their elements are loaded to LDS. */
+/* GEMM_SCOUTED is the number of steps of the main loop by which a prefetch to L2 precedes the load
+ * of the same elements to LDS. */
 enum { GEMM_SCOUTED = 2 };
 
 enum { GEMM_CHORE_STORE, GEMM_CHORE_LOAD, GEMM_CHORE_PARTS };

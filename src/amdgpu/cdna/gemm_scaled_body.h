@@ -40,11 +40,10 @@ BSMM_DEVICE void gemm_scaled_wait(gemm_shape s, bool direct) {
     bsmm_isa_barrier();
 }
 
-/* Issues the loads of elements for a tile's first stages, i.e. for all stages in LDS but one, or
- * for both stages of a large tile (gemm_loads_both). If one wide
- * load can load the tile's first scales, the function issues this load too. When the function is
- * called, all waves must have finished reading these stages. Each wave must also have finished
- * reading its tray, its buffer for scales in LDS. */
+/* Issues the loads of elements for a tile's first stages: for all stages in LDS but one, or for
+ * both stages of a large tile (gemm_loads_both). If one wide load can load the tile's first scales,
+ * the function issues this load too. Before the call, all waves must have finished reading these
+ * stages. Each wave must also have finished reading its tray, i.e. its buffer for scales in LDS. */
 BSMM_DEVICE void gemm_scaled_request(const gemm_position *at, const gemm_carrier *carrier,
                                      gemm_shape s) {
     const uint32_t stages = gemm_stage_count(s);
@@ -58,8 +57,8 @@ typedef struct gemm_stage_pair {
     gemm_lds *now, *next;
 } gemm_stage_pair;
 
-/* Runs step `step` of the main loop. `plain` is true if the step loads elements directly to LDS and
- * needs no bounds checks. It is a constant in each call. */
+/* Runs step number `step` of the main loop. `plain` is true if the step loads elements directly to
+ * LDS and needs no bounds checks. `plain` is a constant in each call. */
 BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_position *at, gemm_chores *chores,
                                   gemm_shape s, gemm_stage_pair *pair, uint32_t step, bool plain,
                                   gemm_sums sums) {

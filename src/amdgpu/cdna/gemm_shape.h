@@ -102,8 +102,8 @@ BSMM_DEVICE bool gemm_loads_both(gemm_shape s) {
     return gemm_scouts(s) && s.types[0] == GEMM_E2M1_TWICE;
 }
 
-/* Returns the number of steps of a workgroup's next tile that the workgroup prefetches to L2 before
- * it stores the results of a tile. */
+/* Before a workgroup stores the results of a tile, it prefetches the operands of the first steps of
+ * its next tile to L2. Returns the number of these steps. */
 BSMM_DEVICE uint32_t gemm_scouted_first(gemm_shape s) {
     return gemm_scouts(s) ? 6 : 0;
 }

@@ -304,8 +304,8 @@ void bsmm_cpu_epilogue_scale(const float *acc, double row_factor, const double *
 void bsmm_cpu_epilogue_add(const bsmm_product *p, int64_t row, int64_t col, int64_t cols,
                            double *values);
 
-/* Stores in values[i] the gated activation of gates[i * step] and ups[i * step], for i from 0 to
- * cols - 1. `values` may be the same array as `gates` or `ups`. */
+/* Stores in values[i] the gated activation f(gates[i * step]) * ups[i * step], for i from 0 to cols
+ * - 1. `values` may be the same array as `gates` or `ups`. */
 void bsmm_cpu_epilogue_gate(const bsmm_product *p, const double *gates, const double *ups,
                             int64_t step, int64_t cols, double *values);
 

@@ -171,7 +171,8 @@ INLINE __m512 take_half(const __m512i pair[2], int i) {
 }
 
 /* Multiplies one 32-bit word of codes of each row of B by the rows of A. The loops alternate
- * between panels, because an FMA must wait for the previous FMA on the same accumulator. */
+ * between several panels (16 rows of B), because an FMA must wait for the previous FMA on the same
+ * accumulator. */
 INLINE void add_word(sums *to, const decoder *d, int panels, int width, const float *a,
                      const __m512i word[PANELS], bsmm_weights kind) {
     const int codes = CODES(kind);

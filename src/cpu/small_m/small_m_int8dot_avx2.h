@@ -8,10 +8,11 @@
  * elements of K with one scale. A row of a part has:
  *
  *     64 bytes    elements; if B is e2m1, the even ones and then the odd ones, else in order
- *     int32       the initial sums of its units
- *     32 bits     the scales of its units
+ *     int32       for each unit, the integer at which its sum of products begins
+ *     32 bits     for each unit, its scale
  *
- * A part takes no more memory in this order than in the order in which pack_a packs it first. */
+ * The function pack_a first packs A in another order. A part takes no more memory in this order
+ * than in that one. */
 enum { BSMM_INT8_PART = 64, BSMM_INT8_PART_STEPS = BSMM_INT8_PART / BSMM_SMALL_M_STEP };
 
 #define BSMM_INT8_PART_UNITS(unit) (BSMM_INT8_PART / (unit))

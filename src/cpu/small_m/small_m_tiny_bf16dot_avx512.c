@@ -271,9 +271,9 @@ INLINE bool load_scales(const bsmm_operand *o, int64_t row, int64_t rows, panel_
            bsmm_tiny_load_codes(o, row, rows, LEAST_E8M0, MOST_E8M0, &to->codes);
 }
 
-/* Stores no result before all panels are computed. The last panel may have an element that this
- * function cannot multiply. Another function then computes D, and needs C, which may be in the
- * memory of D. */
+/* The last panel may have an element that this function cannot multiply. Another function then
+ * computes D, and needs C, which may be in the memory of D. This function therefore stores no
+ * result before it has computed all panels (16 rows of B). */
 INLINE bool multiply(const bsmm_product *p, const void *context, int width, kind b) {
     const bsmm_decode_tables *tables = context;
     const int64_t steps = p->a.m.cols / BSMM_SMALL_M_STEP,

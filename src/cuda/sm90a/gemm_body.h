@@ -249,7 +249,8 @@ static __device__ __forceinline__ float power_of(double factor) {
 }
 
 /* Returns true if each row of A and of B has one scale for all of K. In kernels of the kind ROW, A
- * is not packed, and `a_rows_step` tells whether it has one scale for each row. */
+ * is read as it is stored, and the parameter a_rows_step tells whether A has one scale for each
+ * row. The flags of a packed operand tell it for this operand. */
 static __device__ __forceinline__ bool is_even(const bsmm_wgmma_params *p) {
     if (!EVENS) return false;
     if (FALLS_BACK) return bsmm_cuda_gate_is_even(&p->gate);
