@@ -134,8 +134,9 @@ typedef struct prepared {
     bsmm_buffers buffers;
     char kernel[64];
 } prepared;
-/* Makes a plan with the kernel of this name, or with the kernel that the build chooses if `kernel`
- * is NULL. The plans of both builds may use the same workspace. */
+/* The program compares two builds of the library. Makes a plan by one of them, number `build`, with
+ * the kernel of this name, or with the kernel that the build chooses if `kernel` is NULL. The plans
+ * of both builds may use the same workspace. */
 bsmm_status product_prepare(session *s, product *p, int build, const char *kernel, prepared *r);
 void prepared_free(prepared *r);
 

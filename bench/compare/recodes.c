@@ -129,8 +129,8 @@ enum { WIDE = sizeof wide / sizeof wide[0] };
 static const int64_t sizes[][2] = {{1, 32}, {5, 160}, {33, 97}, {130, 272}, {64, 1024}};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-/* Chooses storage orders, strides and the number of threads from the number of the conversion, so
- * that they vary. */
+/* Chooses storage orders, strides and the number of threads from the number `turn` of the
+ * conversion, so that they vary from conversion to conversion. */
 static void vary(recode *r, uint32_t turn) {
     r->from.order = turn % 5 == 1, r->to.order = turn % 7 == 1;
     r->from.extra_ld = turn % 4 == 2 ? 8 : 0, r->to.extra_ld = turn % 4 == 3 ? 12 : 0;

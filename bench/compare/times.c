@@ -184,8 +184,9 @@ static long interruptions(void) {
     return usage.ru_nivcsw;
 }
 
-/* Times one pair of batches, one of each build. Returns false if a run failed. If the scheduler
- * interrupted a thread, the function discards the times of the pair. */
+/* Times one pair of batches of runs, one with each of the two compared builds of the library.
+ * Returns false if a run failed. If the scheduler interrupted a thread, the function discards the
+ * times of the pair. */
 static bool time_pair(contender *both, bool graph, int first, halves *pairs) {
     long before = interruptions();
     for (int turn = 0; turn < BUILDS; turn++) {

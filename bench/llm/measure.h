@@ -11,7 +11,8 @@ typedef struct model_score {
     /* `perplexity` is the perplexity of the text. The model reads the text in pieces of LLM_BATCH
      * tokens. */
     double perplexity;
-    /* `divergence` is the mean Kullback-Leibler divergence from the reference, in nats. */
+    /* `divergence` is the mean Kullback-Leibler divergence, in nats, between the reference's
+     * probabilities of the next token and those of this row's model. */
     double divergence;
     /* `prefill` is the number of tokens per second while the model reads a piece of the text
      * (LLM_BATCH tokens), and `decode` is the number of tokens per second while it writes an

@@ -128,8 +128,8 @@ static int run_on_gpu(surface *s, FILE *cells) {
 
 int surface_run_all(const char *device, FILE *cells) {
     surface s = {.name = device, .device = bench_device_open(device)};
-    /* bench_device_open opens the host for every name that no other kind of device has, so the name
-     * is compared here. */
+    /* If no other kind of device has the name, bench_device_open opens the host. A misspelled name
+     * would therefore mean the host, so the name is compared with the host's name here. */
     bool is_host = s.device && s.device->kind->is_host;
     if (!s.device || (is_host && strcmp(s.name, s.device->kind->name) != 0)) {
         fprintf(stderr, "%s: %s\n", s.name, s.device ? "no such device" : bench_device_error());

@@ -321,8 +321,8 @@ static bool read_scales(gfx9_wave *w, const gfx9_inst *i, int which, uint8_t *to
     }
     for (uint32_t lane = 0; lane < LANES; lane++)
         to[lane] = (uint8_t)(w->v[o->reg][lane] >> 8 * byte);
-    /* Lane M * block + row holds the scale of row `row` and block `block`, so the array needs no
-     * reordering. */
+    /* The scale of row `row` and block `block` is in lane M * block + row. This is also its index
+     * in `to`, so the scales need no reordering. */
     return true;
 }
 

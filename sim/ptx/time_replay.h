@@ -116,8 +116,9 @@ double ptx_take_shared(const ptx_units *u, ptx_sm *sm, double at, double bytes);
  * becomes the cycle in which the operation has read its operands from shared memory. */
 double ptx_run_job(ptx_units *u, const ptx_timeline *t, const ptx_job *job, ptx_sm *sms, double at,
                    double *read);
-/* Computes the time of the sampled clusters from their records. Writes the measured fields of
- * launch->times, and writes to launch->hot the source lines at which warps wait longest. On failure
- * returns false and writes the reason to `error`, which has ERROR_BYTES bytes. */
+/* Computes the time of the sampled clusters from their records. Writes the fields of launch->times
+ * that describe the sampled clusters, and writes to launch->hot the source lines at which warps
+ * wait longest. On failure returns false and writes the reason to `error`, which has ERROR_BYTES
+ * bytes. */
 bool ptx_replay(const ptx_timing *t, ptx_launch *launch, char *error);
 #endif

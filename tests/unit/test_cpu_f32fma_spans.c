@@ -32,8 +32,8 @@ static void flush_subnormals(flushed which) {
 enum { K = 300, BIG_IN_A = 0, BIG_IN_B = 1 };
 
 /* Fills a row with K values of about 2^-50, except for two elements. Element `big` is 2^(span -
- * 50), so the row's values span `span` binades. Element `hole` is 0, and is multiplied by the large
- * value of the other operand. */
+ * 50), so the row's values span `span` binades. Element `hole` is 0. In the product it meets the
+ * largest value of the other operand. */
 static void fill_row(float *row, int span, int big, int hole, rng *r) {
     for (int i = 0; i < K; i++)
         row[i] = (1 + (float)rng_below(r, 1 << 23) * 0x1p-23f) * (i % 3 ? 0x1p-50f : -0x1p-50f);

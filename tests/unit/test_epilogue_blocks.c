@@ -179,7 +179,7 @@ static void check_plan(fused *x, test_matrix *d, const test_matrix *want, void *
 }
 
 /* Checks a run with a packed B. B is packed by a plan without an epilogue, because the packed bytes
- * do not depend on it. */
+ * do not depend on the epilogue. */
 static void check_packed(fused *x, test_matrix *d, const test_matrix *want) {
     bsmm_matmul_desc plain = x->desc;
     bsmm_matrix wide = describe(format_named("f32"), x->a.m.rows, N);

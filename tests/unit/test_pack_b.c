@@ -1,6 +1,6 @@
 /* Tests packed weights. Every kernel that packs B must give bitwise identical results with packed
  * and with unpacked weights, for any M. The packed bytes must not depend on the number of threads.
- * A plan must refuse weights that were packed for another kind of plan. */
+ * A plan must refuse packed weights whose header is not the one that it expects. */
 #include "operand.h"
 #include "sample.h"
 

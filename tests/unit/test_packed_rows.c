@@ -30,7 +30,8 @@ static bool find_info(const char *device, uint32_t form, const bsmm_matrix *a_ro
     return true;
 }
 
-/* Checks one pair of formats. Returns the number of plans that have packed weights. */
+/* Checks that plans of one pair of formats that differ only in the number of rows of A expect the
+ * same packed weights. Returns the number of these plans, or 0 if they have no packed weights. */
 static int check_pair(const char *device, uint32_t form, const bsmm_matrix *a,
                       const bsmm_matrix *b) {
     bsmm_packed_info first, info;

@@ -58,10 +58,9 @@ BSMM_INT8_INLINE __m256i bsmm_int8_whole(__m256i sum, bool wide) {
     return wide ? sum : _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
 }
 
-/* Converts the integer sums of a unit (a range of K with one scale per row) to fp32. Multiplies
- * them by `scale`, the products of A's and B's scales, and adds them to the accumulators of 8
- * columns of D.
- */
+/* A unit is a range of K with one scale per row. Converts the integer sums of a unit to fp32,
+ * multiplies them by `scale`, i.e. by the products of A's and B's scales, and adds them to the
+ * accumulators of 8 columns of D. */
 BSMM_INT8_INLINE __m256 bsmm_int8_add_scaled(__m256i sum, __m256 scale, __m256 acc) {
     return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scale, acc);
 }

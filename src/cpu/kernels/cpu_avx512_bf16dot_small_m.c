@@ -79,8 +79,8 @@ static void choose_loop(const bsmm_product *p, bool by_fma, bool by_segment, int
     d->multiply = form->multiply[weights][by_segment][tile];
     d->group = by_fma || by_segment ? BSMM_SMALL_M_GROUP : 1;
     d->reads_compact = !by_fma;
-    /* In compact order the loop can read single steps (32 elements of K), because each step of 16
-     * rows is contiguous. In row order it reads BSMM_SMALL_M_GROUP steps at a time. */
+    /* In compact order, 16 rows of one step (32 elements of K) are contiguous, so the loop can read
+     * single steps. In row order it reads BSMM_SMALL_M_GROUP steps at a time. */
     d->read_group = p->b.m.order == BSMM_ORDER_COMPACT && !by_fma ? d->group : BSMM_SMALL_M_GROUP;
 }
 

@@ -54,8 +54,8 @@ typedef struct division {
 
 /* Computes the layout of a thread block's shared memory: A, B's scales, A's fp32 scales, the ring
  * buffer of weights, and mbarriers. The epilogue reuses all of this memory for the accumulators of
- * all warps. Flags that say which rows of A are nonzero follow. Returns false if shared memory is
- * too small. */
+ * all warps. Behind this memory are flags that say which rows of A are nonzero. Returns false if
+ * shared memory is too small. */
 static bool place(uint32_t a_slots, bool own, division *c) {
     uint32_t a_steps = a_slots ? c->k_warps * a_slots : c->steps_each;
     c->own = own;

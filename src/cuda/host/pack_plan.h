@@ -88,7 +88,7 @@ bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool b
 /* Returns true if one launch can pack the operand to f16 (bsmm_pack_f16_launch_of). */
 bool bsmm_pack_has_f16(const bsmm_operand *o);
 
-/* Returns true if the kernel that packs the operand to f16 can set the word
+/* Returns true if the kernel that packs this operand to f16 can also set the word at the address
  * bsmm_pack_launch.cleared to 0. */
 bool bsmm_pack_f16_clears(const bsmm_operand *o);
 

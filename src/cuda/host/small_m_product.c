@@ -161,8 +161,8 @@ static uint64_t pitch_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns true if the epilogue multiplies accumulators only by scales, because there is no alpha, C
- * or bias, and D is not block-scaled. */
+/* Returns true if the epilogue multiplies accumulators only by scales: alpha is 1, there is no C or
+ * bias, and D's elements have more than 8 bits. */
 static bool is_plain(const bsmm_product *p) {
     return bsmm_elem_row(p->d.m.format.elem)->bits > 8 && p->alpha == 1 && !p->has_c &&
            !p->bias_elem;

@@ -79,7 +79,7 @@ int64_t bsmm_wide_pairs(const bsmm_wide_operands *s) {
     return (int64_t)s->sources[0].form.parts * s->sources[1].form.parts;
 }
 
-/* The functions from here on compute sizes and addresses of memory. */
+/* The functions from here on compute the sizes and addresses of the parts of the workspace. */
 
 /* Describes the first bytes of the workspace, which each run sets to 0. Behind them lies the packed
  * A, and then the packed B, unless B was packed in advance. */

@@ -117,12 +117,13 @@ static __device__ __forceinline__ void tame_values(const bsmm_quantize_job *job,
             values[i] = tame_value(elem, raw, i) * factor;
 }
 
-/* Encodes a magnitude as e2m1 by two formulas, and takes the larger result. The first formula is
- * right for magnitudes of at least 1. The code is then the exponent and the first mantissa bit of
- * the rounded magnitude. To round, the constant c adds half of the last remaining bit, less one
- * unit of the dropped bits. It also corrects the exponent bias. The second formula is right for
- * magnitudes of at most 1. The code is then twice the magnitude, rounded. Where one formula is not
- * right, its result is not larger than the code, so the maximum is the code. */
+/* Encodes a magnitude, given as fp32 bits, as e2m1 by two formulas, and takes the larger result.
+ * For magnitudes of at least 1, the code is the exponent and the first mantissa bit of the rounded
+ * magnitude, and the first formula gives it. To round, the constant c adds half of the last
+ * mantissa bit that remains, less one unit of the dropped bits. c also corrects the exponent bias.
+ * For magnitudes of at most 1, the code is twice the magnitude, rounded, and the second formula
+ * gives it. Where a formula does not give the code, its result is not larger than the code, so the
+ * maximum of both is the code. */
 static __device__ __forceinline__ uint32_t e2m1_code(bool down, uint32_t a) {
     const uint32_t c = ((1u - 127u) << 23) + (1u << 21) - 1;
     int normal = (int)(a + c + (down ? 0 : a >> 22 & 1)) >> 22;

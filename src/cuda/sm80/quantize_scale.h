@@ -1,5 +1,5 @@
-/* Computes the block scales for the kernels that quantize. The job's recipe, i.e. the quantization
- * that the caller has chosen, gives the rule for the scales. */
+/* Computes block scales for the kernels that quantize. The rule for the scales comes from the
+ * recipe (the way of quantizing that the caller has chosen) in the job. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_SCALE_H
 #define BSMM_CUDA_SM80_QUANTIZE_SCALE_H
 
