@@ -8,7 +8,8 @@
 
 /* Names the main loops by which kernels add products (cli/level_sum.h). */
 typedef enum bench_way {
-    /* BENCH_IN_SEGMENTS: the kernel sums ranges of K one after another. */
+    /* BENCH_IN_SEGMENTS: the kernel divides K into segments. It sums the products of a segment,
+     * adds this sum to the total, and goes on to the next segment. */
     BENCH_IN_SEGMENTS,
     /* BENCH_IN_K_BLOCKS: the kernel multiplies k blocks of 64 elements of 16 bits. An element may
      * be split into a sum of bf16 numbers. Each pair of a number of A and a number of B then has k

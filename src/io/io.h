@@ -55,7 +55,8 @@ uint64_t bsmm_load_u64(const uint8_t *from);
 typedef struct bsmm_dtype {
     const char *name; /* `name` is the name of the type as safetensors spells it. */
     uint32_t bits;
-    /* `elem` is a bsmm_elem, also E8M0. NONE means that the library has no such element format. */
+    /* `elem` is a value of the enum bsmm_elem, which may be E8M0. NONE means that the library has
+     * no such element format. */
     uint32_t elem;
     /* `npy` is the name of the type as numpy spells it. NULL means that numpy has no such type. */
     const char *npy;

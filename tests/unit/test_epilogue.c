@@ -52,7 +52,8 @@ static const struct {
     {"geglu_tanh", f_gelu_tanh, true, false},
 };
 
-/* Holds a value and the largest allowed error of a kernel's result. */
+/* Holds the expected value of a result, and the largest amount by which a kernel's result may
+ * differ from it. */
 typedef struct about {
     real value, slack;
 } about;

@@ -265,7 +265,8 @@ static void fill_power(test_matrix *t, int exponent) {
         ((float *)t->m.scales)[i] = ldexpf(1, exponent);
 }
 
-/* Tests products of elements that underflow in fp32, although the sum of the products does not. */
+/* Tests GEMMs in which the product of two elements underflows in fp32, although the sum of all
+ * products does not. */
 static void test_underflow(void **state) {
     (void)state;
     static const char *const pairs[][2] = {

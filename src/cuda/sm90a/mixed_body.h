@@ -99,7 +99,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     if (!MIXED_HALF) small_m_mark_nans(MIXED_FORMAT, TILES, nans, bsmm_e8m0_beyond(most), sums);
     if (REFERRED) mixed_apply_references(MIXED_FORMAT, TILES, stream.reference, sums);
 
-    /* The epilogue reuses the ring buffers. The last copies, which write zeros, must have ended. */
+    /* The epilogue reuses the memory of the ring buffers. The last copies to the ring buffers,
+     * which write zeros, must therefore have ended. */
     ptx_copy_wait(0);
     __syncthreads();
     /* Each column of accumulators in shared memory has 4 floats of padding, so that the stores of a

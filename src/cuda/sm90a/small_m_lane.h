@@ -26,7 +26,8 @@ typedef struct small_m_words {
  * pieces of 8 bytes, because a row of B there may begin at any multiple of 8 bytes. */
 enum {
     SMALL_M_SIX_ROW = BSMM_SMALL_M_K * 6 / 8, /* SMALL_M_SIX_ROW is the number of bytes of a row. */
-    /* SMALL_M_SIX_PIECES is the number of copies of 8 bytes per thread. */
+    /* A thread copies 6-bit weights 8 bytes at a time. SMALL_M_SIX_PIECES is the number of these
+     * copies in one step of K. */
     SMALL_M_SIX_PIECES = 6,
     /* SMALL_M_SIX_BYTES is the number of bytes of a warp's 6-bit weights in one step of K. */
     SMALL_M_SIX_BYTES = 16 * SMALL_M_SIX_ROW
