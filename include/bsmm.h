@@ -576,13 +576,14 @@ BSMM_API void bsmm_plan_destroy(bsmm_plan *plan); /* Destroys a plan. `plan` may
  * 64 bytes.
  *
  * Some CPU kernels pack B in every run, one part of B at a time. Their workspace holds packed A, a
- * packed part of B, and up to 2 MiB for each thread. The size of the part of B has these limits:
- * - For each thread of the plan, the part takes at most 32 times the size of the L2 cache. If A has
- *   at most 128 rows, it takes at most once the size of the L2 cache.
- * - If K is so long that the smallest possible part exceeds this limit, the part takes one packed
- *   panel (at most 64 rows of B) for each thread, and in addition the packed panels of 512 rows of
- *   B. If D is block-scaled, it takes the packed panels of 512 rows of B for each thread instead.
- * - If gates and ups are two halves of B's rows, the part of B may be twice as large. */
+ * packed part of B, and up to 2 MiB for each thread. Let T be the number of threads of the plan, L
+ * the bytes of an L2 cache, P the bytes of a packed panel (at most 64 rows of B over all of K), and
+ * R the bytes of all packed panels of 512 rows of B. The packed part of B takes at most the larger
+ * of these two sizes:
+ * - 32 * T * L bytes, or T * L bytes if A has at most 128 rows;
+ * - T * P + R bytes, or T * R bytes if D is block-scaled.
+ * The part may take twice as many bytes if the epilogue has a gated activation (f(gate) * up) with
+ * BSMM_HALVES_SPLIT, i.e. if one half of B's rows gives the gates and the other half the ups. */
 BSMM_API const char *bsmm_plan_kernel(const bsmm_plan *plan);
 BSMM_API uint64_t bsmm_plan_workspace_bytes(const bsmm_plan *plan);
 

@@ -1,5 +1,8 @@
-/* Computes the inputs of the linear layers. The first layer's input is the embeddings of the
- * tokens. The second linear layer of a feed-forward block gets the output of the first one. */
+/* Computes the inputs of the linear layers of a BERT model. The main job does not run the model
+ * layer by layer. The input of nearly every linear layer is the normalized embeddings of the
+ * tokens. Only the second linear layer of a feed-forward block (output.dense) needs an input of
+ * another width. Its input is gelu of what the block's first linear layer (intermediate.dense)
+ * computes from the embeddings. */
 #include "job.h"
 
 #include <math.h>

@@ -76,8 +76,9 @@ static const bsmm_family_info families[] = {
 #define FP8_CHANNEL {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 0}
 #define FP8_TENSOR  {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 0, 0}
 
-/* GGML makes the entry of a ggml type that is no block-scaled format of this library. A weight of
- * this type is given as the fp32 values that ggml decodes. */
+/* The macro GGML makes an entry of the table `rows` below. The entry is for a weight type of the
+ * ggml library that this library has no format for, such as Q4_K. The reader decodes a weight of
+ * this type to an fp32 matrix with the values that ggml would decode. */
 #define GGML(type)                                                                                 \
     {.family = "gguf", .data = "", .name = "", .data_dtype = type,                                 \
      .format = {.elem = BSMM_ELEM_F32}, .unpack = bsmm_unpack_gguf_plain, .in_gguf = true}

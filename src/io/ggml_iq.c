@@ -44,7 +44,8 @@ static uint32_t load_u16(const uint8_t *from) {
 /* Decodes a block of IQ2_XXS. Its bytes are:
  * - the f16 factor d of all scales;
  * - for each 32 elements, the indexes of four table rows, and a uint32 with four fields of seven
- *   sign bits and, in the top four bits, the scale. */
+ *   sign bits and, in the top four bits, the scale. A field has the signs of eight elements. The
+ *   eighth sign is not stored, because it makes the number of negative elements even. */
 void bsmm_gguf_iq2_xxs(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     for (size_t part = 0; part < SUPER / PART; part++) {

@@ -170,8 +170,9 @@ INLINE __m256i narrow(const shape s, __m256 low, __m256 high) {
 
 /* These properties of a row select the code path that decodes it. */
 typedef struct row_facts {
-    /* `rounds` is true if exact products must still be rounded to bf16, because they may be
-     * subnormal. */
+    /* `rounds` is true if the product of an 8-bit element and its e8m0 or e4m3 scale may have to be
+     * rounded to bf16. The product is exact in fp32 and has at most 8 significant bits. bf16
+     * therefore holds it exactly, unless it is so small that it is subnormal in bf16. */
     bool rounds;
     /* `one` is true if all columns of each chunk of 32 columns have the same block scale. */
     bool one;

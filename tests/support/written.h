@@ -1,5 +1,6 @@
-/* Declares functions for tests of the safetensors writer. They make a folder with an old file, or
- * a writer that has already begun a new file. */
+/* Declares functions for tests of the safetensors writer, which may replace an existing file. The
+ * tests call that file the old file. make_folder makes a folder with an old file, expect_old tests
+ * that the old file is unchanged, and begin_one returns a writer that has begun a new file. */
 #ifndef BSMM_TEST_WRITTEN_H
 #define BSMM_TEST_WRITTEN_H
 

@@ -169,8 +169,9 @@ static void test_values_are_kept(void **state) {
             }
 }
 
-/* Tests conversions between row-major matrices, which have a fast path for whole blocks of bytes.
- * An unreadable page follows the destination, so a write past its end crashes the test. */
+/* Tests conversions from a row-major mxfp4 matrix to a row-major matrix. Such conversions have a
+ * fast path for scale blocks whose codes fill whole bytes. An unreadable page follows the
+ * destination matrix, so a write past the end of that matrix crashes the test. */
 static void test_rows_to_rows(void **state) {
     (void)state;
     static const int64_t shapes[][2] = {{1, 32}, {3, 64}, {130, 160}, {5, 72}};

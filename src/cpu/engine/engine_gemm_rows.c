@@ -7,8 +7,9 @@
 
 enum { EXACT_RUN = 128, EXACT_COLUMNS = 8 };
 
-/* Adds the products of n elements of a row of A and of EXACT_COLUMNS rows of B to the sums in
- * double. Each column has a sum of its own, so several additions are in flight at once. */
+/* Adds n products to each of EXACT_COLUMNS sums in double. `a` holds n elements of a row of A, and
+ * b[c] holds the same range of K of a row of B. sums[c] is the sum for that row of B. The sums do
+ * not depend on each other, so several additions are in flight at once. */
 static void add_products(const double *a, const double b[EXACT_COLUMNS][EXACT_RUN], int64_t n,
                          double *sums) {
     for (int64_t i = 0; i < n; i++)

@@ -10,10 +10,11 @@
 #include "cpu/small_m/small_m_f32fma.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-/* `most_rows` is the largest number of rows of A for which this kernel is used: `stored` for
- * weights as the caller stores them, `compact` for packed weights of the compact form. With more
- * rows, it is faster to pack B in each run and to use cpu_avx2_f32 (docs/notes/cpu-avx2.md). If B
- * is packed in advance, cpu_avx2_f32 is faster from 16 rows on. */
+/* `most_rows` is the largest number of rows of A for which this kernel is used. `stored` is for
+ * weights as the caller stores them. `compact` is for packed weights of the form compact, i.e. for
+ * codes in another order that are not decoded. With more rows, cpu_avx2_f32 is faster, although it
+ * must decode B in each run (docs/notes/cpu-avx2.md). If B has been packed in the form wide, its
+ * values are already decoded, and cpu_avx2_f32 is faster from 16 rows on. */
 static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 48};
 
 #if defined(__x86_64__)
