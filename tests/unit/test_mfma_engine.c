@@ -82,7 +82,8 @@ static const product_case tile_cases[] = {
 /* A workgroup that computes several tiles loads the first elements of its next tile before it
  * stores results. Only in some of these products does it also prefetch further steps of the next
  * tile before the stores. With scales in the layout nv_128x4, or with few elements of K, it does
- * not. Each product has whole tiles, which take the fast path of the stores. */
+ * not. Each product has whole tiles. Unless a comment says otherwise, they take the fast path of
+ * the stores. */
 static const product_case next_cases[] = {
     {"mxfp8", "mxfp8", 512, 256, 640, 0, BSMM_LAYOUT_NV_128X4, FILL_ORDINARY, false},
     {"mxfp8", "mxfp8", 256, 512, 640, BSMM_LAYOUT_NV_128X4, 0, FILL_ORDINARY, false},
@@ -101,13 +102,12 @@ static const product_case next_cases[] = {
     /* In these products, all steps load their elements directly to LDS (plain steps). The first
      * tiles have one pair of steps, the others have several. */
     {"mxfp4", "mxfp4", 512, 256, 512, 0, 0, FILL_ORDINARY, false},
-    {"mxfp4", "mxfp4", 512, 256, 1536, 0, 0, FILL_ORDINARY, false},
-    {"mxfp8", "mxfp8", 512, 256, 1024, 0, 0, FILL_ORDINARY, false},
     {"mxfp8", "mxfp4", 512, 256, 1024, 0, 0, FILL_ORDINARY, false},
-    /* The wave stores results by the general epilogue, while both stages of the next tile are
+    /* The wave stores results by the general epilogue, while the first stages of the next tile are
      * already in LDS. */
-    {"mxfp8", "mxfp8", 512, 256, 1024, 0, 0, FILL_SPECIAL, false},
     {"mxfp4", "mxfp4", 512, 256, 1024, 0, 0, FILL_SPECIAL, false},
+    {"mxfp6_e2m3", "mxfp6_e3m2", 512, 256, 1024, 0, 0, FILL_ORDINARY, false},
+    {"mxfp4", "mxfp8", 512, 256, 1024, 0, 0, FILL_ORDINARY, false},
 };
 
 static bsmm_matrix shape_of(const product_case *c, const char *format, int64_t rows,

@@ -5,8 +5,9 @@
  * The tile of a workgroup has waves_down * row_tiles * 16 rows and waves_across * col_tiles * 16
  * columns. LDS holds two or three stages of 128 or 256 elements of K (gemm_k, gemm_stage_count),
  * and the scales of 1024 elements of K (gemm_scales.h). After the main loop, the last stage holds
- * 16 rows of sums for each wave. The registers of a wave hold the sums, B's operands for a step, up
- * to four operands of A, and the scales of a step.
+ * 16 rows of sums for each wave. In large tiles, the waves' trays hold 8 rows of sums instead,
+ * because the stages then hold elements of the next tile. The registers of a wave hold the sums,
+ * B's operands for a step, up to four operands of A, and the scales of a step.
  *
  * A step of the main loop looks as follows, with eight rows of tiles and two stages. "rows" are
  * rows of 16 x 16 tiles, and "A 2" is A's operand for row 2:
@@ -155,8 +156,8 @@ BSMM_DEVICE void gemm_scaled_leave_plain(gemm_chores *chores, gemm_shape s, uint
 
 /* Multiplies all stages of a tile. The caller has issued the tile's first loads. They have finished
  * if `arrived` is true. The first steps are plain steps, which load elements directly to LDS
- * without bounds checks (gemm_chores). After the plain steps, gemm_scaled_leave_plain prepares the
- * scales for the remaining steps. */
+ * without bounds checks (gemm_chores). After the plain steps, gemm_scaled_leave_pairs (large tiles)
+ * or gemm_scaled_leave_plain (small tiles) prepares the scales for the remaining steps. */
 BSMM_DEVICE void gemm_scaled_multiply(const gemm_position *at, gemm_chores *chores, gemm_shape s,
                                       bool arrived, gemm_sums sums) {
     gemm_stage_pair pair = {gemm_stage(s, 0), gemm_stage(s, 1)};
@@ -183,16 +184,21 @@ BSMM_DEVICE void gemm_scaled_multiply(const gemm_position *at, gemm_chores *chor
     bsmm_isa_wait_barrier();
 }
 
-/* The compiler reports an error if it cannot remove a call of this function. */
+/* The compiler reports an error if it cannot remove a call of one of these functions. */
 void gemm_needs_two_stages(void)
     __attribute__((error("workgroups that compute several tiles need two stages in LDS")));
+void gemm_needs_larger_trays(void)
+    __attribute__((error("strips or prefetches to L2 do not fit the trays of a wave")));
 
 /* Issues the first loads of the tile that this workgroup computes next: the loads that
  * gemm_scaled_request issues for a first tile, and prefetches of the following steps to L2. If the
  * workgroup issued these loads after it stores results, the loads would wait for the stores. */
 BSMM_DEVICE void gemm_scaled_request_next(const gemm_position *at, gemm_chores *c, gemm_shape s) {
     const uint32_t stages = gemm_stage_count(s), loaded = stages - !gemm_loads_both(s);
+    const uint32_t tray = GEMM_WAVE * BSMM_CDNA_TRAY;
     if (stages != 2) gemm_needs_two_stages();
+    if (gemm_strip_bytes(s) > tray || (2 + gemm_scouted_first(s)) * GEMM_WAVE * 4 > tray)
+        gemm_needs_larger_trays();
     if (!c->whole) return;
 #pragma unroll
     for (uint32_t step = 0; step < loaded; step++) {

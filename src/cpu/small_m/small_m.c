@@ -1,7 +1,6 @@
-/* This file has the loops of the small-M kernels (few rows of A): over panels of B, over scales and
- * over threads. It also handles the special cases at the ends of rows. Each work unit has the same
- * number of columns of D at any number of threads, so that results do not depend on the number of
- * threads. */
+/* This file has the loops of the small-M kernels (few rows of A) over panels of B, over scales and
+ * over threads, with the special cases at the ends of rows. A work unit has the same number of
+ * columns of D at any number of threads, so results do not depend on the number of threads. */
 #include "cpu/small_m/small_m.h"
 
 #include "base/threads.h"
