@@ -223,7 +223,7 @@ static void test_signed_zeros_of_scales(void **state) {
         for (int whole = 0; whole < 2; whole++) {
             fixture f;
             fixture_make(&f);
-            f.a_matrix.format = (bsmm_format){BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, whole ? 0 : 128};
+            f.a_matrix.format = (bsmm_format){BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, whole ? K : 128};
             f.a_matrix.scales = scales;
             for (int i = 0; i < M * K; i++)
                 f.a[i] = i / K != 1 && i % 2 ? one : minus_one;
