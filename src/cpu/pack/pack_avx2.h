@@ -23,7 +23,9 @@ INLINE __m128i load_16(const uint8_t *from) {
 
 INLINE __m256i read_fours(const uint8_t *from) {
     const __m256i mask = _mm256_set1_epi8(0xf);
-    /* The code with the even number is in bits 0 to 3 of a byte, its successor in bits 4 to 7. */
+    /* A byte holds two codes of 4 bits that are adjacent along K: the first one in bits 0 to 3, the
+     * second one in bits 4 to 7. Each byte is widened to 16 bits. A shift by 4 then moves the
+     * second code to the low bits of the upper byte. */
     __m256i bytes = _mm256_cvtepu8_epi16(load_16(from));
     return _mm256_and_si256(_mm256_or_si256(bytes, _mm256_slli_epi16(bytes, 4)), mask);
 }
