@@ -138,9 +138,10 @@ static double quantile(const double *values, size_t count, double q) {
     return value;
 }
 
-/* Batches of runs are timed in pairs, one batch of the old build and one of the new build. A batch
- * is disturbed if its time divided by the lower quartile of the times of its build exceeds this
- * factor. The pair of a disturbed batch is discarded. */
+/* Batches of runs are timed in pairs: one batch of the old build and one of the new build. Other
+ * programs sometimes disturb a batch. A batch counts as disturbed if its time is more than
+ * `disturbed` times the lower quartile of the times of all batches of its build. The whole pair is
+ * then discarded. */
 static const double disturbed = 1.15;
 
 static void discard(halves *pairs) {

@@ -248,9 +248,10 @@ struct gfx9_wave {
      * for any other. */
     uint16_t result_of[VGPRS];
     uint64_t ready_as_c[2][VGPRS], ready_as_own_c[VGPRS];
-    /* `touched` holds, for each kind of effect (BY_... in hazards.c) and each register, the wait
-     * state in which an instruction last had this effect on the register. The registers are the
-     * VGPRs, the SGPRs and MODE. */
+    /* Hazards depend on the distance between two instructions, counted in wait states.
+     * touched[k][r] is the wait state in which an instruction last had an effect of kind k (BY_...
+     * in hazards.c) on register r, e.g. wrote it. The registers are the VGPRs, then the SGPRs, then
+     * MODE. */
     uint64_t touched[HAZARD_KINDS][VGPRS + SGPRS + 1];
     /* `last_effect` holds, for each kind of effect (BY_... in hazards.c), the wait state in which
      * an instruction last had this effect on any register. */

@@ -1,6 +1,8 @@
-/* A tcgen05.ld writes its registers at any time before tcgen05.wait::ld. The simulator writes them
- * at once, so a missing wait would not show in results. It therefore marks the registers, and
- * stops a warp that reads a marked one. */
+/* Finds kernels that use the result of a tcgen05.ld before they have waited for it. A GPU writes
+ * the registers of a tcgen05.ld at any time before the next tcgen05.wait::ld. The simulator writes
+ * them at once, so its results would be right even if the wait is missing. It therefore marks the
+ * registers as pending until the wait, and stops a warp that reads a pending register with an error
+ * message. */
 #include "loading.h"
 #include <string.h>
 

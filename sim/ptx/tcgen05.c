@@ -32,9 +32,9 @@ typedef struct {
     enum ptx_mma_kind kind;
     /* `block` is the number of elements of K that share a scale, or 0 without scales. */
     uint32_t m, n, k, block;
-    /* `pair` is true with cta_group::2, by which each of two thread blocks computes half of the
-     * rows of D. `rows` is the number of rows of one block, and `at` is the block whose rows are
-     * computed now. */
+    /* With cta_group::2, `pair` is true, and a pair of thread blocks executes the instruction: each
+     * block computes half of the rows of D. `rows` is the number of rows that one thread block
+     * computes. `at` is the thread block whose rows the simulator computes now. */
     bool pair;
     uint32_t rows;
     ptx_block *at;

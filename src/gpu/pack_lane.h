@@ -165,11 +165,11 @@ BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
 }
 
 /* Chooses the scale of a group (128 elements of a row) for exact packing to 8-bit floats (route
- * FP8). The group uses the common scale of its row if the exponents of all its block scales lie
- * between row_top - job->window and row_top. Otherwise the group gets a scale of its own. `maxima`
- * is 0 if the group has no nonzero value. Such a group gets a scale of at most 1. With a larger
- * scale, the product with a scale of the other operand might overflow to Inf, and Inf times 0 is
- * NaN. */
+ * FP8). The exponents of the group's block scales lie between `bottom` and `top`. The group uses
+ * the common scale of its row if all these exponents lie between row_top - job->window and row_top.
+ * Otherwise the group gets a scale of its own. `maxima` is 0 if all elements of the group are zero.
+ * Any scale would then do, but if the common scale is above 1, the group gets the scale 1. A larger
+ * scale times a scale of the other operand might overflow to Inf, and Inf times 0 is NaN. */
 BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                    int top, int bottom, int row_top) {
     bool fits =

@@ -33,9 +33,9 @@ bsmm_amax_job bsmm_amax_job_of(const bsmm_recode *job, float *result);
  * scale, `amax` points to the tensor's largest magnitude in device memory. Otherwise it is NULL. */
 bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax);
 
-/* Sets the pointers of a run in *q. A plan has prepared *q without pointers, for a quantization
- * with a given second-level scale. Returns false if the pointers are less aligned than the prepared
- * parameters assume. */
+/* A plan has prepared *q for a quantization with a given second-level scale, but without pointers.
+ * Sets the pointers in *q to those of this run. Returns false if a pointer has a smaller alignment
+ * than the plan has assumed. */
 bool bsmm_quantize_job_bind(const bsmm_recode *job, bsmm_quantize_job *q);
 
 /* Describes how a matrix is divided among the threads of the kernels in quantize_any.h. A thread

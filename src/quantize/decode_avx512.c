@@ -151,10 +151,11 @@ INLINE __m512i upper_halves(__m512i low, __m512i high) {
     return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), pairs);
 }
 
-/* Stores four registers of floats as bf16. `whole` promises that the floats are bf16 values
- * already, so that nothing is rounded. The exact product of a scale and an element of at most 6
- * bits is a bf16 value: it has at most 8 significant bits and is a multiple of 2^-131, and the
- * smallest bf16 value is 2^-133. */
+/* Stores four registers of floats as bf16. If `whole` is true, bf16 holds every float exactly, and
+ * the function cuts off the lower 16 bits instead of rounding. This is so if each float is the
+ * exact product of a scale and an element of at most 6 bits. Such a product has at most 8
+ * significant bits, as bf16 has, and is a multiple of 2^-131, which is above the smallest bf16
+ * number 2^-133. */
 INLINE void store_bf16(uint8_t *to, const __m512 y[4], bool whole, bool stream) {
     for (int i = 0; i < 2; i++) {
         __m512i low = whole ? _mm512_castps_si512(y[2 * i]) : round_bf16(y[2 * i]);

@@ -48,8 +48,9 @@ INLINE __m256i in_order(vec codes) {
     return _mm256_permutevar8x32_epi32(codes.bytes, order);
 }
 
-/* Returns the index of the code in byte i of a register of 32 codes (type vec). Groups of `group`
- * consecutive codes alternate between the lower and the upper half of the register. */
+/* A register holds 32 codes, one per byte, but not in their order (type vec). The lower half of the
+ * register has `group` codes, the upper half has the next `group` codes, and so on in turn. Returns
+ * the index of the code in byte i of the register. */
 INLINE int place_of(int i, int group) {
     int half = i / 16, turn = i % 16 / group;
     return (2 * turn + half) * group + i % group;

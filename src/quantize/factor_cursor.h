@@ -6,11 +6,12 @@
 
 #include "base/base.h"
 
-/* A cursor is a position in an array of factors, one for each block of `width` columns. `left` is
- * the number of columns that remain in the current block. After the last factor the cursor stays on
- * it. The code loads factors one by one. A vector load of factors that were just stored one by one
- * cannot use store forwarding; it would wait until all earlier stores are done, including stores
- * that miss the caches. */
+/* A cursor is a position in an array of factors, which has one factor for each block of `width`
+ * columns. `left` is the number of columns that remain in the current block. After the last factor,
+ * the cursor stays on it. A caller loads the current factor as a scalar. The factors were stored as
+ * scalars just before, and a scalar load gets such a value by store forwarding. A vector load of
+ * several factors could not: it would wait until all earlier stores are done, including stores that
+ * miss the caches. */
 typedef struct factor_cursor {
     const float *at, *last;
     int64_t left, width;

@@ -1,7 +1,8 @@
-/* Tests the GPU kernel for few rows of A with 64 rows of A and a long K. A then does not fit into
- * shared memory, and the kernel copies it through a ring buffer in shared memory. The first 32 rows
- * of D must be bitwise identical to those of a product with only these 32 rows of A, for which the
- * kernel needs no ring buffer. The test is skipped without a GPU. */
+/* Tests cuda_sm90_small_m, the kernel for few rows of A, with 64 rows of A and a long K. Shared
+ * memory then has no room for all of A, so the kernel copies A through a ring buffer. A second
+ * product has only the first 32 of these rows of A, and needs no ring buffer. Its D must be bitwise
+ * identical to the first 32 rows of the first D. The test is skipped unless the GPU has compute
+ * capability 9.0. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"

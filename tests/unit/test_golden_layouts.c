@@ -32,9 +32,9 @@ static bsmm_matrix matrix_of(const golden_case *c, uint32_t scale) {
     return m;
 }
 
-/* Holds the expected position of each scale, from the golden file. Lines are rows or columns of
- * scales. If the caller chose the distance between lines, the map ends with the last scale of the
- * last line. */
+/* Holds the positions of scales that a golden file expects. In some cases, the caller chooses the
+ * distance between rows of scales, or between columns of scales (parameter "ld"). The buffer then
+ * has no padding after the last scale, so map_of drops the entries after it. */
 typedef struct map {
     /* at[offset] is 1 + r * cols + c if the scale (r, c) is at this offset of the scale buffer, or
      * 0 if there is padding. */

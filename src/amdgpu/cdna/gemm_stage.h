@@ -212,8 +212,10 @@ BSMM_DEVICE void gemm_store_part(const bsmm_cdna_gemm *p, gemm_shape s, const ge
     }
 }
 
-/* Stores the sums of a wave's tile, whose first row and column in D are `first`. The function may
- * use LDS at `strips`. A strip is a wave's LDS buffer of gemm_strip_bytes bytes. */
+/* Stores the sums of a wave's tile. The tile begins in row first[0] and column first[1] of D. The
+ * function may use LDS from `strips` on, where each wave of the workgroup has a staging buffer
+ * (strip) of gemm_strip_bytes bytes. With split-K, it stores the sums of a part of K in the
+ * workspace; otherwise it stores results in D. */
 BSMM_DEVICE void gemm_store_sums(gemm_shape s, const gemm_sums sums, const uint32_t first[2],
                                  gemm_lds *strips, gemm_trust trust) {
     const bsmm_cdna_gemm *p = gemm_params_here();

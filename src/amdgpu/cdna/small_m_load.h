@@ -103,8 +103,8 @@ BSMM_DEVICE uint32_t small_m_gap(small_m_shape s, small_m_format f) {
     return small_m_is_scaled(s) && small_m_bits(f) == 8 ? SMALL_M_K / 2 : SMALL_M_LANE_K / 2;
 }
 
-/* Returns the index, in a step's elements of K, of the first element that the lane loads from a
- * row. */
+/* A step is SMALL_M_K elements of K. Returns the index in the step of the first element that this
+ * lane loads from a row. Lanes with the same lane / 16 load the same elements of different rows. */
 BSMM_DEVICE uint32_t small_m_first(small_m_shape s, small_m_format f) {
     return bsmm_device_lane() / 16 *
            (small_m_gap(s, f) == SMALL_M_K / 2 ? SMALL_M_LANE_K / 2 : SMALL_M_LANE_K);

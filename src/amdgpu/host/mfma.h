@@ -76,10 +76,11 @@ uint64_t bsmm_mfma_workspace_bytes(const bsmm_product *p, const void *state);
 bsmm_status bsmm_mfma_make(const bsmm_product *p, void *state);
 bsmm_status bsmm_mfma_run(const bsmm_product *p, const void *state, void *workspace);
 
-/* Sets the members of bsmm_kernel that hip_cdna_fp8 and hip_gfx950_scaled have in common. The
- * kernels add products in ascending order of K. If K is divided into parts (split-K), the sums of
- * the parts are added in ascending order too. The number of parts depends on M and N, so K is not
- * divided if the caller wants an order of additions that does not depend on M and N. */
+/* Sets the members of bsmm_kernel that hip_cdna_fp8 and hip_gfx950_scaled have in common.
+ * BSMM_FEATURE_INVARIANT means that the kernels can compute results whose bits do not depend on M
+ * and N. The kernels add products in ascending order of K. With split-K, they add the sums of the
+ * parts in ascending order too, but the number of parts depends on M and N. They therefore do not
+ * split K if the caller requires batch-invariant results. */
 #define BSMM_MFMA_KERNEL                                                                           \
     .device = "hip", .state_bytes = sizeof(bsmm_mfma_state), .k_parts = bsmm_mfma_k_parts,         \
     .workspace_bytes = bsmm_mfma_workspace_bytes, .make = bsmm_mfma_make, .run = bsmm_mfma_run,    \

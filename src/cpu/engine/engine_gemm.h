@@ -228,9 +228,10 @@ typedef struct bsmm_gemm_row {
     int64_t r, col, cols;
     const float *acc;
     double factor;
-    /* `wide` is a number that measures the dynamic range of the magnitudes in the row of A. Each
-     * row of B has such a number too. If the numbers of a row of A and of a row of B add up to more
-     * than `wide_limit`, the result of these two rows is summed in double. */
+    /* `wide` measures the dynamic range of the magnitudes in the row of A, and column_wide measures
+     * that of each row of B. If the sum of both numbers for a row of A and a row of B is above
+     * `wide_limit`, fp32 might not hold all of their products. The result of these two rows is then
+     * summed again in double. */
     int wide, wide_limit;
     /* These arrays have one entry for each of the `cols` columns, i.e. for each of the rows of B
      * that belong to them. `column_factors` holds the factor that packing has divided out of the

@@ -68,11 +68,12 @@ BSMM_INT8_INLINE __m256 bsmm_int8_add_scaled(__m256i sum, __m256 scale, __m256 a
 enum { BSMM_INT8_MR = 4, BSMM_INT8_NR = 16, BSMM_INT8_VECTORS = 2 };
 
 /* `bsmm_int8_strides` holds distances in bytes inside a packed unit of A. A unit is 16 or 32
- * elements of K, and each row has one scale for them. A row's elements are divided into quads, i.e.
- * 4 consecutive elements of K, which are 4 bytes. `row` is the distance from a quad to the same
- * quad of the next row. `odd` is the distance from quad 0 to quad 1 of a row, and `pair` is the
- * distance from quad 0 to quad 2. A unit also has, for each row, the integer at which the row's sum
- * begins, and the scale. `scale` is the distance from this integer to the scale. */
+ * elements of K of some rows of A, with one scale for each row. A row of the unit consists of
+ * quads, i.e. of 4 consecutive elements of K (4 bytes). `row` is the distance from a quad to the
+ * same quad of the next row. `odd` is the distance from quad 0 to quad 1 of a row, and `pair` is
+ * the distance from quad 0 to quad 2. For each row, the unit also has an fp32 scale and an integer
+ * to which the products of the row are added. `scale` is the distance from this integer to the
+ * scale. */
 typedef struct bsmm_int8_strides {
     int64_t row, odd, pair, scale;
 } bsmm_int8_strides;

@@ -93,8 +93,8 @@ typedef struct bsmm_pack_codes {
     int64_t count;
 } bsmm_pack_codes;
 
-/* BSMM_PACK_STRIP and BSMM_PACK_LINE are the size of the part of a column-major operand that is
- * copied at once: BSMM_PACK_STRIP columns, and BSMM_PACK_LINE bytes of each column. */
+/* A column-major operand is copied in parts of BSMM_PACK_STRIP columns and BSMM_PACK_LINE bytes of
+ * each column (bsmm_pack_buffer). */
 enum { BSMM_PACK_STRIP = 128, BSMM_PACK_LINE = 128 };
 
 /* Holds copies of codes that cannot be read in place. If the operand is column-major, `n` columns

@@ -112,8 +112,9 @@ const uint64_t *bsmm_f32fma_offsets(bsmm_f32fma_source *s, int64_t k) {
     return s->offsets + (k - first) / s->step;
 }
 
-/* Loads the scales of a row in one span of K, i.e. in up to BSMM_PACK_SPAN columns from column k
- * on. `row` is the part of their offsets that depends on the row. Returns the number of scales. */
+/* Stores in `to` the fp32 values of a row's scales for up to BSMM_PACK_SPAN columns from column k
+ * on, and returns the number of scales. The offset of a scale is the sum of a part that depends on
+ * its row, which is `row`, and a part that depends on its column. */
 static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float to[STEPS]) {
     const uint64_t *offsets = bsmm_f32fma_offsets(s, k);
     int64_t n = bsmm_ceil_div(bsmm_min_i64(SPAN, s->o->m.cols - k), s->step);

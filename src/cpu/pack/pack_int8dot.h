@@ -83,10 +83,11 @@ enum {
     BSMM_INT8_PRODUCT_BIAS = 126 << 23
 };
 
-/* `bsmm_int8_products` is a table of products of scales. The first index is the sign of A's scale,
- * the second is A's scale, and the third is bits 20 to 23 of B's scale as fp32 bits. The fp32 bits
- * of the product of both scales are the bits of the entry plus (B's bits & 0xff000000) -
- * BSMM_INT8_PRODUCT_BIAS. */
+/* `bsmm_int8_products` is a table from which a kernel gets the product of a scale a of A and a
+ * scale b of B by an integer addition. The first index is the sign of a, and the second stands for
+ * the magnitude of a. The third index is bits 20 to 23 of b as an fp32 number, i.e. the lowest bit
+ * of its exponent and the upper bits of its mantissa. The fp32 bits of a * b are the bits of the
+ * entry plus (bits of b & 0xff000000) - BSMM_INT8_PRODUCT_BIAS. */
 extern const float bsmm_int8_products[2][BSMM_INT8_PRODUCT_ROWS][BSMM_INT8_PRODUCTS];
 
 /* A table has the products of all pairs of a scale of A and a scale of B, with one row for each

@@ -35,9 +35,9 @@ enum {
     BSMM_SMALL_M_CONTEXT_BYTES = 320,
 };
 
-/* A span is the part of one or a few adjacent panels of B (16 rows each) that lies in one range of
- * K. The range consists of whole steps of 32 elements of K. One call of a multiply function
- * multiplies a span by one tile of A. */
+/* Holds the arguments of one call of a multiply function. The call multiplies a tile of A by a span
+ * of B. A span is one to BSMM_SMALL_M_PANELS adjacent panels of B (16 rows each) in a range of K,
+ * which has a whole number of steps of 32 elements. */
 typedef struct bsmm_small_m_span {
     const uint8_t *a; /* `a` holds the packed elements and scales of the tile of A. */
     /* `b` is the address of the first row of B. The rows of all panels follow, each `pitch` bytes
@@ -80,9 +80,10 @@ typedef struct bsmm_small_m_span {
     /* `context` points to the tables that the function make_context of the kernel's function table
      * (bsmm_small_m_engine) has written. */
     const void *context;
-    /* `acc` holds accumulators in the order [row of A][BSMM_SMALL_M_COLUMNS], 16 for each panel.
-     * Results are added to them. If K is divided into chunks, each chunk is summed by itself, and
-     * its sum is then added to `acc`. */
+    /* `acc` points to the accumulators of the tile of A. They have the order [row of
+     * A][BSMM_SMALL_M_COLUMNS], and each panel of B takes 16 of the columns. The function adds its
+     * results to them. If K is divided into chunks, it sums each chunk from 0 and then adds the
+     * chunk's sum to `acc`. */
     float *acc;
     /* A chunk is a range of K that is summed by itself. If the range of K of this call ends inside
      * a chunk, `part` receives the chunk's sums so far, in the order of acc. The next call

@@ -111,9 +111,10 @@ BSMM_SMALL_M_INLINE void bsmm_load_strip(const uint8_t *b, int count, __m512i *w
         word[d] = _mm512_loadu_si512(b + 64 * d);
 }
 
-/* Loads 3 bytes, i.e. four 6-bit codes, of each of 16 rows from a strip of compact weights. 32-bit
- * lane i of the result has the 3 bytes of row i, and its highest byte repeats the first of them.
- * The function reads 64 bytes, of which it uses 48. */
+/* Loads four 6-bit codes (3 bytes) of each of 16 rows from compact weights, in which the 3-byte
+ * pieces of 16 rows are adjacent (a strip). Lane i of the result has 32 bits: its bytes 0 to 2 are
+ * the 3 bytes of row i, and byte 3 is a copy of byte 0. The function reads 64 bytes, of which it
+ * uses 48. */
 static inline
     __attribute__((always_inline, target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi"))) __m512i
     bsmm_load_threes(const uint8_t *b) {

@@ -79,10 +79,11 @@ typedef struct bsmm_small_m_bf16_plain_form {
 extern const bsmm_small_m_bf16_form bsmm_small_m_bf16_dots, bsmm_small_m_bf16_fmas;
 extern const bsmm_small_m_bf16_plain_form bsmm_small_m_bf16_plain;
 
-/* These functions implement the member `multiply_packed` of bsmm_small_m_engine. It multiplies
- * panels (16 rows each) of B that had to be packed, because elements are Inf or NaN, or because
- * scales are NaN, negative or too far apart. The indices are [1 for FMAs, 0 for dot products][1 if
- * sums are scaled after each 128 elements of K]. */
+/* These functions implement the member `multiply_packed` of bsmm_small_m_engine. The kernels
+ * usually multiply B as it is stored. But they pack a panel (16 rows) of B first if it has an
+ * element that is Inf or NaN, or scales that are NaN, negative or too far apart. `multiply_packed`
+ * multiplies such packed panels. The first index is 0 for bf16 dot products and 1 for FMAs. The
+ * second index is 1 if sums are scaled after each 128 elements of K, else 0. */
 extern void (*const bsmm_small_m_bf16_packed[2][2])(const uint8_t *a, const uint8_t *b,
                                                     int64_t width, int64_t units, float *acc);
 #endif

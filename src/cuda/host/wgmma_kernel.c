@@ -156,12 +156,12 @@ static bool is_unknown(const bsmm_wgmma_state *s) {
            (s->first.a.stored || s->first.b.stored || parts > 1 || scaled);
 }
 
-/* Returns true if the GEMM kernel does not need the header of the packed B, which summarizes B's
- * values. This is so if packing B to f16 is exact, because the elements fit f16 and the GEMM kernel
- * applies B's fp32 scales itself. Only a scale of Inf can then make a result wrong, and this result
- * is Inf or NaN, which the GEMM kernel detects (is_unknown). The GEMM kernel then sets the flag
- * head.closed. The kernel that packs B sets this flag to 0 before, so no other kernel has to clear
- * it. */
+/* The header of the packed B says which values B has, so that the GEMM kernel can decide whether
+ * its result is valid. Returns true if the GEMM kernel does not need the header. In this case, B is
+ * packed to f16 and f16 holds all of its elements exactly, because the GEMM kernel itself applies
+ * B's fp32 scales to its sums. Only a scale of Inf can then make a result wrong. The wrong result
+ * is Inf or NaN, so the GEMM kernel detects it (is_unknown) and sets the flag head.closed. The
+ * kernel that packs B sets this flag to 0 before, so no other kernel has to clear it. */
 static bool needs_no_header(const bsmm_product *p, const bsmm_wgmma_state *s) {
     if (s->plan.when != BSMM_WHEN_FITS || s->plan.elems[0] != BSMM_ELEM_F16) return false;
     if (p->b_packed || !s->first.a.stored || s->first.b.stored) return false;

@@ -20,9 +20,9 @@ struct bsmm_wgmma_plan {
      * multiplies the sums over all of K by them. It is used only with BSMM_WGMMA_BF16, and with
      * BSMM_WGMMA_BLOCK if both operands are e4m3. */
     bool by_rows;
-    /* `when` is the condition on the values in the packed operands under which the GEMM kernel's
-     * result is valid (sm80/gate.h). BSMM_WHEN_ALWAYS means that the result is valid for any
-     * values. */
+    /* The GEMM kernel's result may be invalid for some values of A and B. `when` is the condition
+     * on the values in the packed operands under which the result is valid (sm80/gate.h).
+     * BSMM_WHEN_ALWAYS means that the result is valid for any values. */
     bsmm_cuda_when when;
     /* `otherwise` is the fallback plan, whose GEMM kernel is queued after this plan's GEMM kernel.
      * The fallback plan multiplies bf16. It is used if the packed format of this plan does not hold

@@ -85,9 +85,11 @@ enum {
     (BSMM_SCALED_FIXED_BYTES +                                                                     \
      BSMM_SCALED_STAGES(scale_tiles, ctas) * BSMM_SCALED_STAGE_BYTES(scale_tiles, ctas))
 
-/* These are the number of stages and the bytes of dynamic shared memory of a kernel for fp32
- * scales. Such a kernel has twice as many warps that store D, hence twice the bytes of staging
- * buffers, and 5120 bytes of static shared memory. */
+/* These macros are for the kernels for fp32 scales. FIXED is the number of bytes of dynamic shared
+ * memory outside the stages, STAGES is the largest number of stages that fits, and SHARED is the
+ * number of all bytes of dynamic shared memory. Such a kernel has twice as many warps that store D
+ * as other kernels, hence twice the bytes of staging buffers. It also has 5120 bytes of static
+ * shared memory. */
 #define BSMM_SCALED_GROUPS_FIXED (1024 + 2 * BSMM_SCALED_STAGING)
 #define BSMM_SCALED_GROUPS_STAGES(ctas)                                                            \
     ((227 * 1024 - 5120 - BSMM_SCALED_GROUPS_FIXED) / BSMM_SCALED_STAGE_BYTES(0, ctas))

@@ -264,8 +264,9 @@ static __device__ __forceinline__ void exchange_wide(uint32_t *out, int *first, 
     *second = odd ? 1 : 2;
 }
 
-/* Decodes 8 elements to fp32 by a fast path. If results have 16 bits, the caller rounds the fp32
- * numbers later. */
+/* Decodes 8 elements to fp32 and applies their scales by a fast path. Each element is multiplied by
+ * `first`, which is exact. The product is then multiplied by `second`, divided by it, or left as it
+ * is, depending on `way`. If results have 16 bits, the caller rounds the fp32 numbers later. */
 static __device__ __forceinline__ void usual_values(const bsmm_dequantize_job *job, bool converts,
                                                     int wide, int way, const uint32_t *codes,
                                                     float first, float second, float reciprocal,

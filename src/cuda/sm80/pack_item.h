@@ -42,8 +42,9 @@ static __device__ __forceinline__ uint32_t biased_pair(const bsmm_pack_job *job,
     return (halves >> job->pair.down & job->pair.mask) | (halves & 0x80008000u);
 }
 
-/* Returns elements 2 i and 2 i + 1 of a thread's item (8 or 16 elements along K), each at the top
- * of a 16-bit half. */
+/* An item is the 8 or 16 elements along K that a thread packs. Returns elements 2 i and 2 i + 1 of
+ * the item. Element 2 i is in the upper bits of the low 16-bit half of the result, and element 2 i
+ * + 1 in the upper bits of the high half. The lower bits of both halves are undefined. */
 static __device__ __forceinline__ uint32_t top_pair(int bits, const uint32_t *codes, int i) {
     /* Byte j of `even` has element 2 j in its upper bits. Byte j of `odd` has element 2 j + 1
      * there. */

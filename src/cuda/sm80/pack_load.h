@@ -85,11 +85,12 @@ static __device__ __forceinline__ void load_row_again(const bsmm_pack_job *job, 
     item_codes(bits, count, raw, codes);
 }
 
-/* Loads a tile of 128 rows x 128 elements of K from a column-major operand. Each thread loads 16
- * rows of 4 adjacent columns, transposes 4 x 4 bytes at a time in registers, and writes words with
- * 4 elements of one row to shared memory. Word w of row r lies at w ^ 4 * (r / 16 % 8). This
- * swizzle avoids bank conflicts. Writes come from 8 lanes that are 16 rows apart, and reads take 16
- * bytes along a row. */
+/* Loads a tile of 128 rows x 128 elements of K from a column-major operand to shared memory, with
+ * one byte per element and K contiguous. Each thread loads 16 rows of 4 adjacent columns,
+ * transposes 4 x 4 bytes at a time in registers, and writes words that have 4 elements of one row.
+ * A row of the tile has 32 words. Word w of row r is stored in place of word w ^ 4 * (r / 16 % 8)
+ * of the row. This swizzle avoids bank conflicts: 8 adjacent lanes write to rows that are 16 rows
+ * apart, i.e. to the same bank without a swizzle. Later, each thread reads 16 bytes along a row. */
 static __device__ __forceinline__ void
 fill_tile(const bsmm_pack_job *job, int bits, uint32_t tile_row, uint32_t tile_k, uint32_t *tile) {
     uint32_t raw[4][4], rows16[4][4], strip = threadIdx.x % 8, quad = threadIdx.x / 8;

@@ -61,8 +61,9 @@ typedef struct bsmm_relayout_regions {
 } bsmm_relayout_regions;
 
 /* Describes one of the two copies of scales that the kernel move_both makes. If `by_regions` is
- * nonzero, each thread block copies one region, as in the kernel move_regions. Otherwise the thread
- * blocks copy as those of the kernel move_scales do. regions.across is then the number of thread
+ * nonzero, the copy works as in the kernel move_regions: each thread block copies one region, as
+ * `regions` describes. If `by_regions` is 0, the copy works as in the kernel move_scales. It then
+ * uses only regions.job and two other fields of `regions`: regions.across is the number of thread
  * blocks side by side, and regions.count is the number of all thread blocks. */
 typedef struct bsmm_relayout_copy {
     bsmm_relayout_regions regions;

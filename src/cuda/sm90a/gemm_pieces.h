@@ -16,9 +16,9 @@ static_assert(STAGES >= 2 && STAGES <= 12, "as many as FOR_STAGES has");
 
 /* Holds the state of a consumer warpgroup's loop over the k blocks of a tile. */
 typedef struct progress {
-    /* `left` is the number of k blocks of the work unit that remain. `last` is the stage that was
-     * multiplied last. `tested` is nonzero if the next stage is known to be full, i.e. if its
-     * operands have arrived. */
+    /* `left` is the number of k blocks of the work unit that are still to be multiplied. `last` is
+     * the stage that was multiplied last. `tested` is nonzero if a test of the next stage's barrier
+     * has shown that the stage's operands have arrived. The loop then does not wait for them. */
     int32_t left;
     uint32_t last, tested;
 } progress;
@@ -90,10 +90,11 @@ static __device__ __forceinline__ void start_stage(consumer *c, float *sum, fact
         *f = start(c, sum, stage, 0);
 }
 
-/* Multiplies one stage, i.e. one k block, and adds its scaled sums to the totals, i.e. to the sums
- * over all k blocks. With GEMM_EARLY, a stage's wgmma instructions start one iteration in advance:
- * this stage's instructions already run, and the function starts the next stage's instructions at
- * its end. Without GEMM_EARLY the function both starts and finishes this stage's instructions. */
+/* Multiplies one stage (the operand tiles of one k block), scales its sums, and adds them to the
+ * totals, i.e. to the sums over all k blocks. Returns 0 if this was the last k block. Without
+ * GEMM_EARLY, the function starts the stage's wgmma instructions and waits for them. With
+ * GEMM_EARLY, the caller or the call before has already started them. The function then waits for
+ * them, and starts the wgmma instructions of the next stage before it returns. */
 static __device__ __forceinline__ int go_on(consumer *c, float *total, float *sum, factors *f,
                                             progress *now, uint32_t stage, bool even) {
     if (!GEMM_EARLY) {

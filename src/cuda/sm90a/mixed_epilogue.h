@@ -131,9 +131,9 @@ static __device__ __forceinline__ float mixed_row_factor(const bsmm_small_m_para
  * the MIXED_RUN results of one row. */
 typedef struct mixed_runs {
     uint32_t col, first, step, count;
-    /* `from` is the shared memory address of the accumulators of the thread's MIXED_RUN columns in
-     * the tile's first row. The accumulators of the tile's next row begin `row_bytes` bytes
-     * later. */
+    /* The thread block's accumulators lie in shared memory, row after row of its tile of D, with
+     * `row_bytes` bytes from one row to the next. `from` is the address of the accumulators of the
+     * thread's MIXED_RUN columns in the first row of the tile. */
     uint32_t from, row_bytes;
     /* K is divided among thread blocks of a cluster, and in a thread block among groups of warps.
      * Each of these groups has an accumulator for a result, and the result is the sum of these

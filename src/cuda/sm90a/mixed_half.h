@@ -27,9 +27,10 @@ enum { MIXED_LOOKS = 3, MIXED_STEP_BLOCKS = BSMM_SMALL_M_K / 32 };
  * if the kernel has seen only zeros in the row's first steps. */
 enum { MIXED_USUAL = 119 };
 
-/* The f16 kernels for e8m0 scales divide the sums by a power of two. MIXED_HALF_LOG2 is the
- * exponent of this power of two. The bf16 kernels for mxfp4 divide their sums by the same power of
- * two, so the epilogue can test the sums of both for underflow and overflow in the same way. */
+/* The mixed-input kernels (mixed_kernels.h) that decode e8m0-scaled weights to f16 keep their fp32
+ * sums multiplied by 2^-MIXED_HALF_LOG2, and the epilogue multiplies results by 2^MIXED_HALF_LOG2.
+ * The kernels that decode mxfp4 to bf16 use the same factor. The epilogue can therefore test the
+ * sums of both for underflow and overflow by the same limits. */
 enum { MIXED_HALF_LOG2 = 27 };
 
 /* Names the two rows of B that the thread multiplies, `row` and `row` + 8, and its steps [begin,

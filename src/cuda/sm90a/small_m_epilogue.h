@@ -98,10 +98,11 @@ static __device__ __forceinline__ bool small_m_row_is_zero(const bsmm_small_m_pa
     return any == 0;
 }
 
-/* Returns the least magnitude of the scales of one row of an operand, scales of 0 aside, or 2^127
- * if all are 0. If `count` is not 0, the row has `count` scales of one byte, and `pitch` is the
- * distance in bytes between the scales of two rows. Otherwise `block` elements along K share a
- * scale. The lanes of a warp read different scales, and all lanes return the same value. */
+/* Returns the smallest nonzero magnitude of the scales of one row of an operand, or 2^127 if all
+ * scales are 0. If `count` is not 0, the row has `count` scale codes of one byte, one after
+ * another, and the codes of the next row begin `pitch` bytes later. If `count` is 0, the scales
+ * have any layout, and each scale covers `block` of the row's k elements. Each lane of a warp reads
+ * some of the scales, and all lanes return the minimum over the warp. */
 static __device__ __noinline__ float small_m_least_scale(const bsmm_gpu_operand *o, uint32_t row,
                                                          uint64_t pitch, uint32_t count, uint32_t k,
                                                          uint32_t block) {
