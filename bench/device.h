@@ -80,9 +80,10 @@ typedef struct bench_device_kind {
     bool (*start_time)(void *state);
     bool (*finish_time)(void *state, double *seconds);
 
-    /* cache_bytes returns the size of the last-level cache. The functions after it capture work in
-     * a graph, launch the graph and destroy it. end_capture with a NULL graph discards the captured
-     * work. All these pointers are NULL for the host. */
+    /* cache_bytes returns the size of the device's last-level cache. begin_capture and end_capture
+     * record the work between them in a graph instead of running it. If end_capture gets NULL, the
+     * recorded work is discarded. `launch` runs a graph, and `forget` destroys it. All five
+     * pointers are NULL for the host. */
     uint64_t (*cache_bytes)(const void *state);
     bool (*begin_capture)(void *state);
     bool (*end_capture)(void *state, bench_graph *graph);

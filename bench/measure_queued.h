@@ -16,9 +16,10 @@ typedef struct bench_queued_job {
 } bench_queued_job;
 
 typedef struct bench_queued_result {
-    /* `ours` is the result of bsmm's GEMM. Its field `ceiling` says what bsmm's rate is compared
-     * with: the name of a GEMM of the other library that bench measures (the peer), the text in
-     * `sheet`, or "copy". */
+    /* `ours` is the result of bsmm's GEMM. ours.ceiling names the rate with which bsmm's rate is
+     * compared. It is one of three: the name of a GEMM of the other library that bench measures
+     * (the peer), the name in `sheet` for the peak of a data sheet, or "copy" for the rate of
+     * copies. */
     bench_result ours;
     /* `sheet` is the name of the data sheet's peak for the arithmetic unit in use, such as
      * "h200_sheet". */

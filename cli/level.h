@@ -52,13 +52,14 @@ bool cli_level_fits_f16(const bsmm_matrix *m, const cli_level_row *values);
  * failure, the function prints the error and returns false. */
 typedef bool cli_multiply(const bsmm_matmul_desc *desc, void *context);
 
-/* Measures the error level of a kernel. The function multiplies desc->a by desc->b with the kernel,
- * into fp32 and without an epilogue. The relative error of an output is its error divided by sum
- * |a||b|, and the typical error is the root mean square of the relative errors. The function
- * divides the kernel's typical error by that of fp32 sums in the same order. *level becomes this
- * ratio divided by the largest ratio that was measured for the kernel's family. *level is NAN if
- * the family was not measured or too few outputs have an error. Returns false after printing an
- * error message. */
+/* Measures the error level of a kernel, i.e. how large its errors are in comparison with those that
+ * were measured for its family before. Multiplies desc->a by desc->b with the kernel, into fp32 and
+ * without an epilogue. The relative error of an output is its error divided by sum |a||b|. The
+ * typical error of a product is the root mean square of the relative errors. The ratio is the
+ * kernel's typical error divided by that of fp32 sums in the same order. Sets *level to this ratio
+ * divided by the largest ratio that was measured for the kernel's family. Sets *level to NAN if the
+ * family was not measured or too few outputs have an error. Returns false after printing an error
+ * message. */
 bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multiply *multiply,
                    void *context, double *level);
 

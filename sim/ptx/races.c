@@ -1,19 +1,21 @@
 /* Finds data races on shared memory by vector clocks (Flanagan and Freund, FastTrack, 2009).
  *
  * Each warp has a counter. The counter grows when the warp signals other warps, executes a fence or
- * issues an asynchronous operation. The simulator records each access to shared memory with the
- * counter of the accessing warp. The clock of a warp is an array with an entry for every warp: the
- * largest counter of that warp about which the clock's owner has learned by signals. A recorded
- * access of warp v happened before the current access of warp w if entry v of w's clock is at least
- * the recorded counter. A clock has further entries: for each warp, the counter up to which a
- * fence.proxy.async has made the warp's writes visible to the async proxy.
+ * issues an asynchronous operation. The clock of a warp is an array with an entry for every warp of
+ * the cluster. Entry v of warp w's clock is the largest value of warp v's counter of which w has
+ * learned by signals. The simulator records each access to shared memory with the counter that the
+ * accessing warp had. A recorded access of warp v happened before the current access of warp w if
+ * entry v of w's clock is at least the recorded counter. Otherwise the two accesses are not
+ * ordered, and if one of them writes, there is a race. A clock has a second half of entries: for
+ * each warp, the counter up to which a fence.proxy.async has made the warp's writes visible to the
+ * async proxy.
  *
  * An asynchronous operation has a clock of its own, which begins as a copy of the clock of the warp
  * that issues the operation. Its accesses are recorded with the number and the counter of an engine
- * instead of a warp. Operations are assigned to several engines in turn. If there were only one
- * engine, the completion of an operation would also order all operations before it. The wgmma
- * operations of a warpgroup have an engine of their own, because the four warps issue and complete
- * them together.
+ * instead of a warp. An engine is a group of operations with a common counter. Operations are
+ * assigned to several engines in turn. If there were only one engine, a wait for one operation
+ * would count as a wait for all earlier operations. The wgmma operations of a warpgroup have an
+ * engine of their own, because the four warps issue and complete them together.
  *
  * For each byte of shared memory, the simulator keeps the last write that changed the byte, and the
  * last read since that write. If several warps read the byte, only the last read is compared with a

@@ -56,10 +56,10 @@ struct ptx_trace {
     uint32_t poll, mark, mark_length;
 };
 
-/* Describes an asynchronous operation of a cluster. The operation accesses `spans` rectangles of
- * memory, which are entries of the cluster's list of rectangles from index first_span on. It
- * arrives at `phases` uses of barriers, which are entries of the cluster's list of such uses from
- * index first_phase on. */
+/* Describes an asynchronous operation of a cluster. The operation reads or writes rectangles of
+ * global memory: entries first_span to first_span + spans - 1 of the cluster's list of rectangles.
+ * When it is complete, it arrives at phases, i.e. at uses of barriers: entries first_phase to
+ * first_phase + phases - 1 of the cluster's list of phases. */
 typedef struct {
     const ptx_inst *inst;
     uint32_t block; /* `block` is the rank of the thread block that issued it. */

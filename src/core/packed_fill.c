@@ -128,9 +128,10 @@ static bsmm_status fill_plain(const bsmm_packed *packed, const bsmm_product *pro
     return fill_matrices(packed, plain.kernel, &plain.product, plain.state, to);
 }
 
-/* Panels are B's decoded values in the order in which a kernel reads them. The plan's kernel can
- * pack panels only if runs of the plan read panels, because `state` describes how these runs read
- * B. */
+/* Panels are B's decoded values in the order in which a kernel reads them. If runs of the plan read
+ * panels, the plan's kernel packs them, because `state` describes how these runs read B. If runs do
+ * not read them, because no kernel with these panels accepts the product, the panels are packed for
+ * the plain product (fill_plain). */
 bsmm_status bsmm_packed_fill(const bsmm_packed *packed, const bsmm_kernel *kernel,
                              const bsmm_product *product, const void *state, void *to) {
     const bool has_panels = bsmm_packed_form_of(product) == BSMM_PACKED_WIDE;

@@ -33,9 +33,10 @@ static const layout_row rows[] = {
 #include "format/layout.def"
 #undef LAYOUT
 
-/* Computes the strides and the size of a scale matrix in a layout without tiles. The pitch is the
- * caller's scale_ld or, if that is 0, the length of a row or column of scales rounded up to a
- * multiple of `pad`. */
+/* Computes the strides and the size of a scale matrix in a layout without tiles, i.e. in row-major
+ * or column-major order. The pitch is the number of scales from one line (row or column) to the
+ * next. It is scale_ld if the caller sets scale_ld. Otherwise it is the number of scales in a line,
+ * rounded up to a multiple of the layout's `pad`. */
 static bsmm_status resolve_pitch(const layout_row *row, const bsmm_matrix *matrix, const char *what,
                                  bsmm_scale_map *map) {
     bool by_rows = row->kind == PITCH_ROWS;

@@ -84,7 +84,8 @@ typedef struct bsmm_pack_header {
     /* `high` is 512 + h, where 2^h is a bound above the magnitudes of all finite values of the
      * operand. */
     uint32_t high;
-    /* `low` is 512 - l, where every nonzero value of the operand has at least the magnitude 2^l. */
+    /* `low` is 512 - l, where 2^l is a lower bound of the magnitudes of all nonzero values of the
+     * operand. */
     uint32_t low;
     /* `inner` is 512 - i, where every nonzero packed element has at least the magnitude 2^i. */
     uint32_t inner;
@@ -192,10 +193,10 @@ typedef struct bsmm_pack_job {
     /* `scale_lanes` is the number of adjacent threads (1, 2 or 4) that have elements in the same
      * scale block. */
     uint32_t scale_lanes;
-    /* `fours` is nonzero if one load can read the scales of four consecutive blocks as one aligned
-     * uint32. The four blocks begin at a multiple of four. The value 2 means that `words` tells
-     * where this uint32 lies. Blocks have 32 elements if scales are e8m0 and 16 if they are
-     * e4m3. */
+    /* `fours` is nonzero if a thread can load the scale codes of four consecutive blocks of a row
+     * (the first of which is a multiple of four) as one aligned uint32. If it is 1, the codes lie
+     * at the offset of the first block's scale; if it is 2, `words` tells where they lie. Blocks
+     * have 32 elements if scales are e8m0 and 16 if they are e4m3. */
     uint32_t fours;
     /* These fields are for packing to bf16 or f16 (route BF16). A kernel can take its fast path if
      * the exponents of block scales lie between fit_low and fit_high. For bf16, a group (128

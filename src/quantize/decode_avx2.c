@@ -170,9 +170,10 @@ INLINE __m256i narrow(const shape s, __m256 low, __m256 high) {
 
 /* These properties of a row select the code path that decodes it. */
 typedef struct row_facts {
-    /* `rounds` is true if the product of an 8-bit element and its e8m0 or e4m3 scale may have to be
-     * rounded to bf16. The product is exact in fp32 and has at most 8 significant bits. bf16
-     * therefore holds it exactly, unless it is so small that it is subnormal in bf16. */
+    /* `rounds` is true if the product of an 8-bit element and its e8m0 or e4m3 scale may be inexact
+     * in bf16. The product has at most 8 significant bits, so fp32 always holds it exactly. bf16
+     * has 8 significant bits too, and holds it exactly unless it is so small that it is subnormal
+     * in bf16. Then it must be rounded. */
     bool rounds;
     /* `one` is true if all columns of each chunk of 32 columns have the same block scale. */
     bool one;

@@ -117,8 +117,9 @@ static bool has_two_factors(const bsmm_matrix *m) {
     return first && m->global_kind == BSMM_GLOBAL_MULTIPLIER && isfinite(*m->global_scale);
 }
 
-/* Tells whether vector code can decode the matrix. Vector code decodes 8-bit codes by way of f16.
- * e5m2fnuz is excluded, because it uses the highest exponent of f16 for finite values. */
+/* Tells whether vector code can decode the matrix. Vector code decodes 8-bit codes by shifting them
+ * to the exponent and mantissa of an f16 number. e5m2fnuz cannot be decoded in this way: its
+ * highest exponent has finite values, but in f16 the same exponent means Inf or NaN. */
 static bool takes_strips(const bsmm_operand *src, const bsmm_operand *dst) {
     const bsmm_elem_traits *traits = &bsmm_elem_traits_of[src->m.format.elem];
     return traits->narrow && traits->shifts_to_f16 && src->m.order == BSMM_ORDER_ROW &&

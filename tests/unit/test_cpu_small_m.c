@@ -175,9 +175,10 @@ static void test_int8_decoding_agrees(void **state) {
             }
 }
 
-/* Tests matrices B with a few unusual panels. A panel is the rows of B that a kernel processes
- * together. The kernel decodes most panels in registers, but packs a panel that has a scale outside
- * the range of the integer loops. */
+/* Tests matrices B with a few unusual panels (16 rows of B). The kernel decodes most panels in
+ * registers and sums their products by integer loops. These loops support e8m0 scales from 2^-50 to
+ * 2^50, and no NaN. A panel with any other scale is packed first instead. The test mixes both kinds
+ * of panels in one B. */
 static void test_int8_decoding_unusual(void **state) {
     (void)state;
     static const uint8_t codes[2][4] = {{0xff, 76, 178, 0}, {0x7f, 0xff, 0x80, 0x01}};

@@ -104,8 +104,9 @@ static test_matrix operand(const tile_case *c, const char *format, int64_t rows,
     return t;
 }
 
-/* Computes BAND rows of D from row `first` on by a separate product, and compares them with the
- * same rows of the whole product. The host may choose a smaller tile for so few rows. */
+/* Multiplies only rows `first` to first + BAND - 1 of A by B, and compares D with the same rows of
+ * the whole product, which are at `want`. For so few rows of A, the host may choose a smaller tile
+ * than for the whole product. The results must nevertheless be bitwise identical. */
 static void check_band(const bsmm_matmul_desc *all, int64_t first, const uint16_t *want) {
     const int64_t count = bsmm_min_i64(BAND, all->d->rows - first);
     const bsmm_matrix a = rows_of(all->a, first, count);

@@ -36,10 +36,10 @@ BSMM_DEVICE void gemm_clear_sums(gemm_shape s, gemm_sums sums) {
 #define GEMM_LEAST_SUM 0x1p-118f
 #define GEMM_MOST_SUM  0x1p127f
 
-/* Tells which sums of a wave are accurate. Sums of a magnitude above GEMM_MOST_SUM never count as
- * accurate. GEMM_TRUST_ALL: all other sums are accurate. GEMM_TRUST_ZERO: sums of magnitude
- * GEMM_LEAST_SUM or more are accurate, and so are sums of 0. GEMM_TRUST_LARGE: only sums of
- * magnitude GEMM_LEAST_SUM or more are accurate. */
+/* Tells which fp32 sums of a wave the kernel keeps; it computes the other sums again in double. No
+ * kind keeps sums of a magnitude above GEMM_MOST_SUM. GEMM_TRUST_ALL: all other sums are kept.
+ * GEMM_TRUST_ZERO: sums of magnitude GEMM_LEAST_SUM or more are kept, and so are sums of 0.
+ * GEMM_TRUST_LARGE: only sums of magnitude GEMM_LEAST_SUM or more are kept. */
 typedef enum gemm_trust { GEMM_TRUST_ALL, GEMM_TRUST_ZERO, GEMM_TRUST_LARGE } gemm_trust;
 
 /* Returns the number of rows of a strip, i.e. of a wave's buffer for rows of sums in LDS. If a

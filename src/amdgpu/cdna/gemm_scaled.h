@@ -163,9 +163,9 @@ typedef struct gemm_chores {
      * direct loads of A and B, and `offsets` holds the offsets of the loaded elements in a row of A
      * and of B. */
     uint32_t lds[2], offsets[2];
-    /* These fields are used in plain steps of large tiles (gemm_plain_steps). `half` is the number
-     * of the stage, 0 or 1, that the step multiplies. `words` holds the step's scales of the row
-     * whose scales this thread moves. */
+    /* `half` and `words` are used in the plain steps of large tiles (gemm_plain_steps). `half` is
+     * the number of the stage, 0 or 1, that the step multiplies. `words` holds the step's scales of
+     * one row, which this thread reads from the ring buffer to find the smallest scale. */
     uint32_t half;
     /* `loaded` is true if the next step's stage was loaded before this step. The stages of a large
      * tile's first two steps are loaded before the main loop. */

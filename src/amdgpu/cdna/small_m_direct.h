@@ -52,11 +52,12 @@ BSMM_DEVICE bsmm_i32x8 small_m_operand(small_m_format f, const bsmm_u32x4 words[
     return to;
 }
 
-/* Returns 1 if the block of 32 elements whose scale the lane passes to the scaled instruction has a
- * nonzero element, else 0. A step has four blocks of a row, and this is block lane / 16. If
- * elements have fewer than 8 bits, the lane itself holds the block. If elements have 8 bits, two
- * other lanes hold 16 elements of the block each. In lanes 0 to 31, words[0] belongs to block 0 and
- * words[1] to block 2. In lanes 32 to 63, words[0] belongs to block 1 and words[1] to block 3. */
+/* A step has four blocks (32 elements of K that share a scale) of a row. The lane passes the scale
+ * of block lane / 16 to the scaled matrix instruction. Returns 1 if this block has a nonzero
+ * element, else 0. If elements have fewer than 8 bits, the lane itself holds the elements of the
+ * block. If elements have 8 bits, two other lanes hold 16 elements of the block each, so the lanes
+ * exchange flags by ballots. In lanes 0 to 31, words[0] belongs to block 0 and words[1] to block 2.
+ * In lanes 32 to 63, words[0] belongs to block 1 and words[1] to block 3. */
 BSMM_DEVICE uint32_t small_m_any_of_block(small_m_format f, const bsmm_u32x4 words[2]) {
     if (small_m_bits(f) != 8) return small_m_any_of_lane(f, words);
     const uint64_t low = __builtin_amdgcn_ballot_w64(small_m_any(f, words[0]) != 0);

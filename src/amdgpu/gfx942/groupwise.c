@@ -1,5 +1,6 @@
-/* Defines the kernels with a tall tile for FP8 groupwise products (gfx942/tall.h). Kernels with the
- * suffix _turned take column-major operands, and the other kernels take row-major operands. */
+/* Defines the kernels of gfx942/tall.h for FP8 groupwise products, whose tile of D is 256 x 128.
+ * Kernels with the suffix _turned take column-major operands, and the other kernels take row-major
+ * operands. */
 #include "amdgpu/gfx942/tall.h"
 
 BSMM_KERNEL(512) tall_e4m3(bsmm_cdna_gemm p) {

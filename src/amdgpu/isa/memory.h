@@ -113,8 +113,9 @@ BSMM_DEVICE void bsmm_isa_touch(bsmm_i32x4 buffer, uint32_t lane_offset, uint32_
                          : "v254");
 }
 
-/* Forces the compiler to compute `value` before this place in the code. The compiler keeps the
- * order of this macro, of loads to LDS, and of waits. */
+/* Forces the compiler to compute `value` before this place in the code, although the value is used
+ * only later. The compiler may otherwise move the computation. It keeps the order of this macro, of
+ * loads to LDS, and of waits. */
 #define bsmm_isa_stay(value) __asm__ volatile("" : "+v"(value))
 
 /* Waits until at most `pending` of this wave's loads and stores of memory are unfinished. `pending`

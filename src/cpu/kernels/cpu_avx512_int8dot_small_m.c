@@ -8,13 +8,14 @@
 #include "cpu/small_m/small_m_kernel.h"
 #include "cpu/small_m/small_m_tiny.h"
 
-/* These limits are the largest numbers of rows of A for which this kernel is used, measured on a
- * Zen 4 (docs/notes/cpu-avx512.md). `stored` is for weights as the caller stores them, and
- * `compact` is for packed weights of the compact form. `most_rows_of_fours` is for 4-bit weights,
- * and `most_rows_of_sixes` is for 6-bit weights. With 17 and 18 rows of A, this kernel would decode
- * row-major 6-bit weights twice, so the kernel that packs B takes these rows.
- * `most_rows_of_two_ports` is for Intel's processors, which execute all 512-bit instructions on the
- * same two ports. No more than 16 rows were measured there. */
+/* These limits are the largest numbers of rows of A for which this kernel is used. With more rows,
+ * the kernel that packs B first is faster. The limits were measured on a Zen 4
+ * (docs/notes/cpu-avx512.md). `stored` is for weights as the caller stores them, and `compact` is
+ * for packed weights of the compact form. `most_rows_of_fours` is for 4-bit weights, and
+ * `most_rows_of_sixes` is for 6-bit weights. With 17 and 18 rows of A (gap_first to gap_last), this
+ * kernel would decode row-major 6-bit weights twice, so the kernel that packs B takes these rows
+ * too. `most_rows_of_two_ports` is for Intel's processors, which execute all 512-bit instructions
+ * on the same two ports. Only up to 16 rows were measured there. */
 static const bsmm_small_m_limit most_rows_of_fours = {.stored = 64, .compact = 144},
                                 most_rows_of_sixes = {.stored = 32,
                                                       .compact = 144,

@@ -219,8 +219,8 @@ INLINE void take_scale(const bsmm_small_m_span *s, const uint8_t *codes, int pan
 /* A batch is 16 words of each row of B. This struct holds the batch that is multiplied now, and the
  * addresses of later batches. */
 typedef struct batch {
-    /* A batch is 16 words of each row of B. `b` points to the next batch, which is copied while the
-     * current one is multiplied. */
+    /* A batch is 16 words of each row of B. `b` points to the batch after the current one. It is
+     * copied to `next` while the current batch is multiplied. */
     const uint8_t *b;
     const uint8_t *ahead; /* `ahead` points to a later batch of B, which is prefetched. */
     const float *a;

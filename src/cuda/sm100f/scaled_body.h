@@ -356,8 +356,9 @@ static __device__ __forceinline__ uint32_t scale_tiles_of(const bsmm_scaled_para
     return min((uint32_t)SCALE_TILES, p->scale_tiles - block * SCALE_TILES);
 }
 
-/* A stage holds the scales of three blocks of 128 rows: part 0 is a block of A, and parts 1 and 2
- * are blocks of B. Returns the number of the block in A or B from which part `i` is loaded. */
+/* A stage holds the scales of three groups of 128 rows. Part 0 has rows of A, and parts 1 and 2
+ * have rows of B, because a tile has 128 rows of A and up to 256 rows of B. Returns the number of
+ * the group in A or in B, counted from the operand's first row, that is loaded to part `i`. */
 static __device__ __forceinline__ uint32_t scale_rows_of(corner at, uint32_t i) {
     return i == 0 ? at.row / SCALE_ROWS : at.col / SCALE_ROWS + i - 1;
 }

@@ -33,8 +33,10 @@ typedef struct factor_row {
     float next[2];   /* `next` has the scales of the next two sums. */
 } factor_row;
 
-/* Loads the scale of sum number `sum`. The caller must load the scales of all sums in ascending
- * order, because the offsets of 32 scales are computed together. */
+/* Each sum covers 128 elements of K. Returns the scale of the row for sum number `sum`, or 1 if
+ * there is none. A call whose `sum` is a multiple of 32 also computes the offsets of the next 32
+ * scales, one in each lane. The caller must therefore load the scales of all sums in ascending
+ * order, and all lanes of a warp must call the function together. */
 static __device__ __forceinline__ float load_factor(factor_row *f, uint32_t sum) {
     const uint32_t lane = threadIdx.x % 32;
     if (sum >= f->sums) return 1;

@@ -31,9 +31,10 @@ typedef struct bsmm_region_spot {
     uint32_t row, col; /* `row` and `col` are added to the row and to the column, in scales. */
 } bsmm_region_spot;
 
-/* A region is a part of the matrix of scales that a thread block copies. This struct describes in
- * which order threads go through the bytes of a region: that of the source or that of the
- * destination. In each step, a thread copies 2^log2 consecutive bytes. */
+/* A thread block copies one region of the matrix of scales, by way of shared memory. Each thread
+ * copies the region's bytes in several steps of 2^log2 consecutive bytes. This struct says which
+ * bytes these are. There is one such struct for the loads, where threads follow the order of the
+ * bytes in the source, and one for the stores, where they follow the order in the destination. */
 typedef struct bsmm_region_walk {
     uint32_t log2; /* `log2` is 0, 2 or 4. */
     /* of_bits[i] is the distance that a thread's bytes move if bit i of the thread's number is set.
