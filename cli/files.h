@@ -13,8 +13,9 @@ void cli_file_close(bsmm_file *file); /* Closes a file. The file may be NULL. */
  * the output would overwrite the input. A model's config.json and tokenizer beside the weights
  * belong to it. If `out` is such a file, the function prints a message and returns false. */
 bool cli_output_differs(const bsmm_file *file, const char *out);
-/* Checks the same as cli_output_differs for the input `in`. If `in` is a folder, the output must
- * also be none of the other files that the command would copy to an output folder. */
+/* Checks, like cli_output_differs, that the output `out` does not overwrite a file of the input,
+ * whose path is `in`. If `in` is a folder, the command also copies other files of the folder to an
+ * output folder. The output must then be none of these files either. */
 bool cli_output_differs_from(const bsmm_file *file, const char *in, const char *out);
 /* Checks that the output path `out` is not the input file `path`. If both are the same file, prints
  * a message and returns false. */

@@ -40,9 +40,11 @@ static const range *find(uintptr_t address) {
     return NULL;
 }
 
-/* Handles SIGBUS, which an access to the lost end of a shortened file raises. The handler maps
- * zeros from the page of the access to the end of the mapping. If the program is still opening the
- * file, the handler does not know the mapping, so it maps zeros for that page only. */
+/* If another program shortens a file that is mapped into memory, an access past the file's new end
+ * raises SIGBUS. Handles this signal: maps zeros from the page of the access to the end of the
+ * mapping, so that the access succeeds, and remembers the file for an error message. If the program
+ * is still opening the file, the handler does not know the mapping, so it maps zeros for that page
+ * only. */
 static void note_fault(int number, siginfo_t *info, void *context) {
     (void)context;
     int error = errno;

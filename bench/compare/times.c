@@ -158,9 +158,11 @@ static void discard(halves *pairs) {
     pairs->count = kept;
 }
 
-/* Computes the median time of each build, the median of the ratios of both times, and the standard
- * error of this median. The error is 1.25 times the standard deviation of the n ratios, divided by
- * sqrt(n). The standard deviation is estimated from the quartiles. */
+/* Each pair of batches gives a ratio: the new build's time divided by the old build's time.
+ * Computes the median time of each build, the median of the n ratios, and the standard error of
+ * this median. The standard error is 1.25 times the standard deviation of the ratios, divided by
+ * sqrt(n). The standard deviation is estimated from the quartiles of the ratios, which single
+ * disturbed batches hardly change. */
 static verdict judge(halves *pairs) {
     discard(pairs);
     size_t count = pairs->count;

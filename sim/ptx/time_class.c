@@ -56,8 +56,8 @@ static const struct {
     {"sub.", ORDINARY, PIPE_FMA, 0},
 };
 
-/* Lists how the names of some opcodes begin. The assembler moves no other instruction past an
- * instruction with such an opcode. */
+/* Lists the first parts of the names of some opcodes, e.g. of barriers and branches. The time model
+ * assumes that the assembler moves no instruction from one side of such an opcode to the other. */
 static const char *const orderings[] = {"bra",        "brx",         "call",          "ret",
                                         "exit",       "bar",         "membar",        "fence",
                                         "mbarrier",   "nanosleep",   "atom",          "ld.acquire",

@@ -7,9 +7,10 @@
 #include "common/cache.h"
 #include "time.h"
 
-/* Holds the constants of a device (time_devices.def). Rates of memory are bytes per cycle of an SM
- * (shared_rate, port_rate) or of the device (l2_rate), or bytes per second (hbm_rate). Rates of
- * tensor cores are products per cycle of an SM, for elements of 16 bits. Latencies are cycles. */
+/* Holds the constants of a device (time_devices.def). These are the units: shared_rate and
+ * port_rate are bytes per cycle of one SM, l2_rate is bytes per cycle of the device, and hbm_rate
+ * is bytes per second. tensor_rate and warp_tensor_rate are products of two 16-bit elements per
+ * cycle of one SM. Latencies are cycles. */
 typedef struct {
     uint32_t capability, sms, shared_bytes, l1_bytes, l2_bytes, threads;
     double megahertz, launch_us;

@@ -123,8 +123,9 @@ void ptx_schedule(ptx_warp *w, bool rotate) {
     w->join = next_wait(w, w->pc + 1);
 }
 
-/* Chooses the lanes that run next. The function is called when the active lanes have reached or
- * passed an instruction at which inactive lanes wait. */
+/* Chooses the lanes of a divergent warp that run next. The function is called when the active lanes
+ * have reached an instruction at which other lanes wait, or have jumped past it. In the first case,
+ * all these lanes usually go on together. */
 static void reconverge(ptx_warp *w) {
     if (w->join == w->pc) {
         take(w, w->pc);

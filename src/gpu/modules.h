@@ -15,9 +15,10 @@ typedef struct bsmm_gpu_function {
     uint32_t shared_bytes;
 } bsmm_gpu_function;
 
-/* Holds the functions by which a GPU backend loads modules. `begin` makes the device current and
- * allows loading during the capture of a graph. `end` restores the device and mode that were
- * current before. The functions `load` and `find` are called between `begin` and `end`. */
+/* Holds the functions by which a GPU backend loads modules. A module is loaded by `load`, and a
+ * kernel in it is found by `find`. `begin` is called before them. It makes the device current and
+ * allows loading while a graph is being captured, and stores in *before what was current. `end` is
+ * called after them and restores it. */
 typedef struct bsmm_gpu_loader {
     /* find_image finds the image that runs best on the device, with the same result as
      * bsmm_gpu_image_find. If the device can run no image (*image is NULL), no_image returns the

@@ -110,10 +110,11 @@ INLINE __m256 next_factor(factor_cursor *cursor, int count) {
     return factor;
 }
 
-/* `meeting` holds the factor by which a block's values are scaled: `by` has the factor in all
- * lanes. WAY_MULTIPLY multiplies the values by it, WAY_DIVIDE and WAY_DIVIDE_TAME divide them by
- * it, and WAY_COMPARE compares them with the rounding bounds (midpoints between e2m1 values) times
- * the factor. `reciprocal` is 1 / by and is used only with WAY_DIVIDE_TAME. */
+/* `meeting` holds the factor of a block, with which the values of the block are scaled before they
+ * are rounded: `by` has the factor in all lanes. WAY_MULTIPLY multiplies the values by the factor,
+ * and WAY_DIVIDE and WAY_DIVIDE_TAME divide them by it. WAY_COMPARE instead multiplies the
+ * midpoints between e2m1 values by the factor and compares the values with these products.
+ * `reciprocal` is 1 / by and is used only with WAY_DIVIDE_TAME. */
 typedef struct meeting {
     __m256 by, reciprocal;
 } meeting;

@@ -29,8 +29,8 @@ typedef enum element_way {
     WAY_COMPARE
 } element_way;
 
-/* This struct holds positions in the array of the blocks' factors and in the array of the
- * reciprocals of these factors. */
+/* This struct holds two positions that advance together: one in the array of the factors of a row's
+ * blocks, and one in the array of the reciprocals of these factors. */
 typedef struct meeting_cursor {
     factor_cursor by, reciprocal;
 } meeting_cursor;

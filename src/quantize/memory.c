@@ -32,10 +32,10 @@ static void store_strided(const bsmm_operand *dst, int64_t r, int64_t c, int64_t
                           const uint16_t *codes) {
     uint32_t elem = dst->m.format.elem;
     int64_t padded = bsmm_round_up(dst->m.rows, bsmm_elem_group(elem));
-    /* Several elements of 4 or 6 bits of a column share bytes: 2 elements share one byte, or 4
-     * elements share 3 bytes. If the column ends inside such a group, the missing elements of the
-     * group are set to 0. But if dst is a part of a larger matrix, the elements that dst lacks
-     * belong to the next rows, i.e. to another part. They are then not written. */
+    /* In a column of elements of 4 or 6 bits, 2 elements share one byte, or 4 elements share 3
+     * bytes. If the column ends inside such a group of elements, the missing elements of the group
+     * are padding and are set to 0. But dst may be one of several parts of a larger matrix. The
+     * elements after dst's last row then belong to the next part, so they are not written. */
     int64_t pads = r + 1 == dst->m.rows && !dst->more_rows ? padded - dst->m.rows : 0;
     for (int64_t i = 0; i < n; i++) {
         uint64_t index = bsmm_operand_index(dst, r, c + i);

@@ -166,8 +166,10 @@ static void test_memory(void **state) {
     assert_true(bench_ceilings_share(&ceilings, &none) == 1);
 }
 
-/* A probe measures the peak rate of the memory. Tests that a conversion which is faster than its
- * probe counts as disturbed, i.e. must be measured again. */
+/* Memory limits the speed of a conversion such as quantizing. bench also runs a probe, i.e. a loop
+ * that measures the peak rate of the memory, and a conversion cannot be faster than this peak.
+ * Tests that a conversion with a higher rate than its probe counts as disturbed, so that bench
+ * measures it again. */
 static void test_conversion(void **state) {
     (void)state;
     const bench_ceilings ceilings = {.best = {[BENCH_MEMORY] = 10}};

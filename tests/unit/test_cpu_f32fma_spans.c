@@ -94,10 +94,11 @@ static void test_elements(void **state) {
             if (sums[i] - a_span <= 177) check_spans(a_span, sums[i] - a_span, &r);
 }
 
-/* Tests a dot product of two small terms that almost cancel. The large values of A and B are
- * multiplied by zeros. The span of a row is the number of binades from its smallest to its largest
- * value. The test increases the spans until fp32 sums would be too inaccurate, because the result
- * would become subnormal in fp32. For such spans, kernels must not use fp32 sums. */
+/* Tests a dot product in which two small terms almost cancel, so that the result may be subnormal
+ * in fp32. The rows also have large values, which meet only zeros in the other row. They increase
+ * the span of a row, i.e. the number of binades from its smallest to its largest value, and a
+ * kernel divides the row by a power of two that follows from the largest value. For spans with
+ * which fp32 sums would be too inaccurate, kernels must sum in double. */
 static void check_cancelled(int a_span, int b_span) {
     float a[] = {0x1p-50f, 0, -0x1p-50f, 0x1p-50f}, b[] = {0, 0x1p-50f, 0x1p-50f, 0x1p-50f}, d;
     a[0] = ldexpf(a[0], a_span);
@@ -328,9 +329,10 @@ static void test_spans_of_blocks(void **state) {
     assert_true(span_of(&m) + 149 <= BSMM_F32FMA_SPAN_LIMIT);
 }
 
-/* Tests the exponents `top` and `extent` of each format. cpu_avx2_f32_small_m decides by them
- * whether fp32 sums can overflow or lose bits. `top` must follow from the largest element of the
- * format, and `extent` from its largest and smallest element. */
+/* cpu_avx2_f32_small_m decodes elements of B to f16 numbers (halves). Tests the numbers `top` and
+ * `extent` of each element format, by which the kernel decides whether fp32 sums can overflow or
+ * lose bits. `top` must be the exponent of the largest half. `extent` must be the number of binades
+ * between the largest and the smallest nonzero element of the format. */
 static void test_halves(void **state) {
     (void)state;
 #if defined(__x86_64__)

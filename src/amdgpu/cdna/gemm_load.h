@@ -75,10 +75,11 @@ typedef struct gemm_source {
     uint32_t wave;
 } gemm_source;
 
-/* LDS stores one byte of an operand's row at byte `at` of a tile. Returns the position from which
- * this byte is loaded, in bytes from the first byte that the stage has of this row in memory. The
- * two positions differ, because LDS holds the pieces (units of 12 or 16 bytes) of a row in swizzled
- * order. LDS holds B's rows in another order too: gemm_row_of returns the number of the row. */
+/* A direct load writes consecutive bytes of LDS. Returns which byte of a row of the operand must be
+ * loaded for byte `at` of a tile in LDS. The result is counted in bytes from the first byte of the
+ * row that belongs to the stage. LDS holds the pieces (12 or 16 bytes) of a row in swizzled order,
+ * so the loads permute the pieces. The rows of B are permuted too, but gemm_row_of returns the
+ * number of the row. */
 BSMM_DEVICE uint32_t gemm_source_byte(uint32_t type, uint32_t at) {
     const uint32_t bytes = gemm_row_bytes(type), piece = gemm_piece_bytes(type);
     const uint32_t row = at / bytes, place = at % bytes / piece;

@@ -1,6 +1,7 @@
-/* Adds the sums of all parts of K of a product whose K was divided (split-K), in the order of the
- * parts. A wave computes 16 x 32 results. It loads sums in the order in which a matrix instruction
- * leaves them, so that the MFMA kernels' epilogue (gemm_finish.h) can store the results. */
+/* With split-K, the MFMA kernels store a sum for each part of K in memory. The kernel of this file
+ * adds these sums in the order of the parts and stores D. A wave computes 16 x 32 results. Each
+ * lane loads the sums that it would have after a matrix instruction, so that the epilogue of the
+ * MFMA kernels (gemm_finish.h) can store the results. */
 #include "amdgpu/cdna/gemm_finish.h"
 
 extern BSMM_IN_LDS float strips[];

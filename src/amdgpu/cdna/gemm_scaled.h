@@ -19,8 +19,8 @@ typedef struct gemm_scaled {
     gemm_scale_reader reader;
     /* `cols` holds B's operands of the matrix instructions of one step of the main loop. */
     bsmm_i32x8 cols[GEMM_MOST_COL_TILES];
-    /* `rows` holds the operands of the matrix instructions that come from A. An operand is kept
-     * until all matrix instructions of its row of tiles have run. */
+    /* `rows` holds A's operands of the matrix instructions. One operand serves a whole row of 16 x
+     * 16 tiles, so it is kept until all matrix instructions of this row of tiles have run. */
     bsmm_i32x8 rows[GEMM_MOST_ROW_TILES];
 } gemm_scaled;
 

@@ -94,11 +94,11 @@ BSMM_DEVICE void bsmm_isa_load_to_lds_unless(uint32_t skip, bsmm_i32x4 buffer, u
 #endif
 
 /* Prefetches cache lines to L2. Each lane loads one 32-bit word of a cache line to the register
- * v254 or, if `odd` is true, v255. Nothing uses the word. The load may overwrite the register at
- * any time until it has finished, and the compiler does not know this. A kernel that calls this
- * function must therefore need fewer than 254 registers. The next load to the same register may
- * start only when this load has finished. The simulator reports any other use of a register that
- * waits for a load. */
+ * v254 or, if `odd` is true, v255, and nothing uses the word. The compiler does not know that the
+ * load may overwrite the register long after this function has returned. A kernel that calls this
+ * function must therefore need fewer than 254 vector registers. The next prefetch to the same
+ * register may start only when this load has finished. The simulator reports every other use of a
+ * register while a load to it is pending. */
 BSMM_DEVICE void bsmm_isa_touch(bsmm_i32x4 buffer, uint32_t lane_offset, uint32_t offset,
                                 bool odd) {
     if (odd)

@@ -126,10 +126,10 @@ static inline double bsmm_gemm_terms(int64_t longest, int64_t k) {
     return (double)bsmm_min_i64(chunk, k) + (double)(k > chunk ? bsmm_ceil_div(k, chunk) : 0);
 }
 
-/* `bsmm_gemm_side` holds the size of one packed operand and pointers to the memory of its panels.
- * It also points to the factors that packing has divided out of the rows, and to the numbers
- * `wide`, which measure the rows' dynamic ranges (bsmm_panel). `width` is the number of rows in a
- * panel. */
+/* `bsmm_gemm_side` describes the packed panels of one operand, A or B: `panels` panels of `width`
+ * rows and `panel_bytes` bytes each. It also points to two arrays with one entry for each row
+ * (bsmm_panel): the factors that packing has divided out of the rows, and the numbers `wide`, which
+ * measure the dynamic ranges of the rows. */
 typedef struct bsmm_gemm_side {
     int64_t rows, panels, width;
     uint64_t panel_bytes;
@@ -291,8 +291,9 @@ typedef struct bsmm_gemm_rows {
 } bsmm_gemm_rows;
 
 /* Applies the whole epilogue to several rows of accumulators, rounds, and stores to D, which must
- * have no scales. *first describes the first row. The members `factor` and `wide` of *first are not
- * used, because *rows has arrays of factors and of numbers `wide`, with one value for each row. */
+ * have no scales. *first describes the first row of accumulators, and *rows says how many rows
+ * follow at which stride. Each row has a factor and a number `wide` of its own in the arrays of
+ * *rows, so first->factor and first->wide are not used. */
 void bsmm_gemm_store_rows(const bsmm_product *p, const bsmm_gemm_row *first,
                           const bsmm_gemm_rows *rows, double *values);
 

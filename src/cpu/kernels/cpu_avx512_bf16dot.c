@@ -180,9 +180,10 @@ TARGET static void fmas_segmented(const uint8_t *a, const uint8_t *b, int64_t un
     multiply_segments(a, b, units, c, pitch, add, ahead, true, VECTORS);
 }
 
-/* Multiplies like multiply_folded and multiply_segments, but by one or two vectors of 16 columns of
- * D instead of three. Each number of vectors has its own loop over K, so the compiler can keep the
- * accumulators in registers. */
+/* Multiplies by multiply_folded or multiply_segments, but computes only 1 to 32 columns of D, i.e.
+ * one or two vectors of 16 columns instead of three. The number of vectors is a constant in each of
+ * the four calls, so the compiler makes a loop over K for each number, which keeps its accumulators
+ * in registers. */
 INLINE void multiply_narrow(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                             int64_t pitch, bool add, bsmm_ahead ahead, int64_t cols, bool wide,
                             bool segmented) {

@@ -74,8 +74,9 @@ INLINE __m512i read_run(const reader *r, const uint8_t *row, int64_t k, int64_t 
     return _mm512_multishift_epi64_epi8(r->shifts, _mm512_permutexvar_epi8(r->spread, raw));
 }
 
-/* Transposes 16 groups of 4 bytes of 8 rows. near[j] receives groups j and j + 4, and far[j]
- * receives groups 8 + j and 12 + j. Each group has 8 lanes, one for each row. */
+/* Transposes 8 rows of 64 bytes, in units of 4 bytes (groups). A row has 16 groups. After the
+ * transposition, the same group of all 8 rows is adjacent, in 8 lanes. near[j] receives groups j
+ * and j + 4, and far[j] receives groups 8 + j and 12 + j. */
 INLINE void transpose(const __m512i row[LANES], __m512i near[4], __m512i far[4]) {
     const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
     const __m512i high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);

@@ -147,8 +147,9 @@ static void pack_scales(const bsmm_f32fma_source *s, const tile *t, float *to) {
     }
 }
 
-/* Packs columns of K, from column t->k on, for all rows of a panel. A packed unit has 32 or 128
- * columns. `padded` is the number of columns, rounded up to whole units. */
+/* Packs t->n columns of K from column t->k on, for all rows of a panel. The packed form has units
+ * of 32 or 128 columns. `padded` is t->n rounded up to whole units. Past the end of K, the values
+ * are 0. */
 static void pack_window(const bsmm_f32fma_source *s, tile *t, const bsmm_f32fma_row *rows,
                         int64_t first, int64_t count, int64_t width, int64_t padded, bool segmented,
                         uint8_t *to) {

@@ -206,7 +206,8 @@ static void finish_row(const reach *all, bsmm_f32fma_row *row) {
     if (all->infinite) row->span = BSMM_F32FMA_TOO_WIDE;
 }
 
-/* Chooses a row's factors from its scales alone, without reading its elements. */
+/* Chooses the factors by which a row is packed from the row's scales alone. The function does not
+ * read elements: it assumes that an element may have any value of its format. */
 static void guess(bsmm_f32fma_source *s, int64_t r, bsmm_f32fma_row *row) {
     reach all = of_nothing;
     if (s->step)

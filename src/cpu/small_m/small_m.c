@@ -174,8 +174,8 @@ typedef struct strip {
     uint32_t packed;
 } strip;
 
-/* COPY_BYTES is the size in bytes of the buffer for a copy of a part of B. The copy stays in L1
- * together with the other data of the loop. */
+/* COPY_BYTES is the size in bytes of the buffer into which multiply_copied copies a part of B. The
+ * copy stays in L1 together with the other data of the loop. */
 enum { COPY_BYTES = 16384, COPY_ROWS = BSMM_SMALL_M_PANELS * LANES };
 
 /* READ_PAST is the number of bytes after the copy of B that must be readable, because the function

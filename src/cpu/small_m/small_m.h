@@ -61,8 +61,8 @@ typedef struct bsmm_small_m_span {
     /* `scales` holds the fp32 scales in the order [segment of 128 elements of K][16 rows]. NULL
      * means that there are none. */
     const float *scales;
-    /* `scale_pitch` is the distance between the scales of two adjacent panels of B, in codes or
-     * floats. */
+    /* `scale_pitch` is the distance from the scales of one panel of B to those of the next panel.
+     * Its unit is one element of `codes` or of `scales`. */
     int64_t scale_pitch;
     int64_t steps;
     /* `row_steps` is the number of steps from `b` to the end of the rows of B. It is at least

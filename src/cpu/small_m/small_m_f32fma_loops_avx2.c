@@ -48,8 +48,9 @@ typedef struct batch {
      * of two by which the accumulators are multiplied. */
     const uint8_t *codes;
     int64_t scale_pitch;
-    /* If scales multiply the elements (scaling ELEMENTS), `scales` holds them in the order [part of
-     * 16 elements of K][group of 8 rows of B][row of the group]. */
+    /* If the loop multiplies decoded elements by their scales (scaling ELEMENTS), `scales` holds
+     * one scale for each 16 elements of K of each row of B. The order is [16 elements of K][group
+     * of 8 rows of B][row of the group]. */
     const float *scales;
     int64_t width;
     float *sums; /* `sums` holds accumulators in the order [row of A][pitch]. */

@@ -87,9 +87,10 @@ INLINE item next_item(item i, int64_t steps, int64_t ld) {
     return i;
 }
 
-/* Decodes 8-bit elements, two items (of 32 elements of a row each) at a time. If the number of
- * items is odd, the last item is decoded twice. If this function were inlined, it would slow down
- * the loops over a bf16 A. */
+/* Decodes 8-bit elements of A to bf16. An item is 32 elements of a row. A vector register holds the
+ * codes of two items, so two items are decoded at a time. If the number of items is odd, the last
+ * item is decoded twice. If this function were inlined into its caller, the loops for a bf16 A in
+ * the same caller would become slower. */
 TARGET static __attribute__((noinline)) bool load_bytes(const bsmm_operand *o, int64_t steps,
                                                         tile *to) {
     const bsmm_pack_table *t = bsmm_pack_table_of(o->m.format.elem);

@@ -47,9 +47,10 @@ static __device__ __forceinline__ void group_sync(void) {
     ptx_tcgen05_fence_after();
 }
 
-/* Returns the address of a barrier in the shared memory of the leader, i.e. of the first thread
- * block of this thread block's group. A group is one thread block or a pair. This thread block's
- * barrier `barrier` lies at the same offset in its own shared memory. */
+/* A group is one thread block, or a pair of thread blocks whose first block is the leader. Returns
+ * the address of the leader's counterpart of this thread block's barrier `barrier`, in the shared
+ * memory of the leader. It lies at the same offset there. In a group of one block, it is `barrier`
+ * itself. */
 static __device__ __forceinline__ uint32_t leaders(const uint64_t *barrier) {
     const uint32_t own = ptx_shared_address(barrier);
     return CTAS == 1 ? own : ptx_mapa(own, leader_rank());

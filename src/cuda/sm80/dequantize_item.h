@@ -313,9 +313,9 @@ static __device__ __forceinline__ void define_item(const bsmm_dequantize_job *jo
  * value from the job. */
 enum { TO_BF16 = 16, TO_F16 = 17, BY_TABLE = 18, ROUNDED_BF16 = 19, CHOSEN = 20, BY_CVT = 32 };
 
-/* Decodes 8 elements of one row by the fast path `fast`, to 8 words of f32 or to 4 words with two
- * 16-bit floats each. `codes` has one element per byte. Only elements of 4 bits with the fast paths
- * BY_TABLE and TO_BF16 are packed instead, two in a byte. */
+/* Decodes 8 elements of one row by the fast path `fast`. *out receives 8 words of f32, or 4 words
+ * with two 16-bit floats each. `codes` has one element per byte, with one exception: in the fast
+ * paths BY_TABLE and TO_BF16, elements of 4 bits are packed, two in a byte. */
 static __device__ __forceinline__ void decode_item(const bsmm_dequantize_job *job, int bits,
                                                    int wide, uint32_t scale, uint32_t way,
                                                    uint32_t fast, bool to_bf16,

@@ -49,8 +49,9 @@ static __device__ __forceinline__ uint32_t scale_word(const bsmm_pack_job *job, 
     return __ldg((const uint32_t *)(job->scales + word_at(&job->words, row, k / (4 * block))));
 }
 
-/* Each of eight adjacent lanes handles another row. Returns the `value` that the lane of row i has
- * passed, among the eight lanes to which the calling lane belongs. */
+/* Exchanges words among eight adjacent lanes, each of which handles another row. Lane i of the
+ * eight passes its `value`. All lanes get the `value` of the lane with number `i` among their eight
+ * lanes. */
 static __device__ __forceinline__ uint32_t from_row(uint32_t value, int i) {
     return __shfl_sync(0xffffffffu, value, (threadIdx.x % PACK_WARP & ~(WORD_LANES - 1u)) + i);
 }

@@ -24,8 +24,8 @@ enum {
  * address in global memory, an address in shared memory, and a row and column of the scale matrix.
  * This struct holds the distances for one bit, or their sums for several bits. */
 typedef struct bsmm_region_spot {
-    /* `step` is the distance in bytes in global memory. It is added to the address in the source
-     * or, for stores, in the destination. */
+    /* `step` is the distance in bytes in global memory: in the source if the struct describes
+     * loads, in the destination if it describes stores. */
     uint64_t step;
     uint32_t place;    /* `place` is combined with the address in shared memory by exclusive OR. */
     uint32_t row, col; /* `row` and `col` are added to the row and to the column, in scales. */

@@ -8,9 +8,9 @@
 #include "cuda/sm80/pack_plain.h"
 
 static_assert(BLOCK_THREADS == BSMM_BF16_THREADS, "the same blocks do both");
-/* The fallback of this kernel uses dynamic shared memory from its beginning. The kernel's mbarriers
- * lie at the end of dynamic shared memory and have already been initialized, so the fallback must
- * not overwrite them. */
+/* The fallback of this kernel uses the first bytes of the kernel's dynamic shared memory. The
+ * kernel's mbarriers are already initialized when the fallback begins, and lie at the end of
+ * dynamic shared memory. This assertion says that the fallback does not overwrite them. */
 static_assert(8 * BF16_PLANE + 8 * BSMM_BF16_TILE <= BARRIERS_AT, "memory for a product");
 
 /* Runs the fallback for operands whose values 8-bit floats cannot hold. `shared` is the address of

@@ -98,15 +98,16 @@ typedef struct bsmm_wgmma_params {
     /* `whole_tiles` is the number of cluster tiles that are not split along K. The k blocks of the
      * tiles after them are laid end to end and divided into equal ranges, one for each cluster. */
     int32_t whole_tiles;
-    /* `splits` is the number of parts into which the k blocks of every tile are split if there are
-     * too few tiles for the SMs (gemm_schedule.h). Otherwise it is 1. */
+    /* If D has too few tiles for all SMs, the k blocks of every tile are split into `splits` parts,
+     * each of which another cluster multiplies (gemm_schedule.h). Otherwise `splits` is 1. */
     int32_t splits;
     /* The k blocks of all tiles that are split along K are laid end to end and divided into ranges,
      * one for each cluster. `range_blocks` is the number of k blocks of a range. The first
      * longer_ranges ranges have one k block more. */
     int32_t range_blocks, longer_ranges;
-    /* `by_k`, `by_group` and `by_band` are divisors for gemm_divide: by_k is k_blocks, by_group is
-     * group_m, and by_band is group_m * tiles_n. */
+    /* gemm_divide divides by a number that the host has prepared as a divisor, without a division
+     * instruction. by_k divides by k_blocks, by_group divides by group_m, and by_band divides by
+     * group_m * tiles_n. */
     bsmm_wgmma_divisor by_k, by_group, by_band;
     bsmm_wgmma_divisor by_pairs; /* `by_pairs` is the divisor a_parts * b_parts for gemm_divide. */
     /* `a_rows_step` is 1, or 0 if a_rows has only one row, i.e. one scale for each row of A. */

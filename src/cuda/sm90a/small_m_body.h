@@ -23,10 +23,10 @@
  * steps. With SPAN = 1, a thread would load 32 bytes at a time, and the loop over K with its waits
  * would run twice as often. The kernels for 32 columns would have 6 to 9% fewer instructions. */
 #define SPAN (FOUR && SMALL_M_WGMMA ? 2 : 1)
-/* IN_HALVES is nonzero if a warp multiplies two steps of K (SPAN is 2) one after the other. With
- * more than four tiles of 8 columns, the accumulators leave too few registers to decode the weights
- * of both steps at once. If IN_HALVES were 0 in all kernels, small_m_mxfp4_8 would need all 128
- * registers and spill one of them. */
+/* With SPAN = 2, a warp loads weights of two steps of K at once. IN_HALVES is nonzero if it then
+ * decodes and multiplies one step after the other, and 0 if it decodes both steps at once. With
+ * more than four tiles of 8 columns, the accumulators leave too few registers to decode both at
+ * once: small_m_mxfp4_8 would need all 128 registers and spill one of them. */
 #define IN_HALVES (SPAN == 2 && SMALL_M_TILES > 4)
 #define SUMS      (ROW_TILES * SPAN * SMALL_M_TILES)
 /* WALKERS is the number of warps that share a range of steps of K. For 4-bit weights it is 2. If it
