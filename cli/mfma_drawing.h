@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Describes the drawing of one operand of a matrix instruction D(i, j) = sum over k of A(i, k)
- * B(k, j). The drawing of A, C or D has a line for each i, and the drawing of B has a line for
- * each j. The functions below call the index of the line `outer`, and the index of an element in
- * the line `inner`. */
+/* Describes the drawing of one operand of a matrix instruction D(i, j) = sum over k of A(i, k) B(k,
+ * j). The drawing of A, C or D has one line for each row i of the operand, and the drawing of B has
+ * one line for each column j. In the functions below, `outer` is the number of a line, and `inner`
+ * is the number of an element in its line. */
 typedef struct cli_mfma_drawing {
     bsmm_mfma_info info;
     const char *operand, *type;

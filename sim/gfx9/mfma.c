@@ -439,10 +439,10 @@ bool gfx9_is_xdl(const gfx9_inst *i) {
     return input != IN_F32 && input != IN_F64;
 }
 
-/* Gives the numbers of wait states after a matrix instruction until another instruction may use its
- * result. `read` and `write` are for an instruction that reads or overwrites the result. `part` and
- * `own` are for a matrix instruction that reads a part of the result or the whole result as C.
- * `part_xdl` replaces `part` for an XDL instruction. `part_xdl` is 0 for results of f32 and f64. */
+/* Says after how many wait states another instruction may use the result of a matrix instruction:
+ * read it, overwrite it (`write`), or take it as its own C. In the last case, `own` is for a C that
+ * is the whole result, and `part` for a C that is a part of it. For an XDL instruction, `part_xdl`
+ * replaces `part`. It is 0 for results of f32 and f64. */
 typedef struct {
     uint32_t read, write, part, part_xdl, own;
 } states;

@@ -17,9 +17,9 @@ struct bsmm_plan {
     /* `groups` holds the plan's groups. product.groups points to it if there are groups. */
     bsmm_groups groups;
     const bsmm_kernel *kernel;
-    /* A plain product is one that a CPU kernel accepts: it has a fixed number of rows and no
-     * groups. `parts` holds the kernels of a product that is divided into plain products (parts.h).
-     */
+    /* CPU kernels accept only plain products, i.e. products with a fixed number of rows of A and
+     * without groups. All other products on a CPU are divided into plain products (parts.h), and
+     * `parts` holds the kernels for these. */
     bsmm_parts parts;
     uint64_t workspace_bytes;
     /* `packed` points to the description of packed weights. It is NULL in bsmm_matmul's plan. */

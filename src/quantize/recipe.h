@@ -10,8 +10,9 @@
 #include "recipe/step.h"
 
 /* `bsmm_strip_scales` holds the scales of a strip, i.e. of up to BSMM_STRIP_BLOCKS adjacent blocks.
- * The arrays are aligned to cache lines, because a vector that was stored across two cache lines
- * cannot be forwarded to a load. The load would wait until all earlier stores are done. */
+ * The arrays are aligned to cache lines, so that no vector store crosses a cache line. A load could
+ * not get its data from a store that does (store forwarding). It would wait until all earlier
+ * stores are done. */
 typedef struct bsmm_strip_scales {
     /* `amax` is the largest magnitude of each block, as fp32 bits. */
     _Alignas(64) uint32_t amax[BSMM_STRIP_BLOCKS];

@@ -94,9 +94,9 @@ static bool must_be_measured(const fixture *f) {
     return known && strcmp(f->desc.kernel, "ref") != 0;
 }
 
-/* Calls `look` for every kernel that accepts the product and for which a typical error was
- * measured, on this kernel or on another kernel that adds in the same order. Returns the number of
- * these kernels. */
+/* A kernel's errors can be judged only if typical errors were measured before, on this kernel or on
+ * another kernel that adds in the same order. Calls `look` for every kernel that accepts the
+ * product and has such measurements, and returns the number of these kernels. */
 static int visit_kernels(fixture *f, void (*look)(fixture *f, const char *what)) {
     int count = 0;
     for (test_walk w = test_walk_begin(&f->desc); test_walk_next(&w);) {

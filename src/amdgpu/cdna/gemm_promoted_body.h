@@ -6,15 +6,16 @@
  * the fp32 totals over K, the unscaled sums of one stage for two rows of tiles, the operands of one
  * stage, and the scales of this stage and the next.
  *
- * gfx942 multiplies e4m3fnuz, where the bits of an e4m3 number mean half the value. The kernel
- * therefore multiplies sums of products of two e4m3 operands by 4, which is exact. The bits of -0
- * and NaN have another meaning in e4m3fnuz and are recoded on their way to LDS.
+ * The FP8 instructions of gfx942 take e4m3fnuz. The bits of an e4m3 number mean half its value in
+ * e4m3fnuz, so a product of two e4m3 operands comes out as a quarter. The kernel therefore
+ * multiplies sums of such products by 4, which is exact. The bits of -0 and NaN have another
+ * meaning in e4m3fnuz and are recoded on their way to LDS.
  *
  * Error bound: (2.1 * (128 + 16) + K / 128 + 4) * 2^-24 of the sum of the magnitudes of all
  * products. Each product of two elements is exact. An instruction adds 32 products (128 on gfx950)
- * to a sum and may truncate each term 23 bits below the largest. The bound also allows two
- * roundings for the product of a scale of A and a scale of B, and one rounding of the total over K
- * for each 128 elements of K. */
+ * to a sum and may truncate each term 23 bits below the leading bit of the largest term. The bound
+ * also allows two roundings for the product of a scale of A and a scale of B, and one rounding of
+ * the total over K for each 128 elements of K. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_PROMOTED_BODY_H
 #define BSMM_AMDGPU_CDNA_GEMM_PROMOTED_BODY_H
 

@@ -36,11 +36,10 @@ typedef struct gemm_carrier {
     bsmm_i32x4 buffer; /* `buffer` is the memory that holds the scales of A or of B. */
     /* `row` is the offset in bytes of the scales of the thread's row in `buffer`. */
     uint32_t row;
-    /* `at` in lane l is the distance, in scales, from the scale of block 0 along K to the scale of
-     * block l % 8 in the same row. The distance to the scale of block b + 8 is `period` more than
-     * the distance to the scale of block b. The kernel keeps the distances in registers of
-     * different lanes, because reading another lane's register takes less time than loading a
-     * kernel parameter. */
+    /* These fields tell where the scale of a block b along K lies, relative to the scale of block 0
+     * of the same row. The distance, in scales, is `at` of lane b % 8 plus b / 8 times `period`.
+     * The wave thus keeps eight distances in one register, a different one in each lane, because
+     * reading another lane's register takes less time than loading a kernel parameter. */
     uint32_t at, period;
     /* `blocks` is the number of scale blocks along K. It is 0 if this wave has no rows, because the
      * tile has fewer rows than the workgroup has threads. */

@@ -85,13 +85,13 @@ static uint64_t count_gate_bytes(const gemm *g) {
     return g->is_split ? (uint64_t)(e->mc * count_gates(e, e->nc)) * sizeof(double) : 0;
 }
 
-/* Returns the bytes of a thread's scratch memory. It holds four arrays. The first has mc x nc float
- * accumulators, and later the values of a block-scaled D. The second is one row of doubles. The
- * third has the values of a cache block's gates, if the product has a gated activation f(gate) * up
- * whose gates and ups are the two halves of the columns of A x B^T. The fourth is a chunk of a
- * panel of B that `widen` has expanded. The size assumes the longest possible chunk. A GEMM with a
- * smaller K may have a longer chunk, and it must not need more workspace than a GEMM with a larger
- * K. */
+/* Returns the bytes of a thread's scratch memory, which holds four arrays. The first has mc x nc
+ * float accumulators, and later the values of a block-scaled D. The second is one row of doubles.
+ * The third has the values of a cache block's gates. It is empty unless the product has a gated
+ * activation f(gate) * up whose gates and ups are the two halves of the columns of A x B^T. The
+ * fourth is a chunk of a panel of B that `widen` has expanded. A chunk may be longer if K is
+ * smaller. The fourth array has room for the longest possible chunk, so that no GEMM needs more
+ * workspace than one with a larger K. */
 static uint64_t count_scratch(const gemm *g) {
     const bsmm_engine *e = g->engine;
     return (uint64_t)(e->mc * e->nc) * sizeof(float) + (uint64_t)e->nc * sizeof(double) +

@@ -137,9 +137,10 @@ static double waves_of(const bsmm_product *p, const division *c) {
  * thread blocks were no faster than the others for the products that were measured. */
 static const uint32_t all_splits[] = {1, 2, 3, 4, 5, 8};
 
-/* Returns the time in us in which a thread block adds the accumulators of a full tile. The log2 is
- * rounded up because, on an H200, clusters of three thread blocks take about as long as clusters of
- * four, and clusters of five as long as clusters of eight. */
+/* K is divided among the `splits` thread blocks of a cluster, and in each of them among `groups`
+ * groups of warps. Returns the estimated time in us of adding the partial sums of a full tile. It
+ * grows with log2(splits), rounded up because, on an H200, clusters of three thread blocks take
+ * about as long as clusters of four, and clusters of five as long as clusters of eight. */
 static double adding_of(const division *c) {
     return 0.6 * (c->groups - 1) + 1.3 * bsmm_small_m_log2_up(c->splits);
 }

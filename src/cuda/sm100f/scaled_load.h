@@ -35,15 +35,16 @@ static __device__ __forceinline__ void load_rows(uint32_t to, const void *map, u
         group_load(to + row * ROW_BYTES, map, x, y + row, barrier);
 }
 
-/* Loads a stage in BURSTS bursts, if TMA spreads elements of 4 or 6 bits to bytes. `first` holds
- * the first row of A and the first row of B that the stage holds, and `count` is the number of k
- * blocks that the thread block has loaded before.
+/* Loads a stage in BURSTS bursts of TMA copies. It is used if TMA spreads elements of 4 or 6 bits
+ * to bytes. `first` holds the first row of A and the first row of B that the stage holds, and
+ * `count` is the number of k blocks that the thread block has loaded before.
  *
- * L2 delivers 64 bytes a cycle to an SM. Spread to bytes, they become up to 128 bytes a cycle,
- * which is all that shared memory accepts. If TMA loaded a whole stage at once, the tensor cores
- * could not read shared memory for the time of half a stage, and they would wait. The first burst
- * follows when the stage is empty. Burst i waits until the first i products of the k block in the
- * next stage of the ring have completed. */
+ * L2 delivers 64 bytes a cycle to an SM. Spread to bytes, these become up to 128 bytes a cycle,
+ * which is all that shared memory can write. If TMA loaded a whole stage at once, the tensor cores
+ * could not read shared memory meanwhile, and would be idle for the time of half a stage. The
+ * function therefore issues only a part of the copies at a time. It issues burst 0 when the stage
+ * is empty. It issues burst i when the first i products of the next stage in the ring have
+ * completed. */
 static __device__ __forceinline__ void load_bursts(const bsmm_scaled_params *p, uint32_t base,
                                                    shared *told, corner first, uint32_t block,
                                                    uint32_t count) {

@@ -2,8 +2,9 @@
  * compute tiles with negative scales again in double. scaled_body.h includes this file. */
 
 #if SCALED_SIGNED
-/* Part `i` of a stage's scales belongs to a block of 128 rows of A (part 0) or of B (parts 1 and
- * 2). Returns the number of rows from the first row of this block to the last row of A or B. */
+/* A stage holds scales of three groups of 128 rows: part 0 is for rows of A, and parts 1 and 2 are
+ * for rows of B. Returns how many rows A or B has from the first row of part `i` on. If this is
+ * less than 128, the remaining scales of the part are padding. */
 static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p, corner at,
                                                      uint32_t i) {
     const uint32_t rows = i ? p->n : p->m, first = scale_rows_of(at, i) * SCALE_ROWS;

@@ -82,9 +82,10 @@ static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, 
     return fold_how(elem, steps, counts, nans);
 }
 
-/* Returns entry i of a table that converts e2m1 elements to e4m3 after a multiplication by a power
- * of two. An entry holds the e4m3 codes of the eight magnitudes, and a mask that selects the sign
- * bits of four e4m3 codes. */
+/* Packing converts an e2m1 element to e4m3 and multiplies it by a power of two that depends on `i`.
+ * It does so by a table lookup. Returns entry i of the table, which is for one power of two: the
+ * e4m3 codes of the eight multiplied magnitudes, and a mask that selects the sign bits of four e4m3
+ * codes. The entry FOLD_NAN gives NaN for every element. */
 static __device__ __forceinline__ uint4 fold_entry(const bsmm_pack_job *job, int i) {
     const uint32_t nan = 0x7f7f7f7fu;
     uint32_t codes[2];

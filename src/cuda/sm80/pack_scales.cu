@@ -1,6 +1,6 @@
-/* The two kernels in this file run before a GEMM. One copies fp32 block scales from any layout to
- * the layout that a GEMM kernel reads (gpu/pack.h). The other clears the headers of packed
- * operands, before packing kernels update them. */
+/* This file has two kernels that prepare the memory of a GEMM. The first copies fp32 block scales
+ * from any layout to the layout that a GEMM kernel reads (gpu/pack.h). The second sets the headers
+ * of packed operands to zero before packing kernels update them. */
 #include "cuda/sm80/pack_memory.h"
 
 extern "C" __global__ void __launch_bounds__(PACK_THREADS)

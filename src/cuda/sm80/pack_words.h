@@ -56,9 +56,9 @@ static __device__ __forceinline__ uint32_t from_row(uint32_t value, int i) {
     return __shfl_sync(0xffffffffu, value, (threadIdx.x % PACK_WARP & ~(WORD_LANES - 1u)) + i);
 }
 
-/* Transposes a 4 x 4 matrix of bytes, each row of which is the 32-bit word of one lane. The lanes
- * with the four rows are l, l + stride, l + 2 * stride and l + 3 * stride. The lane with row i gets
- * byte i of each of the four words, in the order of the rows. */
+/* Transposes a 4 x 4 matrix of bytes. Four lanes l, l + stride, l + 2 * stride and l + 3 * stride
+ * hold its four rows, and `word` has the 4 bytes of the lane's row. After the call, the lane that
+ * passed row i has column i: byte i of each of the four words, in the order of the rows. */
 static __device__ __forceinline__ uint32_t transposed_bytes(uint32_t word, uint32_t stride) {
     const uint32_t lane = threadIdx.x;
     uint32_t other = __shfl_xor_sync(0xffffffffu, word, stride);

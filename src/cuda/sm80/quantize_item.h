@@ -363,10 +363,11 @@ typedef struct item_position {
     uint64_t to_step;
 } item_position;
 
-/* Stores 12 bytes of each of four adjacent threads, i.e. 48 consecutive bytes, which begin at a
- * multiple of 16. Each of the first three threads stores 16 bytes at once. If each thread stored
- * its own three words of 4 bytes, each store would write a part of every 32-byte sector. All
- * threads of the warp must call this function. Threads with `valid` false store nothing. */
+/* Each thread has 12 bytes to store, and four adjacent threads store 48 consecutive bytes, which
+ * begin at a multiple of 16. The fourth thread passes its bytes to the others by shuffles, and the
+ * first three threads store 16 bytes each. With three stores of 4 bytes in each thread, a warp's
+ * store would write only a part of every 32-byte sector. All threads of the warp must call this
+ * function. Threads with `valid` false store nothing. */
 static __device__ __forceinline__ void store_by_four(bool valid, uint8_t *to,
                                                      const uint32_t *codes) {
     const uint32_t part = threadIdx.x % 4;

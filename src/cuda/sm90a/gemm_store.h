@@ -414,8 +414,9 @@ static __device__ __forceinline__ void store_rows_again(const consumer *c, const
         store_again(c->p, &told->factors, again->of[COL_BLOCKS - 1], row, middle, col + TILE_N);
 }
 
-/* Multiplies sums over all of K by the fp32 scales of the rows of A and of B. Sets *p->overflowed
- * if a result may have overflowed or lost terms to underflow. */
+/* Multiplies each sum over all of K by the fp32 scale of its row of A and that of its row of B.
+ * Sets *p->overflowed if a result may be wrong because it has overflowed or has lost terms to
+ * underflow; the host has then queued another kernel that computes D again. */
 static __device__ __forceinline__ void scale_by_rows(const bsmm_wgmma_params *p, float *total,
                                                      int32_t row, int32_t col) {
     if (GEMM_SCALES != GEMM_UNSCALED || !p->col_factors) return;

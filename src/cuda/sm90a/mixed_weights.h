@@ -202,9 +202,10 @@ static __device__ __forceinline__ void mixed_begin(const int format, const bsmm_
     mixed_load_codes(format, p, scales, s->step, &s->codes);
 }
 
-/* Loads the next step's weights, or their first half, into *words, and converts the step's scales
- * to *factors. Starts the copy of the weights of a later step to the slot of the ring buffer that
- * the thread read last. If no step is left, the function loads zeros as weights. */
+/* Goes on to the next step of K. Loads this step's weights (or the first half of them) from the
+ * ring buffer into *words, and converts the step's scales to *factors. Then it starts the copy of
+ * the weights of a later step from global memory to the slot of the ring buffer that held the
+ * previous step. Past the last step, the loaded weights are zeros. */
 static __device__ __forceinline__ void mixed_next(const int format, const bool half,
                                                   mixed_stream *s, small_m_words *words,
                                                   small_m_factors *factors, uint32_t *most) {

@@ -113,11 +113,11 @@ static __device__ __forceinline__ void small_m_multiply_chunk(const int tiles, f
     ptx_wgmma_commit();
 }
 
-/* Multiplies one step, i.e. 128 elements along K, of 16 rows of weights per warp: sums = (add ?
- * sums : 0) + products. The last wgmma instructions may still run when the function returns.
- * `words` holds the thread's encoded weights, as two halves of 32 bytes. With 4-bit weights each
- * half belongs to another step, and `half` is the index of the half to multiply. With 6-bit or
- * 8-bit weights both halves belong to the same step, and `half` is ignored. */
+/* Decodes and multiplies one step (128 elements along K) of 16 rows of weights per warp: sums =
+ * (add ? sums : 0) + products. The last wgmma instructions may still run when the function returns.
+ * `words` holds two halves of 32 bytes of the thread's encoded weights. For 4-bit weights, a half
+ * is a whole step, and `half` says which one is multiplied. For 6-bit and 8-bit weights, the step
+ * takes both halves, and `half` is ignored. */
 static __device__ __forceinline__ void
 small_m_group_step(const int format, const int tiles, const int half, const small_m_words *words,
                    const small_m_factors *factors, uint64_t a, small_m_fragments *fragments,
