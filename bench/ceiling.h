@@ -22,9 +22,10 @@ enum {
  * a probe of the run reached. */
 #define BENCH_UNDISTURBED 0.9
 
-/* Holds the rates of one measurement of a row, for the arithmetic unit and for memory. Each array
- * is indexed by BENCH_UNIT and BENCH_MEMORY. The entries of a resource are 0 if no probe (peak-rate
- * loop) measured it. */
+/* Holds the rates of one product or conversion (a row of bench's output), and the peak rates that
+ * probes (peak-rate loops) measured together with it. Entry BENCH_UNIT of each array is for the
+ * arithmetic unit, and entry BENCH_MEMORY is for the memory. An entry is 0 if no probe measured
+ * this resource. */
 typedef struct bench_probed {
     /* `best` holds the best rates of the probes, i.e. of the loops that measured the peak rates at
      * the same time as the product. */

@@ -135,8 +135,10 @@ BSMM_DEVICE void bf16_split(const int parts, float low, float high, uint32_t wor
         uint32_t l = bf16_take_part(&low), h = bf16_take_part(&high);
         words[part] = bsmm_pick_bytes(l, h, 0x7632);
     }
-    /* If a remainder is not 0, the bf16 numbers do not represent the value exactly. The first bf16
-     * number then becomes NaN. Inf leaves a remainder of NaN, so it becomes NaN too. */
+    /* After the split, `low` and `high` hold the remainders. If a remainder is not 0, the bf16
+     * numbers do not represent the value exactly. The first of them then becomes NaN, so that the
+     * results become NaN and are computed again. Inf leaves a remainder of NaN, so it becomes NaN
+     * too. */
     if (low != 0) words[0] = (words[0] & 0xffff0000u) | 0x7fc0;
     if (high != 0) words[0] = (words[0] & 0xffffu) | 0x7fc00000u;
 }

@@ -6,9 +6,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Describes a kind of blocks that a file stores. `pack` packs the block whose first element is (r,
- * c) of the matrix. `most` is the largest scale code that a block can store, and `why` is the
- * reason why a block can store no larger code. */
+/* Describes a kind of block in a file, in which a scale and its elements are stored together. A
+ * block has `bytes` bytes and `elems` elements. `pack` packs the block whose first element is (r,
+ * c) of the matrix. The largest scale code that a block can store is `most`. The error message for
+ * a larger code gives the reason `why`. */
 typedef struct block_kind {
     uint32_t bytes, elems, most;
     void (*pack)(const bsmm_operand *from, int64_t r, int64_t c, uint8_t *to);

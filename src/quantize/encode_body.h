@@ -21,9 +21,10 @@
 
 #include <string.h>
 
-/* Prefetches the CHUNK values that lie `ahead` bytes after `from`. The pipeline reads each strip of
- * adjacent blocks twice: first to find the largest magnitudes, and then to encode. The hardware
- * prefetcher stops at the second read. */
+/* Prefetches the CHUNK values that lie `ahead` bytes after `from`. The pipeline reads a strip of
+ * adjacent blocks to find the largest magnitudes, then reads the same strip again to encode it, and
+ * then goes on to the next strip. The hardware prefetcher loses the stream when the strip is read
+ * again, so the encoding loop prefetches the next strip. */
 INLINE void prefetch_chunk(const uint8_t *from, uint32_t elem, int64_t ahead) {
     for (int64_t i = 0; i < CHUNK * (elem == BSMM_ELEM_F32 ? 4 : 2) / 64; i++)
         _mm_prefetch((const char *)from + ahead + 64 * i, _MM_HINT_T0);

@@ -277,9 +277,9 @@ static bsmm_cdna_small_m_side side_of(const bsmm_operand *o) {
     };
 }
 
-/* Returns the flags BSMM_CDNA_SMALL_M_A_SCALES and _B_SCALES. A flag is set if the operand has fp32
- * scales of whole rows, but the kernel reads the operand as a format without scales. The kernel
- * then multiplies results by these scales. */
+/* Returns the flags BSMM_CDNA_SMALL_M_A_SCALES and _B_SCALES. If the fp32 scales of an operand
+ * cover whole rows, the kernel may read it as an operand without scales, and multiply the complete
+ * sums by its scales at the end. The flag of the operand is then set. */
 static uint32_t scales_at_end(const bsmm_product *p) {
     const pair *formats = find_pair(p);
     const bool a = has_row_scales(&p->a) && formats->a.scale == BSMM_SCALE_NONE;

@@ -117,10 +117,10 @@ uint32_t bsmm_mfma_most_parts(const bsmm_product *p, const bsmm_mfma_tile *tile)
     return p->invariant || most < 1 ? 1 : (uint32_t)most;
 }
 
-/* Returns the estimated cycles of a product whose K is divided into `parts` parts. ADDING_CYCLES is
- * the time to launch the kernel that adds the sums of the parts, and to wait for its loads.
- * BYTES_PER_CYCLE is the rate of memory, to which the sums are written and from which they are read
- * again. */
+/* Returns the estimated cycles of a product whose K is divided into `parts` parts. With several
+ * parts, the parts write their sums to memory, and a second kernel reads and adds them.
+ * ADDING_CYCLES is the time to launch this kernel and to wait for its loads. BYTES_PER_CYCLE is the
+ * rate at which the sums are written and read. */
 double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile, uint32_t parts) {
     enum { ADDING_CYCLES = 10000, BYTES_PER_CYCLE = 1900 };
     const int64_t tiles = count_tiles(p, tile);

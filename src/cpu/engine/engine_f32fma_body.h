@@ -127,9 +127,9 @@ TARGET static void multiply_short(const uint8_t *a, const uint8_t *b, int64_t un
                     ahead);
 }
 
-/* Multiplies the accumulators, which hold the sums of a segment (128 elements of K), by A's scales
- * and then by B's scales. It adds the results to the tile `c` in memory, or stores them there if
- * `add` is false. */
+/* The accumulators hold the sums of a segment (128 elements of K) for a tile. Multiplies each sum
+ * by the scale of its row of A and then by that of its row of B. Adds the results to the tile `c`
+ * in memory, or stores them there if `add` is false. */
 INLINE void add_scaled(const float *a_scales, const float *b_scales, vec acc[MR][VECTORS], float *c,
                        int64_t pitch, bool add) {
 #pragma GCC unroll 6

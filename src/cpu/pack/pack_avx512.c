@@ -151,8 +151,9 @@ INLINE __m512i begins(const __m512i pair[4], const bsmm_pack_begin *begin) {
     return _mm512_madd_epi16(sum, _mm512_set1_epi16(-1));
 }
 
-/* Stores 8 groups of 4 integers, which are one or two units (ranges of K with one scale per row).
- * After each unit it stores the initial values of the unit's integer sums (bsmm_pack_begin). */
+/* Stores 8 groups of 4 integers of each row. A unit is a range of K with one scale per row, and has
+ * 4 or 8 groups. After each unit, the function stores for each row the integer at which the row's
+ * sum of products begins (bsmm_pack_begin). */
 INLINE void store_integers(uint8_t *to, const bsmm_pack_place *at, int64_t unit_groups,
                            int64_t left, const __m512i pair[4], const bsmm_pack_begin *begin) {
     __mmask8 there = mask_of(at->lanes);

@@ -347,10 +347,10 @@ static bool prepare_panel(const product_run *x, const scratch *to, int64_t col, 
     return isfinite(global) && x->d->prepare(&s);
 }
 
-/* Sets to 0 the scales of a panel of B that must be packed, because they are NaN, negative or too
- * far apart. The packed panel is multiplied later. In the meantime the panel is also multiplied as
- * it is stored, together with its neighbours, and these results are discarded. Scales of 0 avoid
- * floating-point exceptions in them. */
+/* A panel of B whose scales are NaN, negative or too far apart is packed and multiplied later.
+ * Until then it is multiplied as it is stored, together with the panels beside it, and its results
+ * are discarded. Sets the panel's scales to 0, so that these results raise no floating-point
+ * exceptions. */
 static void clear_scales(const product_run *x, const scratch *to, int64_t p) {
     int64_t count = x->m->scale_units * LANES;
     if (has_float_scales(x->p))

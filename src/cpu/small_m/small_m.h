@@ -262,12 +262,13 @@ typedef struct bsmm_small_m {
      * itself. */
     int64_t chunk_steps;
     int64_t step_bytes, row_bytes, pitch;
-    /* `whole_steps` is the number of steps that `multiply` can read in whole groups of read_group
-     * steps, without a copy. `used_scales` is the number of scale units (ranges of K with one
-     * scale) up to the end of K, and `chunk_scales` is the number of scale units of a chunk (a
-     * range of K that is summed by itself). `strips_ahead` is the distance of prefetching along B's
-     * rows, counted in groups of panels that are multiplied side by side. The plan keeps these
-     * numbers, because dividing takes long in a tiny product. */
+    /* The plan keeps these numbers, because computing them takes divisions, which take long in a
+     * tiny product. `multiply` reads steps in groups of read_group. `whole_steps` is the number of
+     * steps in complete groups; the steps after them must be copied first. A scale unit is a range
+     * of K with one scale. `used_scales` is the number of scale units up to the end of K, and
+     * `chunk_scales` is that of a chunk (a range of K that is summed by itself). `strips_ahead` is
+     * the prefetch distance along B's rows, counted in groups of panels that are multiplied side by
+     * side. */
     int64_t whole_steps, used_scales, chunk_scales, strips_ahead;
     uint64_t tile_bytes, packed_bytes, thread_bytes, workspace_bytes;
     /* `cols` is the number of columns of A x B^T that the threads divide among them. These are all
@@ -313,8 +314,9 @@ int64_t bsmm_small_m_gather_avx2(const uint8_t *const row[BSMM_SMALL_M_LANES],
                                  uint8_t *codes);
 
 /* Copies `bytes` bytes of each of 16 rows of B from compact weights to row order. In compact
- * weights, these rows alternate in pieces of `piece` bytes, of which `bytes` must be a multiple. In
- * the copy, rows are `pitch` bytes apart. */
+ * weights, `piece` bytes of row 0 are followed by `piece` bytes of each of the rows 1 to 15, then
+ * by the next `piece` bytes of row 0, and so on. `bytes` must be a multiple of `piece`. In the
+ * copy, rows are `pitch` bytes apart. */
 void bsmm_small_m_unpack(const uint8_t *strip, int64_t bytes, int64_t piece, uint8_t *to,
                          int64_t pitch);
 

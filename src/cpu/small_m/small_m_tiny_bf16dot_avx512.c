@@ -272,9 +272,10 @@ INLINE bool load_scales(const bsmm_operand *o, int64_t row, int64_t rows, panel_
            bsmm_tiny_load_codes(o, row, rows, LEAST_E8M0, MOST_E8M0, &to->codes);
 }
 
-/* The last panel may have an element that this function cannot multiply. Another function then
- * computes D, and needs C, which may be in the memory of D. This function therefore stores no
- * result before it has computed all panels (16 rows of B). */
+/* Multiplies the panels of B (16 rows each) one after another. If a panel has an element that this
+ * function cannot multiply, it returns false, and another function computes all of D. This other
+ * function needs C, which may lie in the memory of D. No result may therefore be stored to D before
+ * all panels have been computed. */
 INLINE bool multiply(const bsmm_product *p, const void *context, int width, kind b) {
     const bsmm_decode_tables *tables = context;
     const int64_t steps = p->a.m.cols / BSMM_SMALL_M_STEP,

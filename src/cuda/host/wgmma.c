@@ -97,8 +97,9 @@ static double memory_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
            MEMORY_BYTES_OF_CYCLE;
 }
 
-/* Returns the cycles that a thread block takes for a k block (the elements of K in one stage). This
- * is the time for computing, or the time for issuing the copies of A and B if that is longer. */
+/* Returns the estimated cycles that a thread block takes for a k block (the elements of K in one
+ * stage). It is the longer one of two times that overlap: multiplying the k block, and issuing the
+ * copies of its rows of A and B. */
 static double block_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
     const int64_t m = p->d.m.rows, padded = bsmm_round_up(m, (int64_t)t->tile_m * t->cluster_m);
     const int64_t past = bsmm_min_i64(padded - m, t->tile_m);

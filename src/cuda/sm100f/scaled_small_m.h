@@ -200,8 +200,8 @@ static __device__ __forceinline__ void add_parts(const bsmm_scaled_params *p, ui
             if (part + k < p->parts) total[i] += sums[k][i];
 }
 
-/* Adds the sums of all parts of K for this thread block's rows of the tile, and stores the results.
- */
+/* The thread blocks of a cluster have sums of different parts of K for the same tile. Adds these
+ * sums for some rows of A, which this thread block has to store, and stores the results. */
 static __device__ __forceinline__ void epilogue_store_parts(const bsmm_scaled_params *p,
                                                             uint32_t partials, shared *told) {
     const epilogue f = epilogue_begin(p, told, ptx_cluster_id(), is_any_negative(p, told));

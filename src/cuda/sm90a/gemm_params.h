@@ -45,12 +45,12 @@ typedef struct bsmm_wgmma_params {
      * with scales of 1 x 128 for A and of 128 x 128 for B, use them. If its base is NULL, all of
      * these scales are 1. */
     bsmm_wgmma_block_scales b_blocks;
-    /* `row_factors` and `col_factors` hold one fp32 scale for each row of A and of B, by which the
-     * kernel multiplies sums over all of K. NULL means that the operand has no such scales. If B
-     * has none, A has none. Kernels of the kind BSMM_WGMMA_BF16 multiply by both. Kernels of the
-     * kind BSMM_WGMMA_BLOCK for e4m3 multiply by col_factors only, because they load A's
-     * scales through a_rows. `col_factors` is aligned to 8 bytes, and its length is even or padded
-     * to an even number. */
+    /* The kernel multiplies sums over all of K by these fp32 scales: `row_factors` has one for each
+     * row of A, and `col_factors` has one for each row of B, i.e. for each column of D. A pointer
+     * is NULL if the operand has no such scales. If col_factors is NULL, row_factors is NULL too.
+     * Kernels of the kind BSMM_WGMMA_BF16 multiply by both. Kernels of the kind BSMM_WGMMA_BLOCK
+     * for e4m3 multiply by col_factors only, because they load A's scales through a_rows.
+     * `col_factors` is aligned to 8 bytes, and its length is even or padded to an even number. */
     const float *row_factors, *col_factors;
     /* Describes A, B and the epilogue of D as the caller gave them. With this description the
      * kernel reads A and B to recompute results in double, or if its fast path does not support the

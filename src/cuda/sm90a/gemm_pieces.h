@@ -54,12 +54,12 @@ static __device__ __forceinline__ void multiply_unscaled(consumer *c, float *tot
     hold(total);
 }
 
-/* Finishes a stage. Its wgmma instructions are already running, so the function waits for them and
- * promotes their sums, i.e. multiplies the sums by the scales and adds them to totals. When all of
- * the stage's scales have been read, the function releases the stage to the producer. There is one
- * exception. If `even` is set, i.e. if each row has one scale for all of K, the last stage is not
- * released here, because the function end_even still reads the scales in it. Returns nonzero if
- * there is another stage. */
+/* Finishes a stage whose wgmma instructions are already running. Waits for them, multiplies their
+ * sums by the scales, and adds the results to the totals over K (promotion). Releases the stage to
+ * the producer when nobody reads it any more. Usually this is when the stage's scales have been
+ * read. But if `even` is set, each row has one scale for all of K, and the scales of the last stage
+ * are read only by end_even, which then releases this stage. Returns nonzero if there is another
+ * stage. */
 static __device__ __forceinline__ int end_stage(consumer *c, float *total, float *sum, factors f,
                                                 progress *now, uint32_t stage, bool even) {
     const bool more = --now->left > 0, read = GEMM_SCALES != GEMM_ROW_ROW || even;

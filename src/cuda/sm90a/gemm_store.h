@@ -343,8 +343,8 @@ static __device__ __forceinline__ uint32_t any_again(const rows_again *again) {
     return again->of[0] | again->of[COL_BLOCKS - 1];
 }
 
-/* Recomputes D in double from the stored A and B, in columns [col, end) of the rows in the bit mask
- * `again`. Bit i of the mask is row `row` + i. */
+/* Computes some results in double from the stored A and B and stores them to D, over wrong results.
+ * These are columns [col, end) of some rows: row `row` + i if bit i of `again` is set. */
 static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
                                                 const bsmm_gpu_epilogue_factors *f, uint32_t again,
                                                 int32_t row, int32_t col, int32_t end) {
@@ -388,8 +388,8 @@ static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *
     if (!finite || lost) *overflowed = 1;
 }
 
-/* Stores the results of one thread through the general epilogue, except the results of rows that
- * will be recomputed. */
+/* Stores the results of one thread one at a time, by the epilogue that supports every kind of D.
+ * Leaves out the rows in *again, which are computed again in double. */
 static __device__ __forceinline__ void store_each(const consumer *c, const shared *told,
                                                   const float *total, const rows_again *again,
                                                   int32_t row, int32_t col) {
