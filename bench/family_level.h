@@ -28,8 +28,9 @@ typedef enum bench_way {
  * sums"). */
 typedef struct bench_family_level {
     const char *kernel; /* The names of the kernels of the family begin with the text `kernel`. */
-    /* This entry of the table holds for devices whose names begin with the text `device`. NULL
-     * means all devices of the kind that has the table. */
+    /* The table entry holds only for devices whose names begin with the text `device`. If `device`
+     * is NULL, it holds for all devices of the kind (in bench's table of kinds of devices) to which
+     * the table belongs. */
     const char *device;
     bench_way way;
     /* `unit` is the number of products that an instruction of the kernel adds. 0 means 32 if both

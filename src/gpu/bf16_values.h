@@ -143,9 +143,11 @@ BSMM_DEVICE void bf16_split(const int parts, float low, float high, uint32_t wor
     if (high != 0) words[0] = (words[0] & 0xffffu) | 0x7fc00000u;
 }
 
-/* Returns the fp32 scale by which the kernel multiplies the sum of one step of K in one row, or 1
- * if there is none. A nonzero scale whose magnitude is not between 2^-62 and 2^62 becomes NaN,
- * because the product of two such scales could leave fp32's range. */
+/* If the operand has fp32 scales along K, the kernel multiplies the sum of each step of K by a
+ * scale of A and a scale of B. Returns the operand's scale for one row and step, or 1 if there is
+ * none. A nonzero scale whose magnitude is not between 2^-62 and 2^62 becomes NaN, because the
+ * product of two such scales could leave fp32's range. The results are then NaN, and the kernel
+ * computes them again in double. */
 BSMM_DEVICE float bf16_factor(const bsmm_bf16_side *side, uint32_t row, uint32_t k) {
     float scale = side->outside && row < side->rows ? bsmm_gpu_scale(&side->o, row, k) : 1;
     float magnitude = bf16_magnitude(scale);

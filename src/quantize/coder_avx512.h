@@ -110,10 +110,10 @@ INLINE signed_codes apply_rules(const vector_coder *k, __m512i a, signed_codes c
     return c;
 }
 
-/* Encodes values as e2m1 with ties towards zero, as bsmm_coder_down does. The rounding bounds are
- * the midpoints between neighboring element values, and each bound is multiplied by `scale`. The
- * code of a value is the number of these products that its magnitude exceeds. Inf gives the largest
- * code if `infinite` is set, else code 0. */
+/* Encodes values as e2m1 with ties towards zero, as bsmm_coder_down does. It compares the magnitude
+ * of each value with the midpoints between neighboring e2m1 values, each of them multiplied by
+ * `scale`. The number of products that the magnitude exceeds is the code of the magnitude. Inf
+ * gives the largest code if `infinite` is set, else code 0. */
 INLINE signed_codes codes_down(const vector_coder *k, __m512i bits, __m512 scale, bool infinite) {
     const __m512i inf = _mm512_set1_epi32(0x7f800000), one = _mm512_set1_epi32(1);
     __m512i a = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff));

@@ -22,10 +22,10 @@ static void pack_or_skip(packed_b *f) {
     packed_b_pack(f, BSMM_PACKED_WIDE);
 }
 
-/* Tests the form "wide" of packed weights. It has panels, i.e. B's decoded values in the order in
- * which a kernel reads them, and a copy of B. If two plans with different formats of A use panels
- * of the same name, they must pack B to the same bytes, and each plan must accept the packed bytes
- * of the other plan. */
+/* Tests packed weights of the form wide, which have panels (B's decoded values in the order in
+ * which a kernel reads them) and a copy of B. The panels have a name. Plans with different formats
+ * of A may use panels of the same name. These plans must then pack B to the same bytes, and each
+ * plan must accept the bytes that the other one has packed. */
 static void test_wide_depends_on_panels(void **state) {
     (void)state;
     static const char *const activations[] = {"bf16",  "mxfp8",        "mxfp4",

@@ -315,10 +315,10 @@ BSMM_DEVICE void gemm_read_scales(gemm_shape s, const gemm_lds *ring, gemm_scale
             *(const BSMM_IN_LDS uint32_t *)(from + i * BSMM_CDNA_EDGE * GEMM_RING_ROW);
 }
 
-/* Picks the scale bytes that the lane needs from the 32-bit words that it has read, one word for
- * each tile. A word of the result has four scales. If a step has two units (128 elements of K
- * each), the word has two scales of each of two tiles. If a step has one unit, the word has one
- * scale of each of four tiles. */
+/* A lane has read one 32-bit word with scales for each of its tiles. Picks from these words the
+ * bytes that its matrix instructions need, and joins four of them in a word of the result. If a
+ * step has two units (128 elements of K each), the word has two scales of each of two tiles. If a
+ * step has one unit, the word has one scale of each of four tiles. */
 BSMM_DEVICE void gemm_pick_scales(gemm_shape s, const gemm_scale_words *from, uint32_t select,
                                   uint32_t side, gemm_scales *to) {
     const uint32_t tiles = gemm_tiles(s, side), *words = from->sides[side];

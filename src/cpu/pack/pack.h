@@ -191,10 +191,10 @@ typedef struct bsmm_pack_scaling {
 
 enum { BSMM_PACK_NAN = INT16_MIN };
 
-/* These parameters give the initial value of the integer sum of a unit (16 or 32 elements of K).
- * The initial value is plus - factor * (sum of A's integers in the unit). It is not 0, because
- * packing adds the constant `factor` to B's integers, which makes the sum of products too large by
- * factor * (sum of A's integers). */
+/* A unit is 16 or 32 elements of K. Packing adds the constant `factor` to B's integers, because the
+ * dot product instruction needs an operand without negative numbers. This makes the sum of a unit's
+ * products too large by factor * (sum of A's integers in the unit). The integer sum of the unit
+ * therefore begins not at 0 but at plus - factor * (sum of A's integers). */
 typedef struct bsmm_pack_begin {
     int32_t factor, plus;
 } bsmm_pack_begin;

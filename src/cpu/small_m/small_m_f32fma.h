@@ -1,10 +1,9 @@
-/* This header declares the functions of cpu_avx2_f32_small_m. They decode rows of weights to f16,
- * check which scales are supported, and multiply the rows.
- *
- * Elements are first decoded to f16 values, called halves here, which are exactly 2^-raw times the
- * elements. Shifts or one table lookup suffice for that. The instruction vcvtph2ps then converts
- * the halves to fp32. It also handles subnormals, and it can read its operand from memory. The 8
- * lanes of a vector are 8 rows of B. */
+/* This header declares the functions of the kernel cpu_avx2_f32_small_m, which reads weights as
+ * they are stored. The functions decode rows of weights, check whether their scales are supported,
+ * and multiply the rows. Elements are decoded in two steps. First, shifts or one table lookup turn
+ * a code into an f16 number (a half), which is exactly 2^-raw times the element. Then the
+ * instruction vcvtph2ps converts halves to fp32. It also handles subnormals, and it can read its
+ * operand from memory. The 8 lanes of a vector are 8 rows of B. */
 #ifndef BSMM_CPU_SMALL_M_F32FMA_H
 #define BSMM_CPU_SMALL_M_F32FMA_H
 

@@ -32,8 +32,9 @@ INLINE weights decode(const uint8_t *b, __m256i table) {
 }
 
 /* Multiplies 64 weights of a row of B by the elements of a row of A with the same indices along K.
- * The result has 16-bit partial sums. The partial sums in each 128 bits belong to 32 consecutive
- * elements of K. The sum of a unit (32 or 16 elements) is the sum of its 16-bit lanes. */
+ * The result has 16 partial sums of 16 bits. The lower 128 bits belong to the first 32 elements of
+ * K, and the upper 128 bits belong to the last 32. The caller adds the partial sums of a unit (16
+ * or 32 elements with one scale) later. */
 INLINE __m256i multiply_row(const weights *w, const uint8_t *a) {
     return bsmm_int8_dot(w->even, load_32(a), w->odd, load_32(a + BSMM_INT8_PART / 2), false);
 }

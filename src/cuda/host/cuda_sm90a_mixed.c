@@ -101,10 +101,10 @@ typedef struct made {
     division c;
     bsmm_small_m_params params;
     bsmm_cuda_ready prepare, multiply;
-    /* `image_bytes` is the size in bytes of A's image, i.e. of A in bf16 or f16. `least_bytes` is
-     * the size in bytes of an array with the smallest nonzero magnitudes of A's rows, from which
-     * the epilogue concludes whether a product may have underflowed. `scale_bytes` is the size in
-     * bytes of an array with the fp32 scales of A's rows, or 0 if A has no such scales. */
+    /* A kernel that runs first converts A. It writes three arrays, with these sizes in bytes:
+     * `image_bytes` for A in bf16 or f16, `least_bytes` for the smallest nonzero magnitude of each
+     * row of A, and `scale_bytes` for the fp32 scales of A's rows (0 if A has no such scales). By
+     * the smallest magnitudes, the epilogue decides whether a product may have underflowed. */
     uint64_t image_bytes, least_bytes, scale_bytes;
 } made;
 

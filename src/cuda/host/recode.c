@@ -90,9 +90,9 @@ static bool is_plain(const bsmm_coder *k) {
     return k->zero_and == UINT32_MAX && !k->zero_or && k->zero_code_and == UINT32_MAX;
 }
 
-/* Returns the number of mantissa bits of the element format `elem` if the hardware instruction cvt
- * makes the same codes as the encoder `k`, else 0. The codes differ only if a recipe (the rules for
- * quantizing) has its own rule for the sign of zeros. */
+/* The GPU's instruction cvt can encode e4m3 and e5m2. It gives the same codes as the encoder `k`,
+ * unless the recipe has its own rule for the sign of zeros. Returns the number of mantissa bits of
+ * the element format `elem` if the kernel may use cvt, else 0. */
 static uint32_t hardware_of(uint32_t elem, const bsmm_coder *k) {
     if (!is_plain(k)) return 0;
     return elem == BSMM_ELEM_E4M3 ? 3 : elem == BSMM_ELEM_E5M2 ? 2 : 0;

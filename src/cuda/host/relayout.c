@@ -93,9 +93,10 @@ static bool is_aligned(const side *s, uint32_t size, uint64_t bytes) {
     return all % bytes == 0;
 }
 
-/* A group is the scales of which a thread loads or stores several at once: their row (or column)
- * numbers differ only in bit `b` and lower bits. Returns true if the matrix ends at the end of a
- * group, so that every group is complete. */
+/* A thread may load or store several scales at once. Their row numbers (or their column numbers)
+ * then differ only in bit `b` and lower bits, so they form a group of 2^(b + 1) rows or columns.
+ * Returns true if the number of rows (or columns) is a multiple of the group's size, so that no
+ * group extends past the end of the matrix. */
 static bool is_whole(const side *s, const bit *b) {
     return b->axis == BYTE || s->extents[b->axis] % (2ull << b->number) == 0;
 }
@@ -254,11 +255,12 @@ static void add_padding(bsmm_scale_map *map) {
         map->rows = (int64_t)map->tile_col_step;
 }
 
-/* Returns the number of loads (job.by_words) with which a thread copies four adjacent codes of a
- * row whose codes do not form aligned words in the source: two loads of two codes if the source
- * allows them, else four loads. This is faster than one thread for each code, because a thread
- * computes an address in the destination for each store. Returns 0 if threads cannot copy four
- * codes. */
+/* If four adjacent codes of a row form an aligned word in the source and in the destination, a
+ * thread copies them by one load and one store. If they do so only in the destination, the thread
+ * uses two loads of two codes or four loads of one code, and one store. This is faster than one
+ * thread for each code, because a thread computes an address in the destination for each store.
+ * Returns the number of loads for the second case (job.by_words). Returns 0 if a thread cannot copy
+ * four codes. */
 static uint32_t loads_of(const bsmm_relayout_job *q) {
     const bsmm_axis_digit *first = &q->from_col_map.digits[0];
     uint64_t odd = (uintptr_t)q->from | q->known_cols;

@@ -128,8 +128,9 @@ uint32_t bsmm_small_m_scale_stride(const bsmm_product *p, uint32_t step_scales, 
                                    uint32_t ranges) {
     const uint32_t steps = bsmm_small_m_count_steps(p),
                    bytes = bsmm_small_m_most_steps(steps, splits) * step_scales;
-    /* If the distance between the scales of two rows is an odd multiple of 16 bytes, the scales of
-     * 8 rows lie in different banks of shared memory. */
+    /* Lanes of a warp read the scales of 8 rows at the same time. If the distance between the
+     * scales of two rows is an odd multiple of 16 bytes, these reads go to different banks of
+     * shared memory. */
     const uint32_t aligned = 16 * ((bytes + 15) / 16 | 1);
     if (!bsmm_small_m_has_row_codes(&p->b)) return aligned;
     const uint64_t pitch = p->b.map.tile_row_step;

@@ -268,10 +268,9 @@ static void map_scales(const bsmm_product *p, const bsmm_wgmma_form *form, int64
         map);
 }
 
-/* Returns true if a fast path of the epilogue can store D. This requires that D is row-major, and
- * that there is neither C nor bias. D must not have a second-level scale either. This function does
- * not test for the second-level scale, because it is known only when the plan runs; bsmm_wgmma_run
- * does. */
+/* Returns true if D's description allows a fast path of the epilogue: D is row-major, and there is
+ * neither C nor bias. A fast path also requires that D has no second-level scale. This function
+ * cannot test that, because the scale is known only when the plan runs. bsmm_wgmma_run tests it. */
 static bool is_simple(const bsmm_product *p) {
     return p->d.m.order == BSMM_ORDER_ROW && !p->has_c && p->bias_elem == BSMM_ELEM_NONE;
 }

@@ -39,9 +39,9 @@ typedef struct bsmm_wgmma_wish {
     uint32_t elem;     /* `elem` is the element type that the tensor cores multiply. */
     uint32_t shift;    /* Only f16 uses `shift`. Packing multiplies all values by 2^shift. */
     bool is_b, scaled; /* `scaled` is true if the GEMM kernel applies scales of the operand. */
-    /* `settles` is true if the GEMM kernel tests its accumulators, and computes again only the
-     * results that may be wrong. The kernel then needs no header that tells the range of the
-     * operand's values. */
+    /* `settles` is true if the GEMM kernel tests its accumulators and computes doubtful results
+     * again by itself. The packed operand then needs no header with the range of its values,
+     * because nobody has to decide before the GEMM whether its result is valid. */
     bool settles;
     /* `by_rows` is true if the fp32 scales of A and of B cover whole rows, and the GEMM kernel
      * multiplies by B's scales only once, i.e. multiplies the sums over all of K. */

@@ -21,9 +21,10 @@ static __device__ __forceinline__ uint32_t scales_inside(uint4 w, uint32_t rows)
 }
 
 /* Looks for negative e4m3 scales in one stage, which has `tiles` scale tiles (of 4 scales) along K.
- * The result is nonzero if the lane has found one. In each scale tile, a lane tests 16 bytes, which
- * hold the scales of four rows. It loads all its bytes before it tests them. Otherwise the warp
- * would take more time for a stage than the tensor cores take to multiply it. */
+ * Returns a nonzero number if this lane has found one. In each scale tile, a lane tests 16 bytes,
+ * which are the scales of four rows. It first loads the 16 bytes of all scale tiles and then tests
+ * them, so that the latencies of the loads overlap. Without this, the warp would take more time for
+ * a stage than the tensor cores take to multiply it. */
 static __device__ __forceinline__ uint32_t signs_in_stage(const bsmm_scaled_params *p,
                                                           const uint8_t *scales, corner at,
                                                           uint32_t tiles) {

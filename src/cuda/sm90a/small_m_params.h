@@ -177,8 +177,8 @@ typedef struct bsmm_small_m_params {
     /* `scale_stride` is the distance in bytes between the scales of adjacent rows of B in shared
      * memory. */
     uint32_t scale_stride;
-    /* `scale_step` is the number of bytes of B's scales per row and step (128 elements along K) in
-     * shared memory. 0 means that one fp32 scale applies to all of K. */
+    /* In shared memory, a row of B has `scale_step` bytes of scales for each step (128 elements
+     * along K). If it is 0, the row has only one fp32 scale, which applies to all of K. */
     uint32_t scale_step;
     /* `scale_vector` is nonzero if B's scales are row-major codes of one byte
      * (bsmm_small_m_has_row_codes). In this case the codes are copied to shared memory 16 bytes at
