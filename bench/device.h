@@ -196,9 +196,10 @@ typedef bool bench_work(void *context, size_t turn);
  * 0. */
 bool bench_device_record(bench_device *device, bench_work *work, void *context, size_t turns,
                          bench_graph *graph);
-/* Captures a graph that runs the work equally often on each of the `sets` copies of the operands.
- * The graph has at least 8 runs and takes about a millisecond, so that the cost of its launch is
- * small. On a simulated device, the graph has one run for each copy. */
+/* Captures a graph of runs of the work, the same number of runs for each of the `sets` copies of
+ * the operands. The number is chosen so that the graph has at least 8 runs and takes about a
+ * millisecond. The cost of launching the graph is then small. On a simulated device, the graph has
+ * one run for each copy. */
 bool bench_device_record_sets(bench_device *device, bench_work *work, void *context, size_t sets,
                               bench_graph *graph);
 /* Launches a graph, and adds to `seconds` the mean time of one run of the work in the graph. */

@@ -28,9 +28,10 @@ typedef struct bench_recode_job {
 typedef struct bench_recode_result {
     double seconds; /* `seconds` is the median time of one conversion in seconds. */
     double bytes;   /* `bytes` counts the bytes that are read and written. Each byte counts once. */
-    /* `probed` holds the rates of loops that only read and write memory. The bytes read and the
-     * bytes written have the same ratio as in the conversion. On the host, the loops use as much
-     * memory as the matrices have, so their data lie in a cache if the matrices do. */
+    /* bench also measures loops that only read and write memory, and `probed` holds their rates.
+     * The loops read and write in the same proportion as the conversion. On the host they use as
+     * much memory as the conversion's matrices have. If the matrices fit in a cache, the rates are
+     * therefore those of this cache. */
     bench_probed probed;
 } bench_recode_result;
 

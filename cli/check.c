@@ -86,9 +86,10 @@ static double half_ulp(const bsmm_elem_info *elem, double value) {
     return ldexp(1, exponent - (int)elem->mantissa_bits - 1);
 }
 
-/* Returns the number that replaces `value` when the error of `value` is computed. For an infinite
- * value, the replacement is the smallest number that rounds to Inf, i.e. half an ulp above the
- * largest finite value. */
+/* The check of a result takes the difference of the computed and the expected value. Returns the
+ * number that stands for one of these values in the difference: `value` itself or, if it is
+ * infinite, the smallest number that rounds to Inf, i.e. half an ulp above the largest finite
+ * value. */
 static double stand_in(const bsmm_elem_info *elem, double value) {
     return isinf(value) ? copysign(elem->max + half_ulp(elem, elem->max), value) : value;
 }

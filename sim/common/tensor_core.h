@@ -75,8 +75,9 @@ typedef struct sim_tensor_vector {
  * an exponent below SIM_TENSOR_NONE / 2, and no other product does. */
 enum { SIM_TENSOR_NONE = -1000 };
 
-/* Converts the k elements of a row of A or of a column of B to values and exponents. `least` is the
- * exponent of the smallest normal number of their format. */
+/* Stores a row of A or a column of B in *to, with k elements, as values and exponents. `least` is
+ * the exponent of the smallest normal number of the element format. A subnormal element gets this
+ * exponent too. */
 static inline void sim_tensor_prepare(sim_tensor_vector *to, const float *from, int k, int least) {
     uint32_t any = 0, largest = 0;
     for (int i = 0; i < k; i++) {
@@ -93,9 +94,9 @@ static inline void sim_tensor_prepare(sim_tensor_vector *to, const float *from, 
     to->finite = largest >> 23 < 255;
 }
 
-/* Returns the exact sum of the accumulator `sum` and the k products of elements of a and b, after
- * truncating each of these terms as `rule` says. If a term is Inf or NaN, returns the sum of IEEE
- * arithmetic. */
+/* Models a tensor core instruction. Its terms are the accumulator `sum` and the k products of
+ * elements of a and b. Truncates each term as `rule` says, and returns the exact sum of the
+ * truncated terms. If a term is Inf or NaN, returns the sum of IEEE arithmetic instead. */
 static inline double sim_tensor_exact(double sum, const sim_tensor_vector *a,
                                       const sim_tensor_vector *b, int k, sim_tensor_rule rule) {
     double products[SIM_TENSOR_MOST_K];

@@ -298,8 +298,9 @@ typedef union {
     uint32_t u[2][LANES];
     uint64_t u64[LANES];
 } gfx9_vector;
-/* Returns a source as an array with 32 bits per lane, or 64 bits for 64-bit types. The array is
- * the register itself. If modifiers change the value, it is a copy in `room`. */
+/* Returns the address of a source of a vector instruction, as an array with one entry per lane: 32
+ * bits, or 64 bits for 64-bit types. This is the register itself, or a copy in *room if modifiers
+ * such as neg change the value. */
 const void *gfx9_fetch(gfx9_wave *w, const gfx9_inst *inst, const gfx9_operand *o, int type,
                        gfx9_vector *room);
 void gfx9_store(gfx9_wave *w, const gfx9_inst *inst, const gfx9_operand *o, int type,

@@ -119,8 +119,9 @@ const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *
     return kernel->refuse(&portion, state, why, size);
 }
 
-/* Writes to *job the description of the conversion that quantizes one portion's fp32 results to
- * rows of D. A portion is a range of D's rows. */
+/* A GPU computes a block-scaled D in portions (ranges of rows): a kernel writes the fp32 results of
+ * a portion, and a conversion quantizes them to D. Sets *job to the description of this conversion
+ * for rows [row, row + rows) of D. */
 static void describe_quantization(const bsmm_product *p, int64_t row, int64_t rows, void *results,
                                   bsmm_recode *job) {
     *job = (bsmm_recode){.device = p->device,

@@ -25,9 +25,9 @@ typedef struct bsmm_gpu_image {
     /* `offset` and `bytes` are the offset and size in bytes of this image in the decompressed pack,
      * which holds several images. */
     size_t offset, bytes;
-    /* `text_bytes` is the size of the ordinary PTX text in bytes if this image is PTX, else 0. A
-     * pack, i.e. several images that are compressed together, stores PTX in a shortened form
-     * (gpu/ptx_text.h). */
+    /* A pack is several images that are compressed together. It stores an image that is PTX in a
+     * shortened form (gpu/ptx_text.h). `text_bytes` is then the size in bytes of the PTX text that
+     * is restored from this form. It is 0 if the image is not PTX. */
     size_t text_bytes;
 } bsmm_gpu_image;
 

@@ -144,9 +144,10 @@ BSMM_SHARED bool bsmm_pack_is_half(const bsmm_pack_header *h, uint32_t shift) {
     return !h->high || (h->high + shift <= 512 + 16 && h->low <= 512 + 24 + shift);
 }
 
-/* These constants decode two 8-bit codes at a time to f16 or bf16, one in each 16-bit half of a
- * uint32. Shifts move a code from the top of its half to the exponent and mantissa of the 16-bit
- * float. One exact multiplication then corrects the exponent bias. */
+/* Holds the constants that decode two 8-bit codes at a time to f16 or bf16. Each code begins at the
+ * top of a 16-bit half of a uint32. Shifts move it to the exponent and mantissa of the 16-bit
+ * float. The result still has the exponent bias of the 8-bit format. One exact multiplication by a
+ * power of two corrects this. */
 typedef struct bsmm_pair_codec {
     /* Magnitudes are shifted right by `down` bits, and `mask` selects the bits that are kept. Both
      * apply to the two halves of a register at once. */

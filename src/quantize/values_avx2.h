@@ -46,8 +46,9 @@ INLINE vector_values vector_values_of(const bsmm_decode_job *job) {
  * the bytes are first arranged such that the columns end up in order. */
 INLINE void values4(const vector_values *v, const uint8_t *codes, __m256 x[PARTS]) {
     const __m256i fours =
-        /* The first 16 indices fill the lower half of the register, and the last 16 the upper half.
-         * Each index copies a byte with two codes; -1 gives a zero byte. */
+        /* Each index selects a source byte, which has two codes, for a byte of the register; -1
+         * gives a zero byte. The first 16 indices fill the lower half of the register, and the last
+         * 16 fill the upper half. */
         _mm256_setr_epi8(0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13, -1, 2, -1, 3, -1, 6,
                          -1, 7, -1, 10, -1, 11, -1, 14, -1, 15, -1);
     __m256i words = _mm256_shuffle_epi8(twice(codes), fours), zero = _mm256_setzero_si256();

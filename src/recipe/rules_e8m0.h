@@ -20,9 +20,9 @@ BSMM_SHARED float bsmm_e8m0_reciprocal(uint32_t code) {
     return bsmm_bits_float(bits > 0x00400000u ? bits : 0x00400000u);
 }
 
-/* Returns the code of a block's scale together with the reciprocal of the scale, which is the
- * factor of the block's values. If the scale is NaN, the factor is 0. Finite values of the block
- * then become zeros that keep their signs, as if they were divided by Inf. */
+/* Returns the code of a block's scale together with the reciprocal of the scale, by which the
+ * values of the block are multiplied. If the scale is NaN, the reciprocal is replaced by 0. Finite
+ * values of the block then become zeros that keep their signs, as if they were divided by Inf. */
 BSMM_SHARED bsmm_block_step bsmm_with_reciprocal(uint32_t code) {
     return bsmm_block_step_of(code, code == BSMM_E8M0_NAN ? 0 : bsmm_e8m0_reciprocal(code));
 }

@@ -47,10 +47,11 @@ static bool small_integers(uint32_t elem) {
     return elem < BSMM_ELEM_COUNT && bsmm_elem_traits_of[elem].small_integer;
 }
 
-/* A rule applies to a format if `elems` returns true for its element and if its scale is in the set
- * `scales`. The format's blocks must span at least min_block elements along K and a multiple of
- * `multiple` elements (0: any number). The device must have at least one of `traits` (0: none is
- * needed). The rule then permits `units`. */
+/* Each rule permits some arithmetic units (`units`) for an operand, because the unit can multiply
+ * it exactly. The rule applies if four conditions hold. `elems` returns true for the element
+ * format. The scale format is in the set `scales`. A scale block has at least min_block elements
+ * along K, and a multiple of `multiple` elements (0: any number). The device has at least one of
+ * `traits` (0: none is needed). */
 static const struct {
     bool (*elems)(uint32_t elem);
     int scales;

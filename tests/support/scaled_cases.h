@@ -153,10 +153,11 @@ static const scaled_case wide_cases[] = {
     {"bf16", "mxfp4", "bf16", 256, 768, 576, FILL_ORDINARY, BSMM_LAYOUT_NV_128X4, 0},
 };
 
-/* Lists the products for the kernel cuda_sm100f_wide_groups. A tile has 128 rows, or 256 rows for a
- * pair of thread blocks, and 64, 128 or 256 columns. The kernel sums each 128 elements of K
- * separately. Elements of A and B may be split into bf16 parts. For each pair of a part of A and a
- * part of B, the kernel loads the 128 elements by two loads of 64 elements. */
+/* Lists the products for the kernel cuda_sm100f_wide_groups. Its tile has 128 rows, or 256 rows for
+ * a pair of thread blocks, and 64, 128 or 256 columns, so some products end inside a tile. It sums
+ * each 128 elements of K separately. An element of A or B may be the sum of several bf16 parts. For
+ * each pair of a part of A and a part of B, the kernel loads 128 elements of K by two loads of 64
+ * elements, so some products end after the first of them. */
 static const scaled_case wide_groups_cases[] = {
     {"bf16", "fp8_block128", "f32", 128, 128, 128, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},
     {"bf16", "fp8_block128", "bf16", 300, 260, 776, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0},

@@ -35,9 +35,10 @@ static double from_bits(uint64_t bits) {
     return value;
 }
 
-/* Fills `values` with numbers that are very close to the value of a code or to the midpoint between
- * adjacent codes. fp32 would round such a number to the code's value or to the midpoint. An
- * epilogue that rounds it to fp32 first therefore gives a wrong code. */
+/* Fills `values` with doubles that are very close to a number that D's format represents, or to the
+ * midpoint between two such numbers. Rounding them to fp32 would give exactly this number or
+ * midpoint, and a second rounding to D's format might then choose a wrong code. An epilogue must
+ * therefore round only once. */
 static void fill_neighbours(uint32_t elem, uint32_t first, double *values) {
     for (uint32_t i = 0; i < COLS / 8; i++) {
         double low = bsmm_elem_decode(elem, first + i);

@@ -202,9 +202,10 @@ static void test_4bit_layouts(void **state) {
         }
 }
 
-/* Tests three values of K. The kernel multiplies 128 elements of K in a step. The first K is no
- * multiple of 128. The second K is a single step, so only one of the four warpgroups has work. With
- * the third K, each thread block has more steps than its ring buffer has stages. */
+/* Tests the FP8 kernel with three values of K, because it multiplies 128 elements of K in a step. K
+ * = 1296 is no multiple of 128. K = 16 is a single step, so only one of the four warpgroups has
+ * work. With the largest K, each thread block has more steps than its ring buffer has stages. Two
+ * more products have extreme values, or NaN and Inf. */
 static void check_fp8(const takes *of) {
     check_all(of, 1296, FILL_ORDINARY, 65);
     check_all(of, 16, FILL_ORDINARY, 66);

@@ -84,8 +84,9 @@ const float *bsmm_pack_scales_of(uint32_t scale);
 
 typedef struct bsmm_pack_isa bsmm_pack_isa;
 
-/* Points to the codes of a tile of LANES (8) rows over one span, i.e. up to SPAN elements of K. The
- * codes of each row are packed as in the operand. */
+/* A packer handles a tile at a time, i.e. LANES (8) rows over up to SPAN elements of K. This struct
+ * points to the codes of a tile. row[i] points to the first code of row i. The codes of a row are
+ * stored without gaps, as in the operand. */
 typedef struct bsmm_pack_codes {
     const uint8_t *row[BSMM_PACK_LANES];
     uint32_t bits; /* `bits` is the number of bits of a code: 4, 6, 8, 16 or 32. */

@@ -142,8 +142,10 @@ typedef struct bsmm_small_m_scales {
     /* If B has fp32 scales, `scales` holds them in the order [range of K with one scale][16
      * rows]. */
     float *scales;
-    /* `factors` has the factors by which the results of the 16 rows are multiplied. At first, each
-     * factor is B's second-level scale, the one scale of the whole matrix. */
+    /* `factors` receives the factors by which the epilogue multiplies the results of the 16 rows of
+     * B. The caller sets each of them to B's second-level scale, the one scale of the whole matrix.
+     * If the scales of a row are divided by a power of two, the row's factor must be multiplied by
+     * it. */
     double *factors;
     /* `wide` holds a number for each of the 16 rows, which tells how far the scales of the row are
      * apart. The numbers are 0 at first. */
@@ -229,9 +231,9 @@ typedef struct bsmm_small_m_limit {
 const char *bsmm_small_m_refuse(const bsmm_product *p, const bsmm_small_m_limit *most, char *why,
                                 size_t size);
 
-/* Returns the number of elements of K in a scale unit, i.e. in a range of K with one gathered
- * scale. The length of B's blocks must be a multiple of that number. For fp32 scales the function
- * returns `segment`. */
+/* Before B is multiplied, its scales are gathered in an array with one scale for each scale unit (a
+ * range of K) of a row. Returns the number of elements of K in a scale unit, of which the length of
+ * B's scale blocks must be a multiple. For fp32 scales this is `segment`. */
 int64_t bsmm_small_m_scale_unit(uint32_t scale, int64_t segment);
 
 /* Returns NULL if weights of this format can be multiplied as they are stored, else the reason.

@@ -39,7 +39,8 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 #    define PANELS_OF(kind, width)                                                                 \
         ((width) == 1 ? 4 : (width) > 4 ? 1 : ((kind) == BSMM_PRODUCTS4 ? 4 : 8) / (width))
 
-/* SCALES_SUMS is true if the powers of two of scales multiply the sums instead of the elements. */
+/* The power of two in a scale can multiply the sum of a block's products, or it can multiply the
+ * block's elements when they are decoded. SCALES_SUMS is true if it multiplies the sums. */
 #    define SCALES_SUMS(kind, width)                                                               \
         (((kind) != BSMM_SHIFTED6 && (kind) != BSMM_PRODUCTS4) || (width) < 16)
 

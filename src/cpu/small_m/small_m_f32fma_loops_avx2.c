@@ -115,10 +115,10 @@ INLINE void store_sums(const batch *x, int64_t first, int rows, int groups, cons
         _mm256_storeu_ps(at + i / groups * x->pitch + i % groups * GROUP, sum[i]);
 }
 
-/* A chunk is a range of K that is summed by itself. Adds the sums of a chunk to D's accumulators.
- * If the kernel multiplies sums by e8m0 scales, it first multiplies each accumulator by a power of
- * two, so that the accumulator has the same scale as the chunk's sums. This multiplication is
- * exact, so the FMA rounds only the sum. */
+/* Adds the sums of a chunk, i.e. of a range of K that is summed by itself, to D's accumulators. If
+ * the kernel multiplies sums by e8m0 scales, the accumulators are kept divided by the current
+ * scale, which is a power of two. Where the scale has changed, each accumulator is first multiplied
+ * by the quotient of the old and the new scale. This is exact, so the FMA rounds only the sum. */
 INLINE void add_chunk(const batch *x, int64_t first, int rows, int groups,
                       bsmm_small_m_f32fma_scaling scaling, const __m256 *sum) {
 #    pragma GCC unroll 8

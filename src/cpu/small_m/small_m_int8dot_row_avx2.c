@@ -63,9 +63,9 @@ INLINE void part_units(__m256i low, __m256i high, __m256i *first, __m256i *secon
     *second = _mm256_permute2x128_si256(low, high, 0x31);
 }
 
-/* Computes the integer sums of products over 64 elements of K, if each unit is 32 elements. A unit
- * is a range of K with one scale. sum[u] receives the sums over unit u (0 or 1), with one sum for
- * each row of B. */
+/* Computes the integer sums of products over 64 elements of K, which are two units of 32 elements
+ * (ranges of K with one scale). sum[u] receives the sums over unit u, one for each of 8 rows of B.
+ * `pair` has their partial sums. */
 INLINE void sum_long_units(const __m256i pair[4], __m256i sum[UNITS]) {
     const __m256i ones = _mm256_set1_epi16(1);
     part_units(_mm256_madd_epi16(add_neighbours(pair[0], pair[1]), ones),

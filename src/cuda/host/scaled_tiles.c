@@ -18,8 +18,8 @@ static int64_t count_of(const bsmm_product *p, const bsmm_scaled_tile *tile) {
     return tiles_m(p, tile) * tiles_n(p, tile);
 }
 
-/* Returns the number of groups of thread blocks that the device runs at once. The thread blocks of
- * a group, one or two, compute a tile together. */
+/* A group is one thread block or a pair of them, which computes a tile. A thread block occupies a
+ * whole SM. Returns the number of groups that the device runs at once. */
 static int64_t groups_of(const bsmm_product *p, const bsmm_scaled_tile *tile) {
     const bsmm_cuda_device *device = p->device;
     return device->multiprocessors / (int)tile->ctas;

@@ -133,9 +133,9 @@ static __device__ __forceinline__ uint32_t bf16_lanes(int bits, const uint32_t *
     return lanes >> (threadIdx.x & 16) & 0xffff;
 }
 
-/* Returns a mask with one byte for each of four scale blocks. A byte is 0xff if the block has a
- * nonzero element. Bit i of `lanes` is set if lane i has a nonzero element (bf16_lanes). Four
- * adjacent lanes hold the elements of a block. */
+/* Four adjacent lanes hold the elements of a scale block. Bit i of `lanes` is set if lane i has a
+ * nonzero element (bf16_lanes). Returns one byte for each of four blocks: 0xff if the block has a
+ * nonzero element, else 0. */
 static __device__ __forceinline__ uint32_t blocks_of_four(uint32_t lanes) {
     uint32_t pairs = lanes | lanes >> 1, blocks = (pairs | pairs >> 2) & 0x1111;
     blocks = (blocks & 0x0011) | (blocks & 0x1100) << 8;

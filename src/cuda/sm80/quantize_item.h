@@ -390,10 +390,10 @@ static __device__ __forceinline__ void store_by_four(bool valid, uint8_t *to,
                                                     : next[2]);
 }
 
-/* Quantizes a thread's 16 values in each of `items` rows by the fast path `quick`, without
- * branches, so that the latencies of the rows overlap. Returns false, and does nothing, if the job
- * selects a different path, or if `quick` is not correct for one of the rows of the warp. `raw` has
- * `span` words for each row. */
+/* Quantizes a thread's 16 values in each of `items` rows by the fast path `quick`. Returns false
+ * and does nothing if the job uses another fast path, or if `quick` is not correct for some row of
+ * the warp. The caller must then take another path. There are no branches between the rows, so that
+ * their latencies overlap. `raw` has `span` words for each row. */
 static __device__ __forceinline__ bool quick_items(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, uint32_t quick, int items, int span,
                                                    const uint32_t *raw, const uint32_t *amax,

@@ -213,13 +213,15 @@ typedef struct chunk {
     uint32_t to_memory;
 } chunk;
 
-/* Holds the static shared memory of a thread block. The producer warp announces work unit number i
- * (a tile of D and a range of its k blocks) in units[i % 2], before the work unit's first stage is
- * full. A consumer reads this entry before it releases a stage of the work unit. When the producer
- * overwrites the entry of work unit i - 2, all consumers have already released a stage of work unit
- * i - 1, so none still reads the old entry. With GEMM_SHORT a work unit may begin with any stage s,
- * and the producer announces it in units[s]. The producer overwrites this entry only after all
- * consumers have released stage s. They released it after they had read the old entry. */
+/* Holds the static shared memory of a thread block. The producer warp announces each work unit (a
+ * tile of D and a range of its k blocks) to the consumers in `units`, before the work unit's first
+ * stage is full. A consumer reads the entry before it releases a stage of the work unit.
+ *
+ * An entry must not be overwritten while a consumer may still read it. Work unit i uses units[i %
+ * 2]. When the producer overwrites the entry of work unit i - 2, all consumers have already
+ * released a stage of work unit i - 1, so they have read the old entry. With GEMM_SHORT a work unit
+ * may begin with any stage s, and uses units[s]. The producer overwrites this entry only after all
+ * consumers have released stage s, which they do after they have read the old entry. */
 typedef struct shared {
     /* `ready` is an mbarrier that completes when the members after `units` are set. */
     uint64_t ready;

@@ -81,8 +81,8 @@ typedef struct bsmm_wgmma_params {
      * split into bf16 parts (a_parts, b_parts), each pair of a part of A and a part of B has its
      * own k blocks. */
     int32_t m, n, k_blocks;
-    /* `a_parts` and `b_parts` are the numbers of bf16 parts whose sum is an element of A and of B.
-     * Each part of A is multiplied by each part of B. */
+    /* An element of A is the sum of `a_parts` bf16 numbers (parts), and one of B is the sum of
+     * `b_parts`. The kernel multiplies each part of A by each part of B and adds all products. */
     int32_t a_parts, b_parts;
     /* `a_reciprocal` is 32 / a_parts, rounded up. Kernels number the pairs of a bf16 part of A and
      * a bf16 part of B from 0 to 8. To divide such a number by a_parts, they multiply it by

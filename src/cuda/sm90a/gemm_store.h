@@ -284,9 +284,9 @@ static __device__ __noinline__ void store_four(const bsmm_wgmma_params *p,
     }
 }
 
-/* Holds bit masks of the rows of D whose results must be recomputed. Each mask has one bit for each
- * of the warp's 16 rows. If the tile's columns lie in two 128 x 128 blocks of B, each of the two
- * blocks has its own mask. */
+/* Says for which rows of D the results must be computed again in double. A mask has one bit for
+ * each of the warp's 16 rows. The columns of a tile may lie in two 128 x 128 blocks of B, whose
+ * scales differ. There are then two masks, one for the columns in each block. */
 typedef struct rows_again {
     uint32_t of[COL_BLOCKS];
 } rows_again;
@@ -363,8 +363,8 @@ static __device__ __noinline__ void store_again(const bsmm_wgmma_params *p,
  * were below 2^-149. */
 static __device__ __forceinline__ void watch(uint32_t *overflowed, const float *total) {
     if (!overflowed) return;
-    /* Several independent chains of additions hide the latency of the instructions. Kernels with
-     * block scales have registers for only one chain. */
+    /* Each entry of the arrays below collects every CHAINS-th accumulator. Several independent sums
+     * hide the latency of the additions. Kernels with block scales have registers for only one. */
     enum { CHAINS = GEMM_SCALES == GEMM_UNSCALED ? 4 : 1 };
     bool lost = false;
     /* zero[] adds up the accumulators times 0. It becomes NaN if any accumulator is Inf or NaN. */

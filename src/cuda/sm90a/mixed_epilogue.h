@@ -326,8 +326,10 @@ static __device__ __forceinline__ uint32_t mixed_run_bits(const mixed_runs *runs
     return ~0u >> (32 - count);
 }
 
-/* Returns a mask of the thread's rows of B that have an accumulator of 0. The function looks only
- * at the runs whose bits are set in `left`. A run is MIXED_RUN adjacent results of a row of D. */
+/* A run is MIXED_RUN adjacent results of a row of D, and run n of the thread is in row first + n *
+ * step of its tile. All runs of a thread have the same columns of D, i.e. the same MIXED_RUN rows
+ * of B. Returns a mask of these rows: bit j is set if a result for row j is an accumulator of 0.
+ * Only runs whose bits are set in `left` count. */
 static __device__ __forceinline__ uint32_t mixed_find_zeros(const bsmm_small_m_params *p,
                                                             const mixed_runs *runs, uint32_t left) {
     uint32_t zeros = 0;

@@ -60,11 +60,12 @@ extern __shared__ __align__(128) uint8_t small_m_shared[];
 
 #ifdef MIXED_IN_mixed /* The module mixed also has the kernel that converts A. */
 
-/* Converts A for the mixed-input kernel that runs next. Thread block (x, y) converts rows
- * [8 x, 8 x + 8) of A for steps [8 y, 8 y + 8) of 128 elements along K. Each warp converts one step
- * of these rows. For each row, the thread block also stores the smallest magnitude of the row's
- * nonzero numbers in a_image_any, as a bf16 code minus 1. The magnitude of an f16 number is rounded
- * down to bf16. If A has one fp32 scale per row, thread blocks (x, 0) store these scales in
+/* Converts A for the mixed-input kernel that runs next. Thread block (x, y) converts rows [8 x, 8 x
+ * + 8) of A for steps [8 y, 8 y + 8) of 128 elements along K, and each of its warps converts one
+ * step of these rows. The next kernel also needs to know how small the numbers of a row are. For
+ * each row, the thread block therefore finds the smallest nonzero magnitude in its steps, and
+ * stores it in a_image_any as a bf16 code minus 1. The magnitude of an f16 number is rounded down
+ * to bf16. If A has one fp32 scale per row, thread blocks (x, 0) store these scales in
  * a_image_scales. */
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
     mixed_prepare(const __grid_constant__ bsmm_small_m_params p) {
@@ -74,9 +75,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
     const uint32_t step = blockIdx.y * BSMM_MIXED_PREPARE_STEPS + warp;
     /* A prefetch reads no value, so it may come before the wait for earlier kernels. */
     if (row < p.m) mixed_prefetch_fragment(&p, row, step * 4 + lane % 4);
-    /* A's image is the copy of A in the order of the main loop. This kernel overwrites it. It
-     * therefore waits for the last kernel that reads the image, and also for the kernel that writes
-     * A. */
+    /* This kernel overwrites A's image (the copy of A in the order of the main loop), so it waits
+     * for the last kernel that reads the old image. It also waits for the kernel that writes A. */
     ptx_grid_wait();
     ptx_grid_release_next();
     uint32_t mine = ~0u;

@@ -217,9 +217,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
             if (ring.slots) small_m_leave_slot(&p, last, fills, step - WALKERS, first_step, end);
         }
 #endif
-        /* The registers do not suffice to decode all 64 bytes of weights at once. Each iteration of
-         * this loop therefore decodes and multiplies a part of them: one tile of 16 rows, or one
-         * step of K. */
+        /* A thread has 64 bytes of weights, and too few registers to decode all of them at once.
+         * Each iteration of this loop decodes and multiplies a part of them: the weights of one
+         * tile of 16 rows, or those of one step of K. */
         const int passes = SMALL_M_GROUPED ? ROW_TILES * SPAN : SPAN;
 #pragma unroll
         for (int r = 0; r < passes; r++) {

@@ -8,7 +8,8 @@
 #include "cuda/sm90a/small_m_params.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-/* SMALL_M_TERMS is the largest number of warps of a thread block that split K. */
+/* K is split among up to SMALL_M_TERMS warps of a thread block, so a result is the sum of up to
+ * SMALL_M_TERMS accumulators (terms) in each thread block. */
 enum { SMALL_M_TERMS = 8 };
 
 /* Loads the accumulators of one result from the shared memory of one thread block. There is one
@@ -78,9 +79,9 @@ static __device__ __forceinline__ void small_m_mark_nans(const int format, const
     }
 }
 
-/* Returns true if an fp32 accumulator is accurate. A magnitude below 2^-118 may have lost terms to
- * underflow, and a magnitude above 2^127 may have overflowed. NaN marks values that the main loop
- * cannot multiply. */
+/* Returns true if an fp32 accumulator is accurate. A sum of a magnitude below 2^-118 may have lost
+ * terms to underflow, and one above 2^127 may have overflowed. A NaN may come from a value that the
+ * main loop cannot multiply. The epilogue checks such sums or computes them again in double. */
 static __device__ __forceinline__ bool small_m_trusts(float sum) {
     return fabsf(sum) >= 0x1p-118f && fabsf(sum) <= 0x1p127f;
 }
@@ -216,10 +217,10 @@ static __device__ __forceinline__ float small_m_row_scale(const bsmm_small_m_par
     return row < p->m ? bsmm_gpu_scale(&p->a, row, 0) : 1;
 }
 
-/* Returns a * b in fp32, rounded to odd: if the product is inexact, it is truncated, and the last
- * bit of its mantissa is set to 1. A later rounding to a narrower format then gives the same result
- * as one rounding of the exact product. The product must lie well inside the range of fp32, so that
- * its rounding error is a normal number. */
+/* Returns a * b in fp32, rounded to odd: the exact product is truncated to fp32, and if this loses
+ * bits, the last bit of the mantissa is set to 1. Rounding the result to bf16, f16 or an 8-bit
+ * format then gives the same as rounding the exact product once. The product must lie well inside
+ * the range of fp32, so that its rounding error is a normal number. */
 static __device__ __forceinline__ float small_m_times_odd(float a, float b) {
     float toward_zero = __fmul_rz(a, b);
     uint32_t inexact = fmaf(a, b, -toward_zero) != 0;
