@@ -34,11 +34,11 @@ typedef struct surface_result {
     /* `ours` has the times of bsmm's GEMM. `bf16` has the times of the peer library's unscaled bf16
      * GEMM of the same shape. */
     surface_times ours, bf16;
-    /* These fields are set if the device is the CPU. `sgemm` is the time in seconds of OpenBLAS's
-     * fp32 GEMM of the same shape, or 0 if OpenBLAS was not found. `unit` is the name of the
-     * arithmetic unit that bsmm's kernel uses. `unit_rate` (operations per second) is the peak rate
-     * of this unit, and `read_rate` (bytes per second) is the read bandwidth. Both were measured at
-     * the same time as the product. */
+    /* These fields are set only if the device is the CPU. `sgemm` is the time in seconds of
+     * OpenBLAS's fp32 GEMM of the same shape, or 0 if OpenBLAS was not found. `unit` is the name of
+     * the arithmetic unit that bsmm's kernel uses. `unit_rate` is the peak rate of this unit in
+     * operations per second, and `read_rate` is the read bandwidth of the memory in bytes per
+     * second. Both rates were measured together with the GEMM. */
     double sgemm, unit_rate, read_rate;
     const char *unit;
 } surface_result;

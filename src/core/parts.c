@@ -4,9 +4,9 @@
 #include "core/parts.h"
 #include "core/packed.h"
 
-/* A part (one of the plain products into which a product is divided) with more than MOST_FEW_ROWS
- * rows of A runs by the plan's kernel. For smaller parts, the kernel for few rows is tried first;
- * if it refuses the part, the plan's kernel runs the part too. */
+/* Parts are the plain products into which a CPU divides a product, e.g. one for each group. A part
+ * with more than MOST_FEW_ROWS rows of A runs on the plan's kernel. A smaller part runs on the
+ * kernel for few rows or, if that kernel refuses it, on the plan's kernel too. */
 enum { MOST_FEW_ROWS = 96 };
 
 typedef struct kernel_state {

@@ -152,9 +152,9 @@ typedef struct bsmm_pair_codec {
     /* Magnitudes are shifted right by `down` bits, and `mask` selects the bits that are kept. Both
      * apply to the two halves of a register at once. */
     uint32_t down, mask;
-    /* Only packing to bf16 or f16 uses the factor `up`. Multiplying by it moves a code from the top
-     * of a byte to exponent and mantissa of the 16-bit float. The multiplication replaces a left
-     * shift. */
+    /* Multiplying by `up` moves a code from the top of a byte to the exponent and mantissa of a
+     * 16-bit float. The multiplication is a left shift of both 16-bit halves of a word at once.
+     * Only packing to bf16 or f16 uses it. */
     uint32_t up;
     /* `unbias` is the power of two that corrects the exponent bias, in both halves of a
      * register. */

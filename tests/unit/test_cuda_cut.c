@@ -181,9 +181,10 @@ static test_matrix make(const char *format, int64_t rows, int64_t cols, rng *r) 
     return t;
 }
 
-/* Tests rows of A whose scales, multiplied by scales of B, are outside the range of fp32. The
- * kernel computes these rows a second time. The kernel must then add the original C, even if C and
- * D are the same memory. */
+/* Tests rows of A that the kernel must compute again in double, because products of their scales
+ * and the scales of B leave fp32's range. The kernel has already stored wrong results in these rows
+ * of D when it computes them again. If C and D are the same memory, it must nevertheless add the
+ * original C. */
 static void test_rows_made_again(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 256, SMALL = 5, BLOCKS = SHORT_K / 128 };

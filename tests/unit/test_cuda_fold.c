@@ -91,9 +91,11 @@ static void check(const fold_case *c, rng *r) {
     test_matrix_free(&b);
 }
 
-/* These are ranges of e8m0 codes for block scales. With `near`, e4m3 can represent the elements of
- * 128 columns multiplied by their block scales. With `apart` it cannot, because the block scales
- * differ too much. With `low` and `high`, values are too small or too large for the bf16 kernel. */
+/* The test draws block scales from these ranges of e8m0 codes, so that a product takes a certain
+ * code path. With `near`, e4m3 can represent 128 elements of a row multiplied by their block
+ * scales. With `apart` it cannot, because the block scales differ too much, but bf16 can. With
+ * `low` and `high`, values are too small or too large for bf16, so the generic kernel computes the
+ * product. */
 static const scales near = {120, 128}, apart = {110, 135}, low = {2, 127}, high = {110, 190};
 static const char bf16_kernel[] = "cuda_sm90a_bf16", generic_kernel[] = "cuda_sm80_bf16";
 

@@ -103,10 +103,10 @@ BSMM_DEVICE void gemm_list_kept(gemm_position *at, gemm_chores *c, uint32_t *lis
     list[n++] = &at->sources[0].wave, list[n++] = &c->group, list[n++] = &c->more;
 }
 
-/* Holds the scalars of gemm_list_kept in the lanes of two vector registers: scalar n in lane n / 2
- * of register n % 2. While a wave stores the results of a tile, it has too few scalar registers for
- * what the next tile needs. Consecutive scalars go to different registers, because the hardware
- * needs a wait state between two writes to one register. */
+/* While a wave stores the results of a tile, it has too few scalar registers to keep the values
+ * that the next tile needs (gemm_list_kept). This struct keeps these scalars in the lanes of two
+ * vector registers: scalar n is in lane n / 2 of register n % 2. Consecutive scalars go to
+ * different registers, because hardware needs a wait state between two writes to one register. */
 typedef struct gemm_kept {
     uint32_t lanes[2];
 } gemm_kept;

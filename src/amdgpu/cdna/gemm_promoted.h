@@ -137,10 +137,11 @@ BSMM_DEVICE void gemm_promoted_sum(gemm_shape s, const bsmm_i32x8 columns[GEMM_M
 }
 
 /* Returns the factor of the sum for column e of a 16 x 16 tile, where `row` is the factor of the
- * row. A packed FMA reads a pair of registers. If both of its sums have the same factor, the
- * compiler puts the factor in one register of the pair, and the other register may be one to which
- * a load is still writing. The FMA would then wait for the load. In the kernels for column-major
- * operands on gfx950, the empty assembly makes the compiler put the factor in both registers. */
+ * row. A packed FMA multiplies two sums, and reads their factors from a pair of registers. If both
+ * sums have the same factor, the compiler would put it in only one register of the pair. It might
+ * use the other register as the target of a load, and the FMA would then wait for this load. In the
+ * kernels for column-major operands on gfx950, the empty assembly makes the compiler put the factor
+ * in both registers. */
 BSMM_DEVICE float gemm_promoted_factor(const gemm_promoted *g, gemm_shape s, float row, uint32_t j,
                                        uint32_t e) {
     const float factor = row * g->col[j][s.col_scales ? e : 0];

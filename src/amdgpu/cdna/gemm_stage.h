@@ -143,9 +143,9 @@ BSMM_DEVICE uint32_t gemm_scout_offset(const gemm_position *at, gemm_shape s, ui
     const uint32_t whole = at->sources[0].whole, last = whole ? whole - 1 : 0;
     int32_t offset = __builtin_amdgcn_readfirstlane(
         (int32_t)((step < last ? step : last) * gemm_scout_bytes(at, s)));
-    /* After v_readfirstlane_b32 has written a scalar register, five wait states must pass before a
-     * load uses this register. The compiler does not insert wait states ahead of inline
-     * assembly. */
+    /* A load may use a scalar register only five wait states after v_readfirstlane_b32 has written
+     * it. The compiler inserts such wait states, but not ahead of inline assembly, which loads
+     * here. s_nop 4 waits for five wait states. */
     __asm__ volatile("s_nop 4" : "+s"(offset));
     return (uint32_t)offset;
 }

@@ -55,8 +55,9 @@ BSMM_SMALL_M_INLINE void bsmm_transpose_pairs(const __m512i row[4], __m512i word
 }
 
 /* Loads 64 bytes of each of 16 rows. Lane i of word[d] becomes 32-bit word d of row i. The function
- * reads whole cache lines. If the stride between rows is a power of two, the rows map to the same
- * sets of a cache, and with smaller reads a line would be evicted before all of it was read. */
+ * reads whole cache lines at once. If the stride between rows is a power of two, the 16 lines map
+ * to the same sets of a cache, and cannot all stay there. With several smaller reads of a line, the
+ * line would be evicted between them. */
 BSMM_SMALL_M_INLINE void bsmm_transpose_lines(const uint8_t *b, int64_t pitch, __m512i word[16]) {
     /* part[i][d] holds 32-bit word d of each 128-bit quarter of rows 4 * i to 4 * i + 3. */
     __m512i part[4][4];

@@ -25,11 +25,11 @@ static int64_t groups_of(const bsmm_product *p, const bsmm_scaled_tile *tile) {
     return device->multiprocessors / (int)tile->ctas;
 }
 
-/* Returns an estimate of the cycles in which an SM multiplies 32 bytes of each row of A and of B in
- * a tile. The estimate is the larger of two times: that of the products and that of shared memory.
- * The rate of the products is the published peak of a B200: in one cycle, an SM multiplies 128 rows
- * of A by two rows of B, for 32 bytes of each row. Shared memory moves 128 bytes per cycle. TMA
- * writes each row to it, and the products read each row from it. No time was measured. */
+/* Estimates the cycles in which an SM of a B200 multiplies 32 bytes of each row of A and of B in a
+ * tile. No time was measured. The estimate is the larger of two times. The first is that of the
+ * products: by the published peak, an SM multiplies 128 rows of A by two rows of B in one cycle,
+ * for 32 bytes of each row. The second is that of shared memory, which moves 128 bytes per cycle:
+ * TMA writes each row to it, and the products read each row from it. */
 static int64_t tile_cycles(const bsmm_scaled_tile *tile) {
     const int64_t products = tile->cols / 2,
                   moves = (BSMM_SCALED_TILE_M + tile->cols / tile->ctas) * 32 * 2 / 128;

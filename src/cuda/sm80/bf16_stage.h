@@ -1,8 +1,8 @@
-/* The generic bf16 GEMM decodes each step of an operand to bf16 in shared memory. A step is 32
- * elements along K. A value is the sum of one to three bf16 parts. A plane in shared memory holds
- * one part of each value, in rows of 32 elements. If a value is not exactly the sum of its parts,
- * NaN is stored instead. The results of its row then become NaN, and the kernel recomputes them in
- * double. */
+/* In each step (32 elements along K), the generic bf16 GEMM decodes both operands to bf16 in shared
+ * memory. A decoded value is the sum of one to three bf16 numbers (parts), because one may not
+ * suffice. Shared memory has a plane for each part: plane i holds part i of all values, in rows of
+ * 32 elements. If a value is not exactly the sum of its parts, NaN is stored instead. The results
+ * of its row then become NaN, and the kernel recomputes them in double. */
 #ifndef BSMM_CUDA_SM80_BF16_STAGE_H
 #define BSMM_CUDA_SM80_BF16_STAGE_H
 

@@ -33,17 +33,18 @@ typedef struct consumer {
     /* `even` is true if each row of A and of B has one scale for all of K. Only kernels with EVENS
      * use it. */
     bool even;
-    /* `split` is the number of groups of COL_GROUP columns of the tile that lie in the first of two
-     * 128 x 128 blocks of B. It is used only if COL_BLOCKS is 2, i.e. if the columns of the tile
-     * lie in two such blocks. */
+    /* If the columns of a tile lie in two 128 x 128 blocks of B (COL_BLOCKS is 2), they have two
+     * different scales. The tile is divided into groups of COL_GROUP columns, and the first `split`
+     * groups lie in the first of the two blocks. If COL_BLOCKS is 1, `split` is not used. */
     int32_t split;
     /* Bit i of `unsafe` is set if the thread's row i (0 or 1) needs a product of a scale of A and a
      * scale of B that lies outside the range from 2^-104 to 2^64 (is_safe). Only kernels that test
      * products of scales (CAREFUL) use this mask. */
     uint32_t unsafe;
-    /* `least` and `most` are the smallest and the largest product so far of a scale of A and a
-     * scale of B, as fp32 bits. They are used only if B has one scale per 128 x 128 block
-     * (GEMM_ROW_BLOCK). */
+    /* The loop keeps the smallest and the largest product of a scale of A and a scale of B that it
+     * has met, in `least` and `most`, as fp32 bits. From them the kernel sees whether a product has
+     * left the range in which fp32 sums are safe. Only kernels with 128 x 128 scales of B
+     * (GEMM_ROW_BLOCK) use these fields. */
     uint32_t least, most;
 } consumer;
 

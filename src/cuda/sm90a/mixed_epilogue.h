@@ -26,10 +26,10 @@ static __device__ __forceinline__ bool mixed_within(const float v[MIXED_RUN], ui
     return most <= high - low;
 }
 
-/* Returns the log2 of the smallest nonzero magnitude at which an accumulator is certainly accurate.
- * A smaller accumulator may have lost terms to underflow. The limit is higher if scales along K
- * multiply accumulators (`grouped`), because a scale of up to 2^62 may then multiply the error that
- * a lost term leaves. */
+/* Returns log2 of a limit. An accumulator whose magnitude is at least the limit is accurate. A
+ * smaller one may have lost terms to underflow and must be computed again. The limit is higher if
+ * the kernel multiplies accumulators by scales along K (`grouped`), because a scale of up to 2^62
+ * enlarges the error that a lost term leaves. */
 static __device__ __forceinline__ int mixed_least_log2(const bool grouped) {
     return grouped ? -60 : -118;
 }
@@ -414,9 +414,10 @@ mixed_epilogue(const bsmm_small_m_params *p, const mixed_block *block, const uin
     const bsmm_gpu_epilogue *e = &p->epilogue;
     bsmm_gpu_epilogue_factors factors = {1, 1};
     if (p->plain != BSMM_SMALL_M_PLAIN) factors = bsmm_gpu_epilogue_begin(e);
-    /* Beside powers of two, the fast path multiplies by one fp32 number. This number is alpha times
-     * the second-level scales of A and B, or the fp32 scale of a row of B, or the fp32 scale of a
-     * row of A. */
+    /* Besides powers of two, a result of the fast path is multiplied by one fp32 number. Depending
+     * on the product, this is alpha times the second-level scales of A and B, the fp32 scale of the
+     * result's row of B, or that of its row of A. If a product needs two of these numbers, the
+     * general epilogue stores its results. */
     const float factor = (float)factors.factor;
     const bool rows_scaled = rows_of_a && p->row_scaled;
     const bool plain = p->plain != BSMM_SMALL_M_GENERAL && (double)factor == factors.factor &&

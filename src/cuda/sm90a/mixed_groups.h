@@ -71,9 +71,9 @@ static __device__ __forceinline__ void mixed_multiply_rows(const int tiles, cons
             sums[i][j] *= by[j / 2];
 }
 
-/* The accumulators hold a total divided by the scale of the current step of K. This function
- * multiplies them by the quotient of the current step's scale and the next step's scale, so that
- * the next step's products can be added. */
+/* The accumulators hold the total over K divided by the scale of the current step of K, so products
+ * of this step can be added without scaling. Multiplies the accumulators by the quotient of the
+ * current and the next step's scale, so that products of the next step can be added. */
 static __device__ __forceinline__ void mixed_enter_group(const int tiles, mixed_groups *s,
                                                          float (*sums)[4]) {
     float by[2];

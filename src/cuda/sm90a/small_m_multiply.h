@@ -297,10 +297,10 @@ small_m_step(const int format, const int tiles, const int first, const int end,
     }
 }
 
-/* Scales the partial dot products of one step of K and adds them to the accumulators: sums[tile of
- * 8 columns][4] += parts * scale of B's row * scale of A's row. A step is 128 elements along K, and
- * `step` counts from the thread block's first step. `scale` is the shared memory address of B's
- * scale for the thread's first row. */
+/* `parts` has the sums of products of one step of K (128 elements), for 8 columns (rows of A) per
+ * tile and two rows of B. Multiplies each sum by the fp32 scale of its row of B and that of its row
+ * of A, and adds it to the accumulators `sums`. `step` counts from the thread block's first step.
+ * `scale` is the shared memory address of B's scale for the thread's first row. */
 static __device__ __forceinline__ void small_m_add_step(const int format, const int tiles,
                                                         const bsmm_small_m_params *p, uint32_t step,
                                                         uint32_t t, uint32_t scale,
