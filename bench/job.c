@@ -3,9 +3,10 @@
 #include "device.h"
 #include "measure.h"
 
-/* Returns the scale layout of an operand. Scales are column-major in AMD's FP8 groupwise challenge.
- * On a GPU, fp32 scales of 1 x 128 blocks have the layout that the peer library reads, because
- * bench compares with it. All other scales are row-major, as in checkpoints. */
+/* Returns the scale layout that an operand with format `f` has in a measurement. In AMD's FP8
+ * groupwise challenge it is column-major. On a GPU, fp32 scales of 1 x 128 blocks have the layout
+ * cublas_vec128, so that bsmm and the peer library (a library for comparison) read the same
+ * buffers. All other scales are row-major, as in checkpoints. */
 static uint32_t layout_of(const bench_job *job, bsmm_format f) {
     if (job->challenge) return BSMM_LAYOUT_COL_MAJOR;
     bool rows = f.scale == BSMM_SCALE_F32 && f.block_rows == 1 && f.block_cols == 128;

@@ -21,9 +21,11 @@ static bool wants(const void *options, const bsmm_file *file, const bsmm_weight 
     return weight->format.scale != BSMM_SCALE_NONE;
 }
 
-/* Warns of each input scale that the command does not write. `from` is the rule by which the
- * input's checkpoint family stores input scales, or NULL. If `kept` is true, the command writes the
- * input scale that `from` describes. */
+/* Prints a warning for each input scale (the scale of a layer's input) that the file has for a
+ * weight and that the command does not write. `from` is the rule by which the file's checkpoint
+ * family stores input scales; NULL means that the family has none for this weight. If `kept` is
+ * true, the command writes the input scale that `from` describes, so there is no warning about it.
+ */
 static void warn_left_out(const bsmm_file *file, const bsmm_weight *weight,
                           const cli_input_rule *from, bool kept, const char *family,
                           const char *format) {

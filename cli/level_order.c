@@ -127,8 +127,10 @@ static void choose_columns(const bsmm_format formats[2], cli_level_order *o) {
     o->bf16_parts[0] = count_bf16(formats[0].elem);
 }
 
-/* Fills o->places. A run is a range of adjacent elements of K. Each instruction takes the next unit
- * / runs elements from every run, in ascending order of K. */
+/* Fills o->places, the order in which the kernel's instructions take the elements of a range of K.
+ * The range consists of o->runs runs, each of o->run adjacent elements. An instruction multiplies
+ * o->unit elements: the next unit / runs elements of each run. places[i] is the position in the
+ * range of the element that is taken as number i. */
 static void set_places(cli_level_order *o) {
     const int64_t each = o->unit / o->runs;
     for (int64_t i = 0; o->run && i < o->runs * o->run; i++)

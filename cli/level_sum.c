@@ -119,9 +119,10 @@ static bool is_plain(const cli_level_order *o) {
     return !o->run && !o->by_elements && o->bf16_parts[0] * o->bf16_parts[1] == 1;
 }
 
-/* Adds products to a sum and rounds after each of them. If `split` is true, elements of A are split
- * into two bf16 numbers, one with the leading bits and one with the rest. All products of the
- * leading bits are added before the products of the rests. */
+/* Adds the products of one instruction to a sum, and rounds the sum to fp32 after each addition. If
+ * `split` is true, each element of A is first split into two bf16 numbers: its leading bits and the
+ * rest. The function then adds the products of all leading bits, and after them the products of all
+ * rests. */
 static float add_one_by_one(const products *p, bool split, float sum) {
     for (int64_t i = 0; i < p->count; i++) {
         const float x = split ? leading_bits(p->a[i]) : p->a[i];

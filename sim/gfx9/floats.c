@@ -25,8 +25,10 @@ static uint32_t largest(gfx9_format f) {
     return f.infinity ? all - (1u << f.mantissa) : f.nan ? all - 1 : all;
 }
 
-/* Returns the code of the nonnegative value v. The function adds the rounded mantissa to the code
- * of the exponent. If rounding overflows the mantissa, this addition carries into the exponent. */
+/* Rounds the nonnegative value v to the format `f` and returns its code: to nearest even, or
+ * stochastically with the random bits `noise`. A code is the exponent field followed by the
+ * mantissa field. If rounding makes the mantissa too large for its field, the addition of the two
+ * fields carries into the exponent, which gives the right code. */
 static uint32_t round_code(double v, gfx9_format f, int stochastic, uint32_t noise) {
     int e;
     frexp(v, &e);

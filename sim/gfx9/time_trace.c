@@ -98,9 +98,10 @@ void gfx9_trace_step(gfx9_wave *w, const gfx9_inst *i) {
 enum { WORD_LINES = LANES * 4 / LINE };
 static const uint32_t scratch_lines = 1u << 31;
 
-/* Returns the number of the cache line that holds a lane's byte. In scratch memory, hardware
- * interleaves the lanes. The first 32-bit words of all lanes come first, then the second words,
- * and so on. */
+/* Returns the number of the cache line in which the byte `at` of lane `lane` lies. In scratch
+ * memory, each lane has its own bytes, and the simulator stores them lane by lane. Hardware
+ * interleaves the lanes: memory has the first 32-bit word of all lanes, then the second word of all
+ * lanes, and so on. The function computes the line from the hardware's order. */
 static uint32_t line_of(const gfx9_wave *w, const uint8_t *at, uint32_t lane) {
     const uintptr_t offset = (uintptr_t)at - (uintptr_t)w->scratch;
     if (!w->scratch || offset >= (size_t)LANES * w->scratch_size)

@@ -49,8 +49,9 @@ void ptx_mbarrier_complete(ptx_warp *w, const ptx_inst *i, uint64_t address, uin
 void ptx_mbarrier_arrive(ptx_warp *w, const ptx_inst *i, uint64_t address, uint32_t count);
 
 bool ptx_bulk_push(const ptx_async *job);
-/* Executes bulk copies of the lanes in the mask `lanes`. The `pending` youngest groups of copies of
- * each lane may remain unexecuted, unless `all` is set. */
+/* Executes the waiting bulk copies of the lanes in the mask `lanes`, as cp.async.bulk.wait_group
+ * requires. The copies of a lane form groups. If `all` is false, the `pending` youngest groups of
+ * each lane may remain unexecuted. If `all` is true, all copies are executed. */
 void ptx_bulks_wait(ptx_warp *w, uint32_t lanes, uint32_t pending, bool all);
 
 void ptx_cluster_check(ptx_cluster *c);

@@ -355,8 +355,8 @@ static void execute_commit(ptx_warp *w, const ptx_inst *i) {
  * goes to two of these groups. */
 typedef struct {
     uint32_t rows, copies, stride;
-    /* `groups` lists the groups of 32 lanes that receive rows 0 to 31 (groups[0]) and rows 32 to 63
-     * (groups[1]). */
+    /* groups[0] has the numbers of the groups of 32 lanes to which rows 0 to 31 are copied.
+     * groups[1] has those for rows 32 to 63. Only the first `copies` numbers of each are used. */
     uint32_t groups[2][4];
 } spread;
 

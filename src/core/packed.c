@@ -125,10 +125,11 @@ static bsmm_packed_header header_of(const bsmm_packed *packed, const bsmm_produc
     return h;
 }
 
-/* Finds the size and the name of the panels of one matrix B. If runs of the plan read the panels,
- * the plan's kernel and its state describe them. Otherwise the panels are those of the plain
- * product (panels.h), which has no C, epilogue or flags. Returns false if no kernel packs such
- * panels. */
+/* Finds the size and the name of the panels of one matrix B, i.e. of B's decoded values in the
+ * order in which a kernel reads them. There are two cases. If runs of the plan read the panels, the
+ * plan's kernel chooses their order. If runs read the copy of B behind the panels instead, the
+ * order is that of the plain product (panels.h), which has no C, epilogue or flags. Returns false
+ * if no kernel packs panels for the plain product. */
 static bool find_panels(const bsmm_kernel *kernel, const bsmm_request *request, const void *state,
                         bsmm_packed *packed, char *name) {
     const bsmm_product *p = &request->product;

@@ -23,11 +23,11 @@ typedef struct bsmm_portions {
     uint64_t result_bytes;
 } bsmm_portions;
 
-/* BSMM_PORTION_MOST_BYTES limits the size in bytes of one portion's fp32 results. A portion that
- * already has the smallest allowed number of rows may exceed this limit. A lower limit would have
- * an advantage and a disadvantage. The results of a smaller portion would stay in a GPU's L2 cache
- * until they are read. But some kernels pack B again for each portion, and more portions would pack
- * B more often. */
+/* BSMM_PORTION_MOST_BYTES limits the size in bytes of the fp32 results of one portion, i.e. of a
+ * range of D's rows that is computed at a time. A portion with the smallest allowed number of rows
+ * may exceed the limit. With a lower limit, the results would stay in a GPU's L2 cache until they
+ * are quantized. But there would be more portions, and some kernels pack B again for each portion.
+ */
 #define BSMM_PORTION_MOST_BYTES (UINT64_C(256) << 20)
 
 /* Returns BSMM_PORTION_MOST_BYTES. Only tests link another definition of this function. */

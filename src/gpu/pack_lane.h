@@ -55,8 +55,8 @@ BSMM_SHARED int bsmm_lane_room(const bsmm_narrow_codec *k, const uint32_t *codes
         uint32_t magnitude = codes[i / 4] >> 8 * (i % 4) & (k->sign - 1);
         if (magnitude < k->special) largest = bsmm_max_u32(largest, magnitude);
     }
-    /* `normalized` is the number of binades from the subnormal number `largest` up to the smallest
-     * normal number. */
+    /* If `largest` is a subnormal number, it is doubled here until it is normal. `normalized` is
+     * the number of doublings, i.e. of binades. */
     int normalized = 0;
     while (largest >> mantissa == 0) {
         largest <<= 1;
@@ -254,10 +254,10 @@ BSMM_SHARED void bsmm_lane_emit_bf16(const bsmm_narrow_codec *k, const uint32_t 
     }
 }
 
-/* Makes a table of the e4m3 codes of e2m1's eight magnitudes times 2^shift, for -8 <= shift <= 6.
- * For shift >= -5 all nonzero results are normal numbers of e4m3, and the function adds the shift
- * to their exponents. For smaller shifts some results are subnormal, so the function lists the
- * codes. */
+/* Makes a table of eight e4m3 codes: those of e2m1's eight magnitudes, each times 2^shift, for -8
+ * <= shift <= 6. If shift >= -5, all nonzero products are normal numbers of e4m3. The function then
+ * adds `shift` to the exponents of the codes for shift 0. For each smaller shift it has a list of
+ * the codes, because some products are subnormal. */
 BSMM_SHARED void bsmm_lane_e2m1_codes(int shift, uint32_t codes[2]) {
     uint32_t step = (uint32_t)shift * 8u;
     /* These lines set the e4m3 codes of the magnitudes 0, 0.5, 1 and 1.5 in codes[0], and of 2, 3,

@@ -90,8 +90,9 @@ static void set_format(const bsmm_recode *job, bsmm_quantize_job *q) {
     q->col_map = bsmm_axis_map_of(&job->dst.map, 1, q->block_cols);
 }
 
-/* Sets the parameters of a quantization whose second-level scale the caller has chosen. The kernels
- * then read this scale at q->amax, where they otherwise read the tensor's largest magnitude. */
+/* Sets the parameters of a quantization whose second-level scale the caller has chosen. q->amax
+ * usually points to the tensor's largest magnitude, from which kernels compute the second-level
+ * scale. Here it points to the chosen scale, and the field `tensor` tells the kernels so. */
 static void set_given_level(const bsmm_matrix *dst, bsmm_quantize_job *q) {
     bool by_divisor = dst->global_kind == BSMM_GLOBAL_DIVISOR;
     q->amax = dst->global_scale;

@@ -32,9 +32,11 @@ void bsmm_gguf_tq2_0(const uint8_t *block, float *values) {
  * values -d, 0 or d. The first element of byte i has the index i, and the index of each further
  * element is `count` higher.
  *
- * The elements of a byte are the base-3 digits 0, 1 and 2 of a number n, with the first element as
- * the highest digit. The byte is n * 256 / 243, rounded up. The first digit is therefore byte * 3 /
- * 256, rounded down. The lower 8 bits of byte * 3 take the place of the byte for the next digit. */
+ * A byte stands for a number n of five base-3 digits, so n is less than 3^5 = 243. Each element is
+ * one digit: the digits 0, 1 and 2 mean -d, 0 and d. The first element is the highest digit. If
+ * there are only four elements, the lowest digit is 0. The byte is n * 256 / 243, rounded up, so
+ * byte / 256 is about n / 243. The integer part of 3 * byte / 256 is therefore the highest digit,
+ * and the remainder (the lower 8 bits of 3 * byte) holds the other digits in the same way. */
 static float *store_digits(const uint8_t *bytes, uint32_t count, uint32_t digits, float d,
                            float *values) {
     uint8_t power = 1;

@@ -113,9 +113,9 @@ bsmm_status bsmm_unpack_quark_mxfp4(const bsmm_storage *row, const uint8_t *from
     return unpack_blocks(from, to, what, (block_shape){17, 32}, quark_mxfp4_block);
 }
 
-/* Unpacks a block of Quark's mxfp6. Each three bytes hold four elements: first the upper two bits
- * of each element, then the lower four bits of each element. The first element is in the most
- * significant bits. */
+/* Unpacks a block of Quark's mxfp6. Each three bytes hold four elements of 6 bits. The first byte
+ * has the upper two bits of each of the four elements, and the other two bytes have the lower four
+ * bits of each. In every byte the first element has the most significant bits. */
 static bsmm_status quark_mxfp6_block(const uint8_t *from, const block_target *t) {
     BSMM_TRY(put_quark_scale(from, t));
     for (uint32_t k = 0; k < 32; k++) {

@@ -18,9 +18,10 @@ void bsmm_coder_run_bounds(const bsmm_coder *coder, const float *values, int64_t
                            uint16_t *codes);
 
 /* Returns the fp32 bits of the largest value of the element format, which is a normal number. A
- * shift by k->shift moves a code's exponent and mantissa to their positions in fp32. By this shift
- * the smallest normal code becomes 0x00800000, but its value has the fp32 bits min_normal. Adding
- * the difference of these two numbers corrects the exponent bias of every normal code. */
+ * shift by k->shift moves a code's exponent and mantissa to their positions in fp32, but the two
+ * formats have different exponent biases. The smallest normal number shows the difference: its
+ * shifted code is 0x00800000, and its fp32 bits are min_normal. The difference of these two numbers
+ * is added to the shifted code of the largest value. */
 static inline int bsmm_coder_max_bits(const bsmm_coder *k) {
     return (int)((k->max_code << k->shift) + k->min_normal - 0x00800000u);
 }

@@ -18,8 +18,9 @@
 
 #    include <string.h>
 
-/* AHEAD is the distance of the software prefetch in bytes of codes. The output stores bypass the
- * caches, and such stores slow down the hardware prefetcher. */
+/* AHEAD is the distance in bytes of codes by which the loops prefetch in software. They do so
+ * because the output is written by stores that bypass the caches, and such stores make the hardware
+ * prefetcher slower. */
 enum { AHEAD = 4096 };
 
 /* A product_kind says which product of a value with its two scales is rounded. EXACT: none is, so

@@ -143,8 +143,9 @@ static void find_nans(const double *values, bsmm_decode_job *job) {
     job->specials = (int16_t)(lone ? 1 : specials);
 }
 
-/* Sets the constants with which vector code turns 8-bit codes into bf16. The conversion is exact,
- * because every finite value of an 8-bit element is a bf16 value. */
+/* Sets the constants with which vector code converts 8-bit codes to bf16: the difference of the
+ * exponent biases, for normal numbers, and the bf16 codes of the subnormal numbers. The conversion
+ * is exact, because bf16 holds every finite value of an 8-bit element. */
 static void set_pairs(const bsmm_elem_info *info, const double *values, bsmm_decode_job *job) {
     job->pairs_base = (int16_t)((127 - info->bias) << 7);
     for (int i = 0; i < 1 << info->mantissa_bits; i++)

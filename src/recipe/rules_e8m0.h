@@ -143,9 +143,9 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_quark(float amax, const bsmm_tensor_step *
     return step;
 }
 
-/* The rule `even` rounds amax to the number of mantissa bits of the element format. The rule of
- * compressed-tensors differs only in this number: for elements of 4 and of 8 bits it is 1 (as in
- * e2m1), and for e2m3 elements, whose largest value is 7.5, it is 3. */
+/* compressed-tensors computes scales like the rule `even`, which rounds amax to the number of
+ * mantissa bits of the element format. Only this number differs: it is 3 for e2m3 elements, whose
+ * largest value is 7.5, and 1 for elements of all other formats. */
 BSMM_SHARED bsmm_block_step bsmm_e8m0_compressed_tensors(float amax, const bsmm_tensor_step *t) {
     return bsmm_with_reciprocal(bsmm_even_code(amax, t->max == 7.5f ? 3 : 1, t->emax));
 }

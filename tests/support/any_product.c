@@ -142,9 +142,10 @@ static void add_epilogue(choice *c, any_product *p) {
     p->desc.epilogue = e;
 }
 
-/* Makes the product a grouped product of a random kind (BSMM_GROUP_...). The sizes of the matrices
- * stay the same. The kind determines whether a matrix is that of one group or contains the matrices
- * of all groups. */
+/* Makes the product a grouped product (several products in one plan) of a random kind
+ * (BSMM_GROUP_...). The sizes of the matrices stay the same. The kind determines what a matrix
+ * means: the matrix of one group, of which there is one for each group, or a matrix that all groups
+ * share and of which each owns a part. */
 static void add_groups(choice *c, any_product *p) {
     static const int64_t counts[] = {1, 2, 3, 8, 32, 128};
     bsmm_group *const g = &p->group;

@@ -122,10 +122,11 @@ static void test_cancelled_products(void **state) {
             check_cancelled(a_span, span - a_span);
 }
 
-/* Tests a dot product of rows with three blocks whose fp32 scales differ much. The scales of A's
- * row span `a_span` binades, and those of B's row span `b_span` binades, from 2^b_base on. The
- * block with the largest scale of each row is multiplied by a block of zeros of the other row, so
- * only the last block contributes to the result. */
+/* Tests the dot product of a row of A and a row of B. Each row has three blocks of 128 elements
+ * with one fp32 scale each. In A's row, the scale of block 0 is about `a_span` binades larger than
+ * the other two. In B's row, the scale of block 1 is about `b_span` binades larger than the other
+ * two, which are about 2^b_base. Block 0 of B and block 1 of A are zeros, so only block 2, whose
+ * scales are small, contributes to the result. */
 static void check_scale_spans(int a_span, int b_base, int b_span, rng *r) {
     enum { BLOCKS = 3, LENGTH = 128 * BLOCKS };
     uint8_t a[LENGTH], b[LENGTH];

@@ -62,8 +62,10 @@ static void check_kernel(const char *kernel, const char *a_name, const char *b_n
     assert_int_equal(test_multiply(&desc), BSMM_OK);
     uint16_t *whole = malloc(d.data_bytes);
     memcpy(whole, d.m.data, d.data_bytes);
-    /* A product of `wave` rows has exactly one wave of tiles, so the kernel does not split tiles
-     * along K. */
+    /* The rows are computed again in products of at most `wave` rows. Such a product has one tile
+     * for each pair of SMs, so all tiles are computed at once, and the kernel does not split any of
+     * them along K. The results must have the same bits as in the whole product, whose last tiles
+     * are split. */
     int64_t wave = WAVE_ROWS * (device->multiprocessors / 2);
     for (int64_t first = 0; first < rows; first += wave)
         check_rows(&desc, first, bsmm_min_i64(wave, rows - first), whole + first * COLUMNS);

@@ -111,8 +111,10 @@ static void test_split_epilogue(void **state) {
     }
 }
 
-/* Tests batch-invariant products. The kernel does not split the K of such a product. Rows of D must
- * be bitwise identical to the same rows in a product of fewer rows of A. */
+/* Tests products with the flag BSMM_MATMUL_BATCH_INVARIANT, for which the kernel must not split K,
+ * although it splits K of the same product without the flag. A second product takes only COUNT of
+ * the M rows of A. Its rows of D must be bitwise identical to the same rows of the first product.
+ */
 static void test_split_invariance(void **state) {
     static const char *const formats[] = {"mxfp8", "mxfp4", "nvfp4"};
     static const uint32_t parts[] = {2, 2, 2};

@@ -176,10 +176,10 @@ static void check_row(const split_case *c, const test_matrix *a, const test_matr
     assert_memory_equal(got + SMALL * COLUMNS, want + SMALL * COLUMNS, COLUMNS * sizeof *got);
 }
 
-/* Tests a row of A with one scale that is outside the range of the kernel, in the first part of K
- * or, with row scales, in all of K. Different clusters sum the parts of K, and the cluster of the
- * last part stores the results. The cluster of the first part must tell the cluster of the last
- * part about this scale. */
+/* Tests a row of A with a scale that is so small that the kernel must compute the row's results
+ * again. The scale belongs to the first part of K, or to all of K if A has one scale for each row.
+ * Different clusters sum the parts of K, and only the cluster of the last part stores results. The
+ * cluster of the first part must therefore tell that cluster about the scale. */
 static void test_row_made_again(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

@@ -203,9 +203,10 @@ static void expect_size(const fixture *f, uint64_t bytes) {
     assert_true(bytes <= HEADER + b->data_bytes + (b->m.scales ? b->scale_bytes : 0) + 3 * 64);
 }
 
-/* Stores B in one of several combinations of order and scale layout, which `way` selects. Then
- * packs B in the packed form `form` (BSMM_PACKED_*). The packed bytes must be the same for every
- * `way`, and a run with them must give the bits `want`. */
+/* Stores B as number `way` says, which selects one of several combinations of order (row-major or
+ * column-major) and scale layout. Then packs B to the form `form` (BSMM_PACKED_*) and runs the
+ * product with the packed B. Fails if the packed bytes differ from those of the first `way`, which
+ * are in *first, or if the bits of D differ from `want`. */
 static void check_way(fixture *f, uint32_t form, int way, const void *want, uint8_t **first) {
     void *there;
     set_b(f, way);

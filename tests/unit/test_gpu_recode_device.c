@@ -259,8 +259,9 @@ static void moves_scales_as_the_cpu(const char *device) {
                 move_case(device, formats[f], from, to, 64 * (1 + rng_below(&r, 3)),
                           512 * (1 + rng_below(&r, 2)), &r);
             }
-    /* A row of 90 or 91 scales is no multiple of 4 bytes. GPU threads therefore cannot load four
-     * scales of every row as one aligned word, and load two bytes or one byte at a time. */
+    /* A row of 90 or 91 scales has as many bytes, which is no multiple of 4. The scales of most
+     * rows therefore do not begin at a multiple of 4 bytes, and a GPU thread cannot load four of
+     * them as one word. It loads two bytes (90 scales) or one byte (91 scales) at a time. */
     for (int64_t scales = 90; scales < 92; scales++)
         move_case(device, "mxfp8", BSMM_LAYOUT_ROW_MAJOR, BSMM_LAYOUT_NV_128X4, 300, 32 * scales,
                   &r);

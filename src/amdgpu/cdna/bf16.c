@@ -129,8 +129,9 @@ BSMM_DEVICE void step(const int a_parts, const int b_parts, const tile_memory *m
     }
 }
 
-/* Multiplies one step (32 elements of K) of operands whose values are single bf16 numbers, and
- * multiplies the step's sums by the fp32 scales of A's row and B's row. */
+/* Multiplies one step (32 elements of K) and adds the results to *sums. Each value of A and B must
+ * be a single bf16 number. The matrix instructions first sum the products of this step alone. Each
+ * of these sums is then multiplied by the fp32 scales of its row of A and of its row of B. */
 BSMM_DEVICE void step_scaled(const tile_memory *m, uint32_t row, uint32_t col, sums16 *sums) {
     const fragment a = load_fragment(m->a, row), b = load_fragment(m->b, col);
     const sums16 part = multiply(&a, &b, (sums16)(0.0f));

@@ -69,9 +69,10 @@ BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks
  * columns of D. Each 16 * tiles rows of B are permuted in the same way. The rows of A keep their
  * order, which is the permutation for `tiles` = 1. */
 
-/* Returns the number of the operand's row that LDS holds at row `at`. For B, whose rows are
- * reordered, `tiles` is the number of a wave's 16 x 16 tiles along B's rows. For A, `tiles` is 1,
- * and the rows keep their order. */
+/* Returns the number of the operand's row that is stored as row `at` in LDS. Both numbers count
+ * from the first row of the tile. For B, `tiles` is the number of 16 x 16 tiles that a wave
+ * computes along B's rows, and the rows are permuted. For A, `tiles` is 1, and the function returns
+ * `at`. */
 BSMM_SHARED uint32_t gemm_row_of(uint32_t tiles, uint32_t at) {
     const uint32_t tile = at / 16 % tiles, quad = at / 4 % 4;
     return at / (16 * tiles) * (16 * tiles) + quad * 4 * tiles + tile * 4 + at % 4;

@@ -67,9 +67,10 @@ typedef struct gemm_source {
     /* `lane_offset` is the offset in bytes in `buffer` at which this lane's first direct load to
      * LDS reads. */
     uint32_t lane_offset;
-    /* row is the tile's first row in the operand. pitch is the number of bytes from row to row.
-     * rows is the number of rows from the tile's first row to the operand's end. whole is the
-     * number of stages that direct loads can load. */
+    /* `row` is the number of the tile's first row in the operand, and `rows` is the number of rows
+     * from there to the operand's end. `pitch` is the distance of two rows in bytes. `whole` is the
+     * number of stages that loads can move directly from memory to LDS: those that lie inside the
+     * workgroup's part of K completely, or 0 if the operand allows no such loads. */
     uint32_t row, pitch, rows, whole;
     /* `wave` is the result of gemm_wave, which would otherwise be computed again for each load. */
     uint32_t wave;

@@ -84,8 +84,9 @@ BSMM_DEVICE void gemm_next_tile(const gemm_next *n, gemm_position *at, gemm_chor
  * from the kernel's parameters. */
 enum { GEMM_KEPT = 25 };
 
-/* Stores in `list` the addresses of the GEMM_KEPT scalars that the main loop needs and that depend
- * on the tile or come from the kernel's parameters. */
+/* Stores in `list` the addresses of the GEMM_KEPT scalars of the next tile that the main loop
+ * needs. Their values depend on the tile or come from the kernel's parameters. While a wave stores
+ * the results of the present tile, these scalars are kept in vector registers (gemm_kept). */
 BSMM_DEVICE void gemm_list_kept(gemm_position *at, gemm_chores *c, uint32_t *list[GEMM_KEPT]) {
     uint32_t n = 0;
 #pragma unroll

@@ -364,12 +364,13 @@ BSMM_DEVICE void gemm_scaled_aim(gemm_chores *c, const gemm_position *at, gemm_s
     }
 }
 
-/* Multiplies row i of the wave's 16 x 16 tiles in a plain step of a large tile, and reads A's
- * operand for row i + 2 from LDS. A plain step loads elements directly to LDS. All other work of
- * the step comes after its first matrix instruction, because both waves of a SIMD begin a step at
- * about the same time, and the matrix core would wait for this work. Row 0 also reads B's last
- * operand. The previous step could read it only after its last instruction, which uses the old
- * value of the same register, and the read would have to wait for that instruction. */
+/* Multiplies row i of the wave's 16 x 16 tiles in a plain step of a large tile. (A plain step loads
+ * elements directly to LDS.) Meanwhile, it reads A's operand for row i + 2 from LDS.
+ *
+ * Both waves of a SIMD begin a step at about the same time. If they began with other work, the
+ * matrix core would wait. All other work of the step therefore comes after its first matrix
+ * instruction. Row 0 also reads B's last operand from LDS. The previous step could not do so,
+ * because its last instruction still needs the old value of the same register. */
 BSMM_DEVICE void gemm_paired_row(gemm_scaled *g, const gemm_position *at, gemm_shape s,
                                  const gemm_lds *stage, uint32_t i, gemm_chores *chores,
                                  gemm_sums sums) {

@@ -93,9 +93,11 @@ BSMM_DEVICE uint32_t gemm_carrier_side(gemm_shape s) {
     return gemm_wave() * GEMM_WAVE >= gemm_rows(s, 0);
 }
 
-/* Returns the row of operand `side` whose scales this thread moves. LDS holds the tile's rows of A
- * and then its rows of B, and thread t takes row t in this order. `first` is the operand's first
- * row in the workgroup's tile, and `rows` is the operand's number of rows. */
+/* Returns the number of the row of operand `side` (0: A, 1: B) whose scales this thread moves. The
+ * rows of the workgroup's tile are numbered as LDS holds them: first those of A, then those of B,
+ * which LDS holds in another order (gemm_row_of). Thread t moves the scales of row t. `first` is
+ * the number of the tile's first row in the operand, and `rows` is the operand's number of rows. If
+ * the row lies past the operand's end, the function returns the last row of the operand. */
 BSMM_DEVICE uint32_t gemm_carrier_row(gemm_shape s, uint32_t side, uint32_t first, uint32_t rows) {
     const uint32_t thread = gemm_thread_of_tile() - (side ? gemm_rows(s, 0) : 0);
     const uint32_t at = first + gemm_row_of(gemm_order(s, side), thread);
@@ -189,10 +191,11 @@ BSMM_DEVICE void gemm_load_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring,
     }
 }
 
-/* Lowers the row's smallest e8m0 codes, c->low, by the four codes of a unit (128 elements of K),
- * one code in each byte of `word`. AMD GPUs have a minimum of 16-bit numbers but none of bytes, so
- * the function takes minima of 16-bit numbers whose upper bytes are codes: first bytes 1 and 3 of
- * the word, then bytes 0 and 2. The lower bytes do not matter. */
+/* Updates c->low, the running minima of the row's e8m0 scale codes, by the four codes of a unit
+ * (128 elements of K), which are the bytes of `word`. c->low is a pair of 16-bit numbers. Only
+ * their upper bytes are minima of codes; their lower bytes do not matter. The function works with
+ * 16-bit minima, because AMD GPUs have no minimum of bytes. It first takes the minima with bytes 1
+ * and 3 of the word. Then it shifts the word by 8 bits, and takes the minima with bytes 0 and 2. */
 BSMM_DEVICE void gemm_lower(gemm_carrier *c, uint32_t word) {
     typedef uint16_t pair __attribute__((vector_size(4)));
     const pair odd = __builtin_elementwise_min((pair)c->low, (pair)word);
@@ -221,8 +224,9 @@ BSMM_DEVICE void gemm_store_step(gemm_carrier *c, gemm_shape s, gemm_lds *ring) 
     }
 }
 
-/* Updates c->low, the smallest scale codes of the row so far, with the codes of four units (128
- * elements of K each). A load of 16 bytes has brought these codes to the ring buffer. */
+/* Updates c->low, the running minima of the row's scale codes, by the codes of four units (128
+ * elements of K each) from unit `unit` on. The codes of the four units are adjacent in the ring
+ * buffer in LDS, because one load of 16 bytes has moved them there. */
 BSMM_DEVICE void gemm_lower_group(gemm_carrier *c, gemm_shape s, const gemm_lds *ring,
                                   uint32_t unit) {
     const bsmm_i32x4 words =

@@ -277,8 +277,8 @@ BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
         run((small_m_shape){a, b, b_tiles, a_tiles}, &p);                                          \
     }
 
-/* Defines the kernels of a pair of formats. A kernel's name ends in two numbers: the number of rows
- * of B that a workgroup computes, and the largest number of rows of A. */
+/* Defines the kernels that multiply an A of format `a` by a B of format `b`. Their names end in the
+ * size of a workgroup's tile: "32x64" means 32 rows of B by up to 64 rows of A. */
 #define FUNCTIONS(name, a, b)                                                                      \
     FUNCTION(small_m_##name##_16x16, a, b, 1, 1)                                                   \
     FUNCTION(small_m_##name##_16x32, a, b, 1, 2)                                                   \

@@ -108,8 +108,10 @@ BSMM_DEVICE void small_m_decode_e2m1(const small_m_table *t, uint32_t codes, uin
     to[1] = __builtin_amdgcn_perm(high, low, 0x07030602);
 }
 
-/* Replaces -0 by +0 in four e4m3 or e5m2 codes, so that they are codes of e4m3fnuz or e5m2fnuz with
- * half the value. In the variable `nonzero`, bit 7 of a byte is set if the element is not 0. */
+/* Prepares four e4m3 or e5m2 codes for gfx942, which multiplies e4m3fnuz and e5m2fnuz. In these
+ * formats the code of a number means half the value that it means in e4m3 or e5m2, and the code of
+ * -0 means NaN. The function replaces -0 by +0 and changes no other code. In the variable
+ * `nonzero`, bit 7 of a byte is set if the element is not 0. */
 BSMM_DEVICE uint32_t small_m_fnuz(uint32_t word) {
     const uint32_t low = word & 0x7f7f7f7fu, nonzero = low + 0x7f7f7f7fu;
     return (word & nonzero & 0x80808080u) | low;

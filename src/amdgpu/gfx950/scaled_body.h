@@ -1,7 +1,8 @@
-/* Defines kernels for operands with an e8m0 scale for each 32 elements along K.
- * cdna/gemm_scaled_body.h implements the kernels. A file that includes this file first defines
- * A_TYPE, the type of A's elements (BSMM_F8F6F4_...). It also defines TILE_e4m3, for example, as
- * KERNEL, if this type is e4m3. The entries of tiles.def for this type then become kernels. */
+/* Defines the GEMM kernels of gfx950 for operands with an e8m0 scale for each 32 elements along K
+ * (cdna/gemm_scaled_body.h). The list tiles.def has one entry for each size of a tile and each pair
+ * of element types of A and B. This file makes kernels only of the entries for one type of A. The
+ * file that includes it selects this type by two macros: for e4m3 it defines A_TYPE as
+ * BSMM_F8F6F4_E4M3, and TILE_e4m3 as KERNEL. */
 #include "amdgpu/cdna/gemm_scaled_body.h"
 
 /* These are the types of B's elements by their names in tiles.def. */

@@ -119,8 +119,10 @@ static inline int64_t bsmm_gemm_chunk(int64_t longest, int64_t k) {
     return chunks > 1 ? bsmm_ceil_div(pieces, chunks) * BSMM_CHUNK_STEP : pieces * BSMM_CHUNK_STEP;
 }
 
-/* Returns the largest number of roundings in a result. Each chunk of K is summed by itself, one
- * product at a time, and the sums of the chunks are then added one after another. */
+/* Returns the largest number of roundings in a result, for the kernel's error bound. Each product
+ * that is added to the sum of its chunk of K is one rounding, so this is at most one for each
+ * element of a chunk. If there are several chunks, each chunk's sum that is added to the result is
+ * one more. */
 static inline double bsmm_gemm_terms(int64_t longest, int64_t k) {
     int64_t chunk = bsmm_gemm_chunk(longest, k);
     return (double)bsmm_min_i64(chunk, k) + (double)(k > chunk ? bsmm_ceil_div(k, chunk) : 0);
@@ -163,8 +165,9 @@ typedef struct bsmm_gemm {
      * all of B is packed at once, and less if parts of B (slabs) are packed into the same memory
      * one after another. */
     uint64_t b_bytes;
-    /* A slab is the part of B that is packed at a time. `by_slabs` is true if each thread packs and
-     * multiplies its own slabs, each as wide as one cache block. */
+    /* A slab is the rows of B that are packed at a time. If `by_slabs` is true, each thread takes
+     * one slab after another, and packs and multiplies it alone. A slab is then as wide as one
+     * cache block of D. */
     bool by_slabs;
     /* `gate_bytes` is the number of bytes of one thread's scratch memory for the values of gates,
      * i.e. of the first inputs of a gated activation f(gate) * up. */

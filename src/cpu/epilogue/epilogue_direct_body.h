@@ -77,9 +77,11 @@ INLINE exponents exponents_of(const double *factors, int64_t n) {
     return (exponents){(int)least - 1023, (int)most - 1023};
 }
 
-/* A multiplier is the kind of factors by which a tile's accumulators are multiplied. BY_ONE: all
- * columns have the factor 1, and each row's factor is a power of two. BY_POWERS: each factor of a
- * row or column is a power of two. BY_ANY: factors have any value. */
+/* The epilogue multiplies each accumulator of a tile by its row's factor, by its column's factor
+ * and by alpha. A multiplier tells which values these have. BY_ONE: each column has the factor 1,
+ * and row factors and alpha are powers of two (alpha may be negative). BY_POWERS: column factors
+ * are powers of two as well. In both cases, all products of the factors are normal fp32 numbers.
+ * BY_ANY: factors have any other values. */
 typedef enum multiplier { BY_ONE, BY_POWERS, BY_ANY } multiplier;
 
 INLINE multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {

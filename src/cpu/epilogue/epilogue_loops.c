@@ -1,5 +1,6 @@
-/* This file has the epilogue's loops. The body of each loop is written once as an inline function.
- * For each instruction set there is a function that consists of this body, so the compiler
+/* This file has the epilogue's loops, each in several versions for different instruction sets. The
+ * body of a loop is written once, as an inline function. Each version is a function with the
+ * attribute of its instruction set that only calls this inline function. The compiler therefore
  * vectorizes the body with the instructions of that set. */
 #include "cpu/epilogue/epilogue_loops.h"
 

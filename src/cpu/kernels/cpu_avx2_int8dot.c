@@ -37,9 +37,11 @@ INLINE void multiply(const uint8_t *a, const uint8_t *b, int64_t units, float *c
 
 enum { EXPONENT = BSMM_INT8_EXPONENT_UNIT, VALUE = BSMM_INT8_MULTIPLY_UNIT };
 
-/* These functions multiply panels, one function for each kind of scales and elements. Integer sums
- * over a unit (32 or 16 elements of K) fit 16 bits, unless both operands are e2m3. In that case the
- * sums of only 8 elements of K fit, and each such sum is then widened to 32 bits. */
+/* These functions multiply packed panels of integers. The names with "exponent" are for scales that
+ * are powers of two and units of 32 elements of K. The names with "value" are for scales of any
+ * value and units of 16 elements. A unit is a range of K in which each row has one scale. The
+ * integer sum over a unit fits 16 bits, unless both operands are e2m3. In that case the functions
+ * with "e2m3" in their names widen the sum of each 8 elements of K to 32 bits. */
 TARGET static void multiply_exponent(const uint8_t *a, const uint8_t *b, int64_t units, float *c,
                                      int64_t pitch, bool add, bsmm_ahead ahead) {
     multiply(a, b, units, c, pitch, add, ahead, EXPONENT, false, true);
@@ -73,8 +75,8 @@ static void pack(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bs
             .longest_chunk = 2560, .mc = 192, .nc = 256, .pack = pack, .multiply = multiplies      \
         }
 
-/* `engines` holds the engines, indexed by [scales are powers of two][sums are widened to 32 bits
- * after 8 elements of K]. */
+/* `engines` holds the engines. The first index is 1 if all scales are powers of two. The second
+ * index is 1 if both operands are e2m3, so that sums of 8 elements of K are widened to 32 bits. */
 static const bsmm_engine engines[2][2] = {
     {ENGINE(VALUE, multiply_value), ENGINE(VALUE, multiply_value_e2m3)},
     {ENGINE(EXPONENT, multiply_exponent), ENGINE(EXPONENT, multiply_exponent_e2m3)},

@@ -13,9 +13,10 @@
 
 enum { MC = BSMM_F32SEG_MC, NC = BSMM_F32SEG_NC, KC = BSMM_F32SEG_KC };
 
-/* `workspace` is the workspace of one thread. A segment is a range of K in which scales do not
- * change. `refuse` ensures that segments have at least 2 elements, so a row has at most KC / 2
- * scales. */
+/* `workspace` is the workspace of one thread. A thread decodes KC elements of K of MC rows of A and
+ * NC rows of B at a time. A segment is a range of K in which no scale changes. The function
+ * `refuse` ensures that segments have at least 2 elements, so a row has at most KC / 2 scales in KC
+ * elements. */
 typedef struct workspace {
     _Alignas(64) float a[MC * KC];
     float b[NC * KC];

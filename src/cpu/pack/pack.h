@@ -165,8 +165,9 @@ static inline const uint8_t *bsmm_pack_run_at(const bsmm_pack_codes *c, int64_t 
 typedef struct bsmm_pack_place {
     uint8_t *to;
     int64_t lanes; /* `lanes` is the number of rows of the tile that are stored, at most LANES. */
-    /* A panel stores a row as groups of 4 bytes. `groups` is the number of groups of a row, rounded
-     * up to whole units. A unit is a range of K with one scale per row. */
+    /* In a panel, each row is stored as groups of 4 bytes: 4 integers, 2 bf16 numbers or 1 fp32
+     * number. `groups` is the number of groups of one row. It is rounded up to whole units; a unit
+     * is a range of K in which each row has one scale. */
     int64_t groups;
     /* `unit_groups` is the number of 4-byte groups of a row in a unit, i.e. in a range of K with
      * one scale per row. It is 4 or 8 for integers and a multiple of 16 for bf16. */
@@ -212,10 +213,10 @@ typedef struct bsmm_pack_columns {
 enum { BSMM_PACK_EXPONENTS = 4 };
 
 /* `bsmm_pack_exponents` describes how the e8m0 scales of LANES rows are packed, for EXPONENTS
- * consecutive units. A unit is a range of K with one scale per row. In the operand, the scale codes
- * of a row are adjacent in memory. In the packed unit, a scale is stored as the bits of its fp32
- * value minus `lower`. These bits are those of another fp32 value x. If `floated` is not 0, x *
- * floated is also stored, `pitch` bytes after the scale. */
+ * consecutive units. A unit is a range of K in which each row has one scale. In the operand, the
+ * scale codes of a row must be adjacent in memory. The packed scale is a 32-bit integer: the bits
+ * of the scale as fp32, minus `lower`. If `floated` is not 0, this integer is also read as a float
+ * x, and x * floated is stored `pitch` bytes after it. */
 typedef struct bsmm_pack_exponents {
     const uint8_t *const *row;
     uint64_t offset; /* `offset` is the offset in bytes of the first scale code in each row. */
@@ -254,8 +255,9 @@ struct bsmm_pack_isa {
      * smallest nonzero magnitude, minus 1. The subtraction makes zeros wrap around to the largest
      * integer, so that they need no branch. */
     void (*reach)(const float *values, int64_t n, int32_t *largest, int32_t *smallest_less_1);
-    /* Finds the largest and the smallest magnitude of n bf16 codes, ignoring zeros, Inf and NaN.
-     * The results are 0 and INT16_MAX if no code is left. */
+    /* Finds the largest and the smallest magnitude among n bf16 numbers, and returns both as bf16
+     * codes. Zeros, Inf and NaN do not count. If all n numbers are of these kinds, *largest is 0
+     * and *smallest is INT16_MAX. */
     void (*extent)(const uint16_t *codes, int64_t n, int16_t *largest, int16_t *smallest);
     /* Stores the scales of LANES rows in EXPONENTS units, i.e. ranges of K with one scale per row.
      * If a scale is not between 2^-50 and 2^50, the function stores nothing and returns false. If

@@ -17,8 +17,10 @@
 
 enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN };
 
-/* Lists the indices of the 8 bytes that one 64-bit lane gets: q * bits to q * bits + 7. Code 8 * q
- * begins at the first of these bytes, because 8 codes of `bits` bits each fill `bits` bytes. */
+/* Lists the indices, in a row's bytes of codes, of the 8 bytes that one 64-bit lane gets. The lane
+ * then has the codes 8 * q to 8 * q + 7. Eight codes of `bits` bits fill `bits` bytes, so code 8 *
+ * q begins at byte q * bits. If `bits` is below 8, the last of the 8 bytes belong to later codes.
+ */
 #    define QUAD(q, bits)                                                                          \
         (q) * (bits), (q) * (bits) + 1, (q) * (bits) + 2, (q) * (bits) + 3, (q) * (bits) + 4,      \
             (q) * (bits) + 5, (q) * (bits) + 6, (q) * (bits) + 7

@@ -88,9 +88,9 @@ typedef struct span {
     int64_t k, n;
     /* `offsets_of` is the value of k for which `offsets` was computed. It is -1 at first. */
     int64_t offsets_of;
-    /* The index of a scale in the array of scales is the sum of two terms. The first term depends
-     * only on the scale's column, and `offsets` has the first term of each scale. The second term
-     * depends on the row and is added later. */
+    /* The index of a scale in the operand's array of scales is the sum of two numbers: one for the
+     * scale's column and one for its row. `offsets` holds the numbers of the columns of this range
+     * of K, so that they are computed once for all rows of the tile. */
     uint64_t offsets[STEPS];
     bsmm_pack_codes codes;
     bsmm_pack_buffer buffer;

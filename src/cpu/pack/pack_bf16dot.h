@@ -40,9 +40,9 @@ double bsmm_bf16_bound(const bsmm_product *p, const void *state);
 #define BSMM_BF16_UNIT_BYTES(width, unit)                                                          \
     (((width) * ((unit)*2 + ((unit) == BSMM_BF16_SEGMENT_UNIT ? 4 : 0)) + 63) / 64 * 64)
 
-/* BSMM_BF16_WIDE_UNIT_BYTES is the size in bytes of a packed unit of A, i.e. of `width` rows and
- * `unit` elements of K, if elements are stored as fp32. For each pair along K, `width` odd elements
- * are stored and then `width` even ones. */
+/* BSMM_BF16_WIDE_UNIT_BYTES is the size in bytes of a packed unit of A whose bf16 elements are
+ * stored as fp32. A unit is `width` rows and `unit` elements of K. For each pair of elements along
+ * K, the odd elements of all `width` rows are stored first, and then the even ones. */
 #define BSMM_BF16_WIDE_UNIT_BYTES(width, unit)                                                     \
     (BSMM_BF16_UNIT_BYTES(width, unit) + (width) * (unit)*2)
 

@@ -1,12 +1,15 @@
 /* Declares the packing for the f32fma engines, i.e. the loops of CPU kernels that multiply operands
- * of almost any formats by fp32 FMA. Their vectors may have any width.
+ * of almost any formats by fp32 FMA. Their vectors may have any width. There are two layouts of
+ * packed operands.
  *
- * Elements are packed as fp32 and multiplied by their scales. The products are exact: scales that
- * are powers of two change only exponents, and e4m3 scales have 4 significant bits, which fit
- * beside elements of up to 20 significant bits. In this folded layout, a unit is 32 elements of K:
- * for each k, the elements of `width` rows. If an operand has fp32 scales (whose blocks are a
- * multiple of 128 along K), both operands use the segmented layout. A unit is then 128 elements of
- * K, followed by `width` fp32 scales that were not multiplied into the elements.
+ * In the folded layout, elements are multiplied by their scales and stored as fp32. The products
+ * are exact: scales that are powers of two change only exponents, and e4m3 scales have 4
+ * significant bits, which fit beside elements of up to 20 significant bits. A unit is 32 elements
+ * of K. For each k it has the elements of `width` rows.
+ *
+ * If one of the two operands has fp32 scales (whose blocks are a multiple of 128 along K), both use
+ * the segmented layout. A unit is then 128 elements of K, which are not multiplied by fp32 scales.
+ * They are followed by the fp32 scales of the `width` rows.
  *
  * pack_f32fma_rows.c determines which rows fp32 can represent. */
 #ifndef BSMM_CPU_PACK_F32FMA_H

@@ -219,8 +219,9 @@ static void guess(bsmm_f32fma_source *s, int64_t r, bsmm_f32fma_row *row) {
 
 enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN, WINDOW = BSMM_PACK_STRIP };
 
-/* These are buffers for finding the range of the values of several rows. The values of up to WINDOW
- * columns are decoded at a time. */
+/* These are buffers for finding the largest and the smallest nonzero magnitude of each of up to
+ * LANES rows. bsmm_pack_read reads WINDOW columns of all these rows to `codes` at a time. `values`
+ * then holds the decoded values of one of the rows in these columns. */
 typedef struct window {
     bsmm_pack_buffer buffer;
     bsmm_pack_codes codes;

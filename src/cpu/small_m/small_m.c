@@ -1,6 +1,6 @@
 /* This file has the loops of the small-M kernels (few rows of A) over panels of B, over scales and
- * over threads, with the special cases at the ends of rows. A work unit has the same number of
- * columns of D at any number of threads, so results do not depend on the number of threads. */
+ * over threads, and handles the ends of rows. Threads take work units, whose number of columns of D
+ * does not depend on the number of threads. The results therefore do not depend on it either. */
 #include "cpu/small_m/small_m.h"
 
 #include "base/threads.h"
@@ -204,8 +204,8 @@ static int64_t copied_steps(const product_run *x) {
 
 /* Multiplies the steps (32 elements of K each) from number `step` to the end of K, reading B from a
  * padded copy. The copy is necessary in three cases: a panel (16 rows of B) extends past the last
- * row of B, K ends inside the last group of steps, or B is in compact order and the multiply loop
- * reads only row order. */
+ * row of B, the steps of K are no multiple of BSMM_SMALL_M_GROUP, or B is in compact order and the
+ * multiply loop reads only row order. */
 static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t step,
                                 const bsmm_small_m_span *whole) {
     _Alignas(64) uint8_t copy[COPY_BYTES + READ_PAST];
@@ -255,8 +255,8 @@ static uint32_t multiply_stored(const product_run *x, const strip *t) {
      * can begin at any row. Such rows are copied to row order first. */
     whole = whole && (!compact || (x->d->reads_compact && row % LANES == 0));
     int64_t direct = whole ? x->m->whole_steps : 0;
-    /* The prefetched row of B lies several strips (groups of panels that are multiplied side by
-     * side) ahead, so that the prefetch covers the latency of memory even if rows are short. */
+    /* A row of B is prefetched that belongs to a later strip (the panels that are multiplied side
+     * by side). With short rows, a prefetch of the next strip would come too late. */
     int64_t rows = x->d->panels * LANES;
     int64_t row_bytes = direct * x->m->step_bytes * (compact ? LANES : 1);
     int64_t later = later_row(x, t, x->m->strips_ahead);

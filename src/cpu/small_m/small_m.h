@@ -203,9 +203,10 @@ typedef struct bsmm_small_m_engine {
      * result is set if panel p contains elements that the function cannot decode. The panel must
      * then be packed, and its accumulators are invalid. */
     uint32_t (*multiply)(const bsmm_small_m_span *span);
-    /* Multiplies a packed tile of A by a packed panel of B over `units` packed units (ranges of K
-     * with one scale per row) and adds the results to acc, which has the order [row of
-     * A][BSMM_SMALL_M_COLUMNS]. */
+    /* Multiplies a packed tile of A by a packed panel of B and adds the results to acc. The tile
+     * has `width` rows, and the panel has 16 rows of B. `units` is the number of units of K in
+     * both; a unit is a range of K in which each row has one scale. acc[r * BSMM_SMALL_M_COLUMNS +
+     * c] is the accumulator of the tile's row r and the panel's row c. */
     void (*multiply_packed)(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
                             float *acc);
     /* Computes the whole product if it is tiny (small_m_tiny.h). If the function cannot, it returns
@@ -220,9 +221,10 @@ typedef struct bsmm_small_m_engine {
  * kernels that pack B pack them more slowly. */
 typedef struct bsmm_small_m_limit {
     int64_t stored, compact;
-    /* If A has gap_first to gap_last rows, products with stored weights are left to the kernel that
-     * packs B, because tiles of the small-M kernel fit these numbers of rows badly. 0 means that
-     * there is no gap. */
+    /* The tiles of a small-M kernel fit some numbers of rows badly, e.g. 17 rows with tiles of 12
+     * rows. If the number of rows of A is between gap_first and gap_last and the weights are not
+     * packed, the kernel that packs B computes the product instead. gap_first is 0 if there are no
+     * such numbers. */
     int64_t gap_first, gap_last;
 } bsmm_small_m_limit;
 

@@ -256,9 +256,11 @@ INLINE void restore_unit(const bsmm_small_m_span *s, int width, int panels, bsmm
         change_unit(to, p, width, _mm512_setzero_si512());
 }
 
-/* Reads the scales of the next scale block of a panel (16 rows of B). Returns the factors by which
- * the caller must multiply the elements of the block. If the scales multiply the sums instead, the
- * function passes them to `to`. */
+/* Reads the scales of the next scale block of a panel (16 rows of B), one for each row. Scales are
+ * applied in one of two ways (SCALES_SUMS). If they are applied to elements, the function returns
+ * the factors by which the caller must multiply the block's elements. If they are applied to sums,
+ * the function itself multiplies the sums in `to`, so that they have the unit of the new block
+ * (change_unit). */
 INLINE scaling take_scales(const bsmm_small_m_span *s, const decoder *d, const uint8_t *codes,
                            int panel, int width, bsmm_weights kind, sums *to) {
     if (s->scales) return no_scaling();

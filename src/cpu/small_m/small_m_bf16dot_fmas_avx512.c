@@ -156,8 +156,10 @@ INLINE void add_element(sums *to, int panel, int width, const float *a, __m512 b
             _mm512_fmadd_ps(_mm512_set1_ps(a[r]), b, to->acc[panel * width + r]);
 }
 
-/* Decodes code number i ^ 1 of each lane's 32-bit word. In each pair of codes, the odd code is thus
- * added before the even one, which is the order of vdpbf16ps. */
+/* Decodes code number i ^ 1 of each lane's 32-bit word of 4-bit codes. If `kind` is BSMM_PRODUCTS4,
+ * also multiplies the elements by their e4m3 scales. The caller adds the products for i = 0, 1, 2
+ * and so on. Because of i ^ 1, it adds the odd code of each pair before the even one. vdpbf16ps
+ * adds in the same order, so both give the same bits. */
 INLINE __m512 take_nibble(const sums *from, const decoder *d, int panel, int i, __m512i word,
                           bsmm_weights kind) {
     __m512 b = _mm512_permutexvar_ps(_mm512_srli_epi32(word, (unsigned)(4 * (i ^ 1))), d->table);

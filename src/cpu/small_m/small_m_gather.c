@@ -78,9 +78,9 @@ static bool is_tile(const bsmm_small_m_scales *s) {
            s->row % LANES == 0 && s->rows == LANES;
 }
 
-/* Gathers the scale codes of 16 rows whose scales are adjacent in memory. The offset of a scale is
- * the sum of one number for its row and one number for its column. `row` is the number for the
- * first row, and `columns` holds the numbers for the columns. */
+/* Gathers the scale codes of 16 rows of B. The codes of one column of scales must be adjacent in
+ * memory for all 16 rows. The offset of a code in the array of scales is the sum of two numbers:
+ * `row` for the first of the rows, and one entry of `columns` for the code's column. */
 static void gather_adjacent(const bsmm_small_m_scales *s, const uint64_t *columns, uint64_t row) {
     const uint8_t *first = (const uint8_t *)s->p->b.m.scales + row;
     /* `next` is the distance in bytes to the scales of the panel (16 rows of B) four panels later,

@@ -13,8 +13,9 @@
 
 enum { LANES = BSMM_SMALL_M_LANES };
 
-/* `codes16` holds the scale codes of 16 rows of B for one scale unit, i.e. a range of K with one
- * scale per row. Compilers treat a struct of this type as a vector. */
+/* `codes16` holds 16 scale codes, one for each row of a panel of B. They are the scales of one
+ * scale unit, i.e. of a range of K with one scale per row. Loops over the 16 lanes of this struct
+ * are written in plain C, and compilers turn them into vector instructions. */
 typedef struct codes16 {
     uint8_t lane[LANES];
 } codes16;

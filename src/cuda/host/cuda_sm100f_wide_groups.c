@@ -1,7 +1,9 @@
 /* The kernel cuda_sm100f_wide_groups multiplies operands of which one or both have fp32 scales,
- * e.g. bf16 by fp8_block128, on Blackwell's tensor cores (sm100f/scaled_body.h), by tcgen05.mma of
- * kind f16. Each fp32 scale covers a multiple of 128 columns, or whole rows. wide_operands.h says
- * how A and B become elements of 16 bits. Packing leaves out fp32 scales, because the kernel
+ * e.g. bf16 by fp8_block128, on Blackwell's tensor cores (sm100f/scaled_body.h). Each fp32 scale
+ * must cover a multiple of 128 elements of K, or a whole row.
+ *
+ * Before the GEMM, A and B are packed to elements of 16 bits (wide_operands.h), because the kernel
+ * uses tcgen05.mma of kind f16. Packing does not apply the fp32 scales. Instead, the kernel
  * multiplies the sums of each 128 elements of K by them. */
 #include "cuda/host/group_sums.h"
 #include "cuda/host/wide_operands.h"

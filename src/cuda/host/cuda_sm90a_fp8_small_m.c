@@ -18,9 +18,9 @@ enum { MOST_ROWS = 32, UNIT = 16 };
 #define KERNEL(module, name, columns, scale_rows)                                                  \
     [(scale_rows) == 1][(columns) / 16] = {"sm90a/" #module, #name, BSMM_SMALL_M_MOST_SHARED},
 
-/* Lists the kernels for up to 8, 16 and 32 rows of A. The second index is 0, 1 and 2 for these
- * kernels. The kernels functions[0] need scales that each cover 16 rows of B. The kernels
- * functions[1] also support scales that change from row to row. */
+/* Lists the kernels. functions[0] has those for a B in which each 16 rows share their scales.
+ * functions[1] has those for a B whose scales may change from row to row. The second index is 0, 1
+ * and 2 for the kernels that take up to 8, 16 and 32 rows of A. */
 static const bsmm_cuda_function functions[][3] = {
 #include "cuda/sm90a/fp8_small_m.def"
 };

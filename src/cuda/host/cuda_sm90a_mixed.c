@@ -16,11 +16,11 @@
 enum { COLUMN_CHOICES = 2 };
 static const uint32_t columns_of[COLUMN_CHOICES] = {96, 128};
 
-/* Describes a format of B and the kernels for it. functions[0][i] is the kernel that decodes
- * weights to bf16, for tiles of columns_of[i] columns. functions[1][i] is the one that decodes them
- * to f16, for an f16 A. The name is NULL if there is no such kernel. step[i] is the measured time
- * in us in which a thread block of functions[0][i] computes one step of 128 elements along K, on an
- * H200 whose SMs all work. */
+/* Describes a format of B and the kernels for it. functions[0] has the kernels that decode weights
+ * to bf16, and functions[1] has those that decode them to f16, for an f16 A. Kernel number i of
+ * each has tiles of columns_of[i] columns; a column is a row of A. The name of a kernel is NULL if
+ * it does not exist. step[i] is the time in us in which a thread block of functions[0][i] computes
+ * one step of 128 elements along K. It was measured on an H200 whose SMs all work. */
 typedef struct weights {
     bsmm_format format;
     double step[COLUMN_CHOICES];

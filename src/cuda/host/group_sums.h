@@ -1,5 +1,6 @@
-/* The kernels cuda_sm100f_fp8 and cuda_sm100f_wide_groups share this file. Their device code
- * (sm100f/scaled_promote.h) multiplies separate sums of each 128 elements of K by fp32 scales. */
+/* Declares what the host code of the kernels cuda_sm100f_fp8 and cuda_sm100f_wide_groups has in
+ * common. In both kernels, the device code (sm100f/scaled_promote.h) sums the products of each 128
+ * elements of K separately, and multiplies each such sum by fp32 scales. */
 #ifndef BSMM_CUDA_HOST_GROUP_SUMS_H
 #define BSMM_CUDA_HOST_GROUP_SUMS_H
 

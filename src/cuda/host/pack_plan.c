@@ -184,10 +184,10 @@ static const bsmm_cuda_function *kernel_of(const bsmm_operand *o, bsmm_pack_rout
     return e8m0 ? &fold_kernels[o->m.format.elem][columns] : &copy_kernels[columns];
 }
 
-/* Returns the alignment in bytes that the widest load of a thread needs. It is the largest power of
- * two, up to 16, that divides the number of bytes that the thread loads at once. From a
- * column-major operand with elements of up to 8 bits, a thread loads 16 elements of a column at
- * once. From all other operands it loads item_codes(route) elements of a row at once. */
+/* Returns the alignment in bytes that an operand needs for the widest loads of a thread. It is the
+ * largest power of two, up to 16, that divides the number of bytes of a thread's elements. These
+ * are item_codes(route) elements of a row. If the operand is column-major with elements of up to 8
+ * bits, they are 16 elements of a column instead. */
 static uint64_t alignment_of(const bsmm_operand *o, bsmm_pack_route route) {
     uint32_t codes = o->m.order == BSMM_ORDER_COL && !is_wide(o) ? 16 : item_codes(route);
     uint64_t bytes = (uint64_t)bsmm_elem_row(o->m.format.elem)->bits * codes / 8;
@@ -199,9 +199,9 @@ static uint64_t line_bytes_of(const bsmm_operand *o) {
     return (uint64_t)o->m.ld * bsmm_elem_row(o->m.format.elem)->bits / 8;
 }
 
-/* Returns the length along K, in elements, that scale blocks must have so that a thread can load
- * the scales of four blocks as one 32-bit word. Returns 0 if scales of the format's type cannot be
- * loaded in this way. */
+/* Four scales of one byte can be loaded as one 32-bit word. The kernels that do so support only one
+ * length of scale blocks along K for each type of scale: 32 elements for e8m0 and 16 for e4m3.
+ * Returns this length, or 0 if scales of the format's type do not have one byte. */
 static uint32_t word_block(const bsmm_format *f) {
     return f->scale == BSMM_SCALE_E8M0 ? 32 : f->scale == BSMM_SCALE_E4M3 ? 16 : 0;
 }

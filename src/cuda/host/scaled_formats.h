@@ -22,8 +22,9 @@ typedef struct bsmm_scaled_format {
     /* `scale` is the type of the scales, and `block` is the number of elements of K that share a
      * scale. */
     uint32_t scale, block;
-    /* `scale_tiles` is the number of scale tiles for 128 bytes of a row in shared memory. A scale
-     * tile has 4 scales along K. */
+    /* `scale_tiles` is the number of scale tiles in a stage along K. A stage has 128 bytes of each
+     * row of an operand in shared memory. A scale tile has the scales of 4 blocks along K for 128
+     * rows. */
     uint32_t scale_tiles;
     /* `packed` is true if elements are e2m1 and shared memory holds them without gaps. */
     bool packed;

@@ -31,9 +31,10 @@ uint64_t bsmm_scaled_operands_bytes(const bsmm_scaled_operands *s) {
     return bytes;
 }
 
-/* Makes the tensor map of an operand's scales, which have the layout nv_128x4. This layout stores
- * the scales of 128 rows by 4 scale blocks in 512 consecutive bytes. TMA reads them as rows of 256
- * bytes. */
+/* Makes the tensor map by which TMA loads an operand's scales. They have the layout nv_128x4, which
+ * stores the scales of 128 rows by 4 scale blocks in 512 consecutive bytes (a scale tile). The map
+ * describes the buffer as a matrix with rows of 256 bytes, because 256 elements are the most that
+ * TMA copies along one dimension. A scale tile is two such rows. */
 static void map_scales(const bsmm_product *p, bsmm_scaled_operands *s, int side) {
     bsmm_cuda_ready_map_make(
         p->device,

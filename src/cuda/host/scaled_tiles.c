@@ -99,9 +99,10 @@ static int64_t most_parts(const bsmm_product *p, const bsmm_scaled_tile *tile, i
     return most;
 }
 
-/* Returns the parameters with which bsmm_wgmma_split_cycles, the estimate that the kernels for
- * Hopper use too, computes the cycles of split-K. The field `most` is the largest number of parts
- * of K with which all tiles still run at the same time. */
+/* Returns the parameters of bsmm_wgmma_split_cycles, which estimates the cycles of a product with
+ * split-K. The kernels for Hopper use the same estimate. The field `most` is the largest number of
+ * parts into which K can be divided so that the groups of thread blocks of all tiles still run at
+ * the same time. */
 static bsmm_wgmma_split split_of(const bsmm_product *p, const bsmm_scaled_tile *tile,
                                  int64_t k_blocks) {
     enum { STEPS = BSMM_SCALED_ROW_BYTES / 32 };

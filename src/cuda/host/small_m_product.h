@@ -60,8 +60,9 @@ typedef struct bsmm_small_m_speed {
      * K among them. */
     uint32_t k_warps;
     uint32_t rows; /* `rows` is the number of rows of B that a thread block computes. */
-    /* The time of a thread block in microseconds is `fixed` plus n * `step`, where n is the number
-     * of steps (128 elements along K) that one of its warps computes. */
+    /* These numbers predict the time of a thread block, which is `fixed` + n * `step` microseconds.
+     * n is the number of steps that each of its warps multiplies; a step is 128 elements along K.
+     */
     double fixed, step;
 } bsmm_small_m_speed;
 

@@ -406,7 +406,8 @@ static bsmm_status bind_maps(const bsmm_product *p, const bsmm_wgmma_engine *mad
     return bsmm_cuda_ready_map_at(d, &made->d, p->d.m.data, &params->d);
 }
 
-/* Sets the parameters with which a kernel for f16 splits each element of A into two bf16 numbers.
+/* Sets the parameters in `job` for the kernel that splits each f16 element of A into two bf16
+ * numbers. The kernel reads A where the caller stores it, and writes the bf16 numbers to in->parts.
  */
 static void bind_parts(const bsmm_product *p, const bsmm_wgmma_input *in, bsmm_pack_job *job) {
     job->data = p->a.m.data;
@@ -437,13 +438,16 @@ bsmm_status bsmm_wgmma_run(const bsmm_product *p, const bsmm_wgmma_engine *made,
     return bsmm_cuda_ready_launch(p->device, &made->ready, p->stream, BSMM_CUDA_ARGUMENTS(&params));
 }
 
-/* Returns the error bound of the sm_90a GEMM, as a multiple of sum |a b| over K. With bf16, each
- * wgmma instruction adds 16 products to an accumulator and truncates all terms at 2^-23 of the
- * largest term. With FP8, each instruction adds 32 products to an accumulator and truncates all
- * terms at 2^-13 of the largest term. With FP8 and scales, K is divided into k blocks of 128
- * elements, i.e. of 4 instructions. An accumulator begins at 0 in each k block. The kernel
- * multiplies it by the product of two scales and adds it to the total, so each k block adds the
- * rounding errors of this product and of one FMA. */
+/* Returns the error bound of a result of the sm_90a GEMM, as a multiple of sum |a b| over K. The
+ * errors are these:
+ *
+ * One wgmma instruction adds 16 products of bf16, or 32 products of FP8, to an accumulator. It
+ * truncates all terms at 2^-23 (bf16) or 2^-13 (FP8) of the largest term.
+ *
+ * With fp32 scales (kinds other than BSMM_WGMMA_BF16), a k block is 4 instructions, and its
+ * accumulator begins at 0. The kernel multiplies the accumulator by the product of two scales and
+ * adds it to the total. Each k block therefore adds the rounding errors of that product and of one
+ * FMA. */
 double bsmm_wgmma_bound(bsmm_wgmma_kind kind, uint32_t elem, int64_t k) {
     if (kind == BSMM_WGMMA_BF16) return 17 * 0x1p-23 * (double)bsmm_ceil_div(k, 16) + 0x1p-23;
     const bool wide = elem == BSMM_ELEM_BF16;

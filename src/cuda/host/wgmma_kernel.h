@@ -36,9 +36,11 @@ struct bsmm_wgmma_plan {
      *
      * If `otherwise` is NULL, the generic GEMM is the only fallback. */
     const bsmm_wgmma_plan *otherwise;
-    /* `slack` is the number of binades by which the largest element of a scale block may lie below
-     * the largest value that the block's scale allows. bsmm_pack_pair_plain uses it to test whether
-     * bf16 holds the operands' values. `slack` matters only if `otherwise` is not NULL. */
+    /* `slack` is for the test whether bf16 holds the values of A and B (bsmm_pack_pair_plain). If
+     * packing to 8 bits rounds, the header of a packed operand states only how large its values
+     * are, and not how large its block scales are. The largest element of a block may then lie up
+     * to `slack` binades below the largest value that the block's scale allows. If packing is
+     * exact, `slack` is 0. It matters only if `otherwise` is not NULL. */
     uint32_t slack;
     /* `shift` is the exponent of the power of two by which packing multiplies the values of B. It
      * is used only if the GEMM kernel multiplies f16. */

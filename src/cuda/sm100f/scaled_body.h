@@ -434,8 +434,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #elif SCALED_BLOCK
     join_parts(p, aligned, base, &told);
 #endif
-    /* The two thread blocks of a pair signal each other's barriers. A thread block must not end
-     * before the last of these signals has arrived. */
+    /* The two thread blocks of a pair arrive at barriers in each other's shared memory. If a thread
+     * block ended before the last arrival at its barriers, this arrival would access shared memory
+     * that no longer belongs to it. The thread blocks therefore wait for each other here. */
     group_sync();
     if (warp == MULTIPLY_WARP) group_dealloc(told.columns, COLUMNS);
 }

@@ -85,8 +85,10 @@ static __device__ __forceinline__ void group_commit(const uint64_t *barrier) {
         ptx_tcgen05_pair_commit(ptx_shared_address(barrier), (uint16_t)(BOTH << leader_rank()));
 }
 
-/* Copies a scale tile (scales of 128 rows by 4 scale blocks along K) from shared memory to four
- * columns of tensor memory. `from` is the matrix descriptor of the scale tile. */
+/* Copies a scale tile (the scales of 128 rows by 4 scale blocks along K) from shared memory to four
+ * columns of tensor memory, from column `to` on. `from` is the matrix descriptor of the scale tile
+ * in shared memory. If a pair of thread blocks computes the tile, each of them copies its own scale
+ * tile. */
 static __device__ __forceinline__ void group_copy_scales(uint32_t to, uint64_t from) {
     if (CTAS == 1)
         ptx_tcgen05_copy_32x128b(to, from);

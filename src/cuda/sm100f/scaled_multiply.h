@@ -19,12 +19,14 @@ static __device__ __forceinline__ void copy_scales(uint32_t to, uint32_t from, u
     }
 }
 
-/* Issues the tcgen05.mma instructions of a k block. Instruction number `step` needs scales that
- * begin at scale number `first` of the k block. These scales lie in the columns of scale tile first
- * / 4, from byte first % 4 of each 32-bit word on. `shift` is 0, or 2 if the tile's rows of B begin
- * in the middle of a block of 128 rows, because the scales of these rows then begin two columns
- * later. If TMA spreads elements to bytes, the thread block that loads waits for each product
- * (load_bursts). */
+/* Issues the tcgen05.mma instructions of a k block. In tensor memory, the scales of a k block form
+ * scale tiles of 4 scales along K, and each 32-bit word holds the 4 scales of one row. Instruction
+ * number `step` needs the scales from number `first` on. They lie in scale tile first / 4, from
+ * byte first % 4 of each word on.
+ *
+ * If the tile's rows of B begin in the middle of a block of 128 rows, their scales begin two
+ * columns later, and `shift` is 2; otherwise it is 0. If TMA spreads elements to bytes, the loading
+ * thread waits for single instructions (load_bursts), so their completion is signaled to it. */
 static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uint32_t d,
                                                 uint32_t scales, uint32_t a, uint32_t b,
                                                 uint32_t shift, uint32_t left, uint32_t adds,

@@ -35,9 +35,11 @@ static __device__ __forceinline__ bool is_any_negative(const bsmm_scaled_params 
     return any;
 }
 
-/* Writes to `total` the sums over all of K for this thread's row of D and the columns of a chunk.
- * `partials` is the address of the arrays of sums in shared memory. All loads from up to PARTS
- * thread blocks begin before the first addition, because a load takes a few hundred cycles. */
+/* Adds the sums of all parts of K, for this thread's row of the tile and for the 32 columns of a
+ * chunk, and writes the totals to `total`. The sums of each part lie in the shared memory of the
+ * thread block that multiplied it. `partials` is the address of these sums in each thread block's
+ * own shared memory. A load from another thread block takes a few hundred cycles. The loads of
+ * PARTS parts are therefore all started before the first of these parts is added. */
 static __device__ __forceinline__ void add_parts(const bsmm_scaled_params *p, uint32_t partials,
                                                  uint32_t chunk, float *total) {
 #pragma unroll
@@ -65,8 +67,10 @@ static __device__ __forceinline__ void add_parts(const bsmm_scaled_params *p, ui
     }
 }
 
-/* Stores the part of a tile that this group stores with split-K: every p->parts-th chunk of 32
- * columns. For each of its chunks, the group adds the sums of all parts of K. */
+/* Stores the columns of a tile that this group of thread blocks stores with split-K. Each group of
+ * the cluster has the sums of its own part of K for the whole tile. The groups take the chunks of
+ * 32 columns in turn. For each of its chunks, a group adds the sums of all groups before it stores
+ * the results. */
 static __device__ __forceinline__ void epilogue_store_parts(const bsmm_scaled_params *p,
                                                             uint8_t *memory, uint32_t partials,
                                                             shared *told) {

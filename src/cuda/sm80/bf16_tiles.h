@@ -1,9 +1,12 @@
-/* Computes tiles of the generic bf16 GEMM, one after another. a_parts and b_parts are the numbers
- * of bf16 parts whose sum is a value of A and of B. If `scaled` is set, the sum of each step (32
- * elements of K) is multiplied by fp32 scales, and `factors` is shared memory for these scales.
- * `shared` is memory for 8 planes, or for two planes per part if that is more. A plane holds one
- * bf16 part of each value in one step of A's tile or of B's tile (bf16_stage.h). All
- * BSMM_BF16_THREADS threads of a thread block call this function together. */
+/* Computes tiles of the generic bf16 GEMM, one after another. Each value of A is the sum of a_parts
+ * bf16 numbers (parts), and each value of B is the sum of b_parts. If `scaled` is true, the sum of
+ * each step (32 elements of K) is multiplied by fp32 scales, for which `factors` is buffers in
+ * shared memory.
+ *
+ * `shared` is the buffer in shared memory for the operands. A plane is one bf16 part of all values
+ * of A's tile or of B's tile in one step (bf16_stage.h). `shared` has room for two steps, i.e. for
+ * 2 * (a_parts + b_parts) planes, and for at least 8 planes. All BSMM_BF16_THREADS threads of a
+ * thread block call this function together. */
 #ifndef BSMM_CUDA_SM80_BF16_TILES_H
 #define BSMM_CUDA_SM80_BF16_TILES_H
 

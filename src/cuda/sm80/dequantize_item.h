@@ -113,8 +113,10 @@ static __device__ __forceinline__ float divided_to_odd(float a, float b, float r
     return rest != 0 ? __uint_as_float((bits - beyond) | 1) : quotient;
 }
 
-/* Returns a / b, rounded to nearest if `wide` is set, else rounded to odd. `wide` means that the
- * result is stored as f32. `reciprocal` is 1 / b, rounded to nearest. */
+/* Returns a / b in fp32. If `wide` is set, the result is stored as f32, and the quotient is rounded
+ * to nearest. Otherwise the result is rounded to f16 or bf16 later, and the quotient is rounded to
+ * odd, so that both roundings together give the same as one. `reciprocal` is 1 / b, rounded to
+ * nearest. */
 static __device__ __forceinline__ float divided(int wide, float a, float b, float reciprocal) {
     return wide ? __fdiv_rn(a, b) : divided_to_odd(a, b, reciprocal);
 }

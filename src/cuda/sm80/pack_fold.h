@@ -57,9 +57,11 @@ static __device__ __forceinline__ uint32_t fold_how(bsmm_elem elem, uint32_t ste
     return exponents << 2 & counts | nans & 0x7e7e7e7eu;
 }
 
-/* Chooses the scale of a group, i.e. of 128 elements of 4 or 6 bits in one row. `codes` holds the
- * block scales of the group, and `first` holds the block scales of the row's first group. Bit i of
- * `lanes` is set if lane i has a nonzero element. `there` is false for a row past the end of the
+/* Chooses the scale with which a group (128 elements of 4 or 6 bits in one row) is packed to 8-bit
+ * floats, and writes it to *scale. The four bytes of `codes` are the group's block scales. `first`
+ * has the block scales of the row's first group, from which the common scale of the row follows.
+ * The group gets the common scale if its block scales allow it, and else a scale of its own. Bit i
+ * of `lanes` is set if lane i has a nonzero element. `there` is false for a row past the end of the
  * operand. Returns the four bytes of fold_how, which tell how to convert the elements of each scale
  * block. */
 static __device__ __forceinline__ uint32_t fold_group(const bsmm_pack_job *job, bsmm_elem elem,

@@ -10,9 +10,10 @@
  * TILE_WORDS words of 4 bytes. Each element takes one byte. */
 enum { TILE_SIDE = 128, TILE_WORDS = TILE_SIDE * 32 };
 
-/* Describes the position of a thread's elements in the operand: 8 or 16 elements along K, beginning
- * at element k, in each of several rows. The rows are row0, row0 + row_stride and so on. `n` is the
- * number of the thread's elements of a row before the end of K. */
+/* Describes which elements of the operand a thread packs: 8 or 16 consecutive elements along K,
+ * beginning at element `k`, in each of several rows. Its rows are row0, row0 + row_stride, row0 + 2
+ * * row_stride and so on. `n` is the number of its elements in a row that lie before the end of K.
+ */
 typedef struct pack_position {
     uint32_t row0, row_stride, k, n;
 } pack_position;

@@ -74,11 +74,12 @@ enum {
     SCALE_BYTES_LOADED = A_SCALED ? SCALE_BYTES : 0,
     CHUNK_COLS = GEMM_CHUNK_COLS(TILE_N),
     CHUNK_BYTES = GEMM_CHUNK_BYTES(TILE_N),
-    /* A consumer warpgroup passes its results to its writer thread in staging buffers.
-     * STAGING_BUFFERS is the number of staging buffers that it passes separately, and BUFFER_CHUNKS
-     * is the number of chunks in each. A chunk is 64 rows x CHUNK_COLS columns of results. With
-     * GEMM_PING_PONG two warpgroups use one staging buffer alternately, and a warpgroup passes all
-     * of its results of a tile together. */
+    /* A consumer warpgroup writes its results to staging buffers in shared memory, from which its
+     * writer thread stores them in D. A chunk is 64 rows x CHUNK_COLS columns of results.
+     * BUFFER_CHUNKS is the number of chunks of a staging buffer. STAGING_BUFFERS is the number of
+     * staging buffers, each of which is passed to the writer as soon as it is full. With
+     * GEMM_PING_PONG there is one buffer, which two warpgroups use alternately, and a warpgroup
+     * passes all of its results of a tile at once. */
     STAGING_BUFFERS = GEMM_PING_PONG ? 1 : CHUNKS,
     BUFFER_CHUNKS = GEMM_PING_PONG ? CONSUMERS * CHUNKS : 1,
 

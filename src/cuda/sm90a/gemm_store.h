@@ -75,10 +75,10 @@ static __device__ __noinline__ void stage_unit(const bsmm_wgmma_params *p, const
     }
 }
 
-/* Writes a warp's results for 16 rows and CHUNK_COLS columns of D to a staging buffer in shared
- * memory, in D's 8-bit format. The buffer has the swizzle that TMA expects. In rows of 64 bytes,
- * the 16-byte unit u of row r lies at u ^ (r / 2 % 4). In rows of 32 bytes, it lies at u ^ (r / 4 %
- * 2). */
+/* Converts a warp's results for 16 rows and CHUNK_COLS columns of D to D's 8-bit format, and writes
+ * them to a staging buffer in shared memory. The buffer has the swizzle that TMA expects, which
+ * moves the 16-byte units of each row. Unit u of row r lies at position u ^ (r / 2 % 4) if rows
+ * have 64 bytes, and at position u ^ (r / 4 % 2) if they have 32 bytes. */
 static __device__ __forceinline__ void stage_codes(const consumer *c, const shared *told,
                                                    const float *total, uint32_t to) {
     const uint32_t line = (uint32_t)c->lane / 4;
@@ -166,10 +166,11 @@ static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, i
     return p->handed + at + threadIdx.x % 128;
 }
 
-/* Returns a word that is stored with the accumulators for the next cluster. It is nonzero if a
- * product of two scales was outside the range from 2^-104 to 2^64 so far. In general it is the bit
- * mask `unsafe`, which has a bit for each row with such a product. If B has one scale per 128 x 128
- * block (GEMM_ROW_BLOCK), it is 1 or 0. */
+/* If K of a tile is divided among clusters, a thread block stores its accumulators for the cluster
+ * that continues the tile. Returns a word that is stored with them. The word is nonzero if, in the
+ * part of K so far, a product of a scale of A and a scale of B was outside the range from 2^-104 to
+ * 2^64. If B has one scale per 128 x 128 block (GEMM_ROW_BLOCK), the word is then 1. Otherwise it
+ * is the bit mask `unsafe`, which has one bit for each row of the accumulators. */
 static __device__ __forceinline__ uint32_t word_of(const consumer *c) {
     if (GEMM_SCALES != GEMM_ROW_BLOCK) return c->unsafe;
     return !are_factors_safe(c);

@@ -29,8 +29,9 @@ static __device__ __forceinline__ mixed_groups mixed_find_groups(const bsmm_smal
     for (int i = 0; i < 2; i++) {
         s.from[i] = scales + bsmm_axis_at(&p->b.row_map, min(row + i * 8, p->n - 1)) + along;
         const float scale = small_m_tame(*s.from[i]);
-        /* Accumulators are divided by scales, so a scale of 0 is replaced by 1 here. The weights of
-         * the step with this scale are multiplied by 0 instead (mixed_group_factors). */
+        /* The kernel keeps the accumulators divided by the scale of the current step, so this scale
+         * must not be 0. A scale of 0 is replaced by 1 here. To make the products of the step 0,
+         * mixed_group_factors multiplies the step's weights by 0. */
         s.current[i] = scale == 0 ? 1 : scale;
         s.next[i] = scale;
     }

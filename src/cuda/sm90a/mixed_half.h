@@ -122,10 +122,11 @@ static __device__ __forceinline__ void mixed_find_references(const int format,
     }
 }
 
-/* The reference code of a row of B is the lowest e8m0 scale code that the kernel multiplies
- * exactly. This function multiplies the sums of the thread's two rows by the powers of two that
- * follow from their reference codes. The multiplication is exact, unless the result is so small or
- * so large that the epilogue recomputes it. */
+/* With e8m0 scales, weights that are decoded to f16 are divided by a power of two that follows from
+ * the reference code of their row of B, i.e. from the lowest scale code with which f16 holds the
+ * row's weights. This function multiplies the sums of the thread's two rows by these powers of two.
+ * The multiplication is exact, unless the result is so small or so large that the epilogue
+ * recomputes it. */
 static __device__ __forceinline__ void mixed_apply_references(const int format, const int tiles,
                                                               const uint32_t reference[2],
                                                               float (*sums)[4]) {

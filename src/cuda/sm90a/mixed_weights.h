@@ -50,10 +50,11 @@ static __device__ __forceinline__ void mixed_go_on(const int format, small_m_lan
     lane->left -= bytes;
 }
 
-/* Loads half `half` (0 or 1) of the thread's weights of a step into registers, from the slot at
- * `slot`, an offset in bytes from the first slot of the ring buffer. Weights of 4 bits have only
- * half 0, which is 32 weights of each of two rows of B. With 6 or 8 bits, each half has 16 weights
- * of each of the two rows. */
+/* Loads a part of the thread's weights of a step from the ring buffer in shared memory to
+ * registers. A thread multiplies 32 weights of each of two rows of B in a step. With 4-bit weights,
+ * one call with `half` = 0 loads all of them. With 6-bit or 8-bit weights, a call loads only half
+ * number `half` (0 or 1), i.e. 16 weights of each row. `slot` is the offset of the step's slot in
+ * the ring buffer, in bytes. */
 static __device__ __forceinline__ void mixed_take(const int format, const small_m_lane *lane,
                                                   uint32_t slot, const int half,
                                                   small_m_words *to) {
@@ -169,9 +170,9 @@ static __device__ __forceinline__ void mixed_factors(const int format, const mix
  * buffer. */
 typedef struct mixed_stream {
     small_m_lane lane;
-    /* `codes` holds the codes of the scales of step `step`. Their loads start when the
-     * multiplication of the previous step begins, so that the codes have arrived when this
-     * multiplication ends. */
+    /* `codes` holds the scale codes of step number `step`, the next step to be multiplied. They are
+     * loaded in advance: the loads start when the multiplication of the previous step begins, so
+     * that the codes have arrived when it ends. */
     mixed_codes codes;
     /* `slot` is the offset in the ring buffer of the slot from which mixed_next has loaded weights
      * last. */

@@ -1,9 +1,10 @@
-/* This is the body of a kernel that packs elements of BITS bits with e8m0 scales to 8-bit floats,
- * from row-major (BY_ROWS 1) or column-major operands (BY_ROWS 0). The generated .cu file of
- * pack_fp8.def includes it with NAME, BITS, BY_ROWS and ELEM, which is the format of the elements.
+/* This is the body of a kernel that packs elements of BITS bits with e8m0 scales to 8-bit floats.
+ * BY_ROWS is 1 for row-major operands and 0 for column-major ones. The build makes a .cu file from
+ * pack_fp8.def, which includes this file once for each kernel, after it has defined NAME, BITS,
+ * BY_ROWS and ELEM (the format of the elements).
  *
- * A thread packs 16 elements along K, which become 16 bytes, in each of ITEMS rows. It issues all
- * loads before it computes anything, so that many loads are in flight. */
+ * In each of ITEMS rows, a thread packs 16 elements along K to 16 bytes. It issues all loads before
+ * it computes anything, so that many loads are in flight. */
 
 #define PACKED (BITS == 6 && BY_ROWS)
 #define WORDS  (BITS == 4 ? 2 : PACKED ? 3 : 4)
@@ -13,8 +14,9 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     NAME(const __grid_constant__ bsmm_pack_job job) {
     uint32_t thread = threadIdx.x;
     item_reach reach = reach_nothing();
-    /* This call allows the stream's next kernel to start. This kernel itself waits for the previous
-     * kernel only at its end, before it updates the header of the packed operand. */
+    /* This call allows the next kernel of the stream to start before this kernel has ended
+     * (programmatic dependent launch). This kernel may itself start before the previous kernel has
+     * ended. It waits for that kernel only before it updates the header of the packed operand. */
     bsmm_cuda_admit_next_kernel();
 #if BY_ROWS
     uint32_t lanes = 1u << job.lanes_log2, row_stride = PACK_THREADS >> job.lanes_log2;

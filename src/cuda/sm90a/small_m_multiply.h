@@ -88,13 +88,15 @@ static __device__ __forceinline__ void small_m_enter_last(small_m_ring *ring) {
     if (ring->slot-- == 0) ring->slot = ring->slots - 1, ring->parity ^= 1;
 }
 
-/* Records that this warp has read a slot of the ring buffer of A. The slot holds one or two steps
- * along K, beginning with step number `step`. The warp multiplies steps [begin, end).
+/* A warp calls this function when it has read a slot of the ring buffer of A. The slot holds one or
+ * two steps along K, beginning with step number `step`. The warp multiplies steps [begin, end). If
+ * there is a later step for which a slot is needed, the warp arrives at the mbarrier of its slot.
  *
- * Several warps share the ring buffer, and one of them, which has `fills` set, also refills slots
- * with later steps. If ring.lag is 0, that warp refills the slot that it has just read. If ring.lag
- * is 1, it refills the slot that it read before that one. By then all warps have usually read the
- * older slot, so the refilling warp does not wait for them. */
+ * Several warps share the ring buffer. One of them, which has `fills` set, also refills a slot with
+ * a later step: it waits at the slot's mbarrier until all of these warps have read the slot. If
+ * ring.lag is 0, the slot is the one that it has just read. If ring.lag is 1, the slot is the one
+ * that it read before that. By then the other warps have usually read the older slot too, so the
+ * wait ends at once. */
 static __device__ __forceinline__ void small_m_leave_slot(const bsmm_small_m_params *p,
                                                           small_m_ring ring, bool fills,
                                                           uint32_t step, uint32_t begin,
@@ -238,9 +240,10 @@ static __device__ __forceinline__ uint2 small_m_six(const uint4 *w, const int ch
                       __byte_perm(low, high, chunk % 2 ? 0x7643 : 0x5421));
 }
 
-/* Decodes 8 weights of one row of B to bf16 and multiplies them by their scales. The 8 weights are
- * the thread's part of chunk number `chunk`, a chunk being 32 elements along K. `pairs` receives
- * two bf16 numbers per word. For e4m3, bit 7 of a byte of *nans is set if a weight was NaN. */
+/* Decodes 8 weights of one row of B to bf16, multiplies them by their scales, and stores them in
+ * `pairs`, two in each word. The 8 weights are this thread's elements of chunk number `chunk`. A
+ * chunk is 32 elements along K, and four threads have 8 elements each of it. If the format is e4m3,
+ * the function also sets bit 7 of a byte of *nans if a weight is NaN. */
 static __device__ __forceinline__ void small_m_chunk(const int format, const uint4 *w,
                                                      const int chunk, const uint32_t factor[2],
                                                      uint32_t pairs[4], uint32_t *nans) {

@@ -20,9 +20,9 @@ enum {
      * the results do not depend on the number of rows of A. Shared memory always has room for this
      * number of columns. */
     BSMM_SMALL_M_COLUMNS = 32,
-    /* A kernel computes the transpose of D: the rows of A are the columns of its tile. An A that
-     * bf16 does not hold takes several columns for each row, one for each bf16 number into
-     * which its elements are split. BSMM_SMALL_M_MOST_COLUMNS is the largest number of columns. */
+    /* BSMM_SMALL_M_MOST_COLUMNS is the largest number of columns of a kernel's tile. A kernel
+     * computes the transpose of D, so a row of A is a column of the tile. If A is f16 or f32, each
+     * element is split into 2 or 3 bf16 numbers, and a row of A takes 2 or 3 columns. */
     BSMM_SMALL_M_MOST_COLUMNS = 64,
     /* BSMM_SMALL_M_K is the number of elements of K in one step of the main loop. */
     BSMM_SMALL_M_K = 128,
@@ -123,8 +123,10 @@ typedef struct bsmm_small_m_params {
      * numbers. The image of A (A in the order in which the kernel reads it) then has f16
      * elements. */
     uint32_t half;
-    /* The mixed-input kernels read A from its image, i.e. in the order of the main loop. A 32-bit
-     * word of the image holds two elements that are `pair_distance` (1, 2 or 4) apart along K. */
+    /* The mixed-input kernels read A from its image, in which A's elements have the order of the
+     * main loop. Each 32-bit word of the image holds two 16-bit elements. `pair_distance` (1, 2 or
+     * 4) is the distance along K of these two elements. It is chosen so that the weights for both
+     * take the fewest instructions to decode. */
     uint32_t pair_distance;
     /* `source` tells how A is read, by a value of the enum bsmm_small_m_source. */
     uint32_t source;
@@ -138,10 +140,10 @@ typedef struct bsmm_small_m_params {
      * is 0, the epilogue recomputes every accumulator of 0 in double. */
     uint32_t zero_block;
     float zero_least;
-    /* zero_a_scales is the number of scales in a row of A, and zero_b_scales is the number of
-     * scales in a row of B. The epilogue uses these numbers to test whether an accumulator of 0 has
-     * lost products to underflow. A number is 0 if the operand has no scales, or if the scales of a
-     * row are not adjacent bytes. */
+    /* The epilogue tests whether an accumulator of 0 has lost products to underflow. For this test
+     * it reads the 8-bit scales of the result's row of A and of its row of B. zero_a_scales and
+     * zero_b_scales are the numbers of scales in such a row. A number is 0 if the operand has no
+     * such scales, or if the scales of a row are not adjacent in memory. */
     uint32_t zero_a_scales, zero_b_scales;
     /* `parts` is the number of bf16 numbers whose sum is a value of A: 2 for f16, 3 for f32, and 1
      * for all other types. In the mixed-input kernels it is always 1. */

@@ -33,9 +33,10 @@ static __device__ __forceinline__ bool small_m_has_floats(const int format) {
     return format == SMALL_M_FP8_F32 || format == SMALL_M_FP8_ROWS;
 }
 
-/* Returns the factor by which the epilogue multiplies accumulators. Decoding multiplies each weight
- * and its scale by powers of two, so that both fit in bf16 and decoding takes few instructions. The
- * returned factor is the inverse of these powers of two. */
+/* Returns the factor by which the epilogue multiplies accumulators. Decoding does not give the
+ * exact weights and scales, but the weights times one power of two and the scales times another.
+ * These powers of two are chosen so that both fit in bf16 and decoding takes few instructions. The
+ * returned factor is the inverse of their product. */
 static __device__ __forceinline__ double small_m_unfold(const int format) {
     if (format == SMALL_M_MXFP4 || format == SMALL_M_MXFP6_E2M3) return 0x1p27;
     if (format == SMALL_M_MXFP6_E3M2) return 0x1p25;
@@ -78,10 +79,11 @@ static __device__ __forceinline__ float small_m_tame(float scale) {
  * number `row` of the thread block, row + rows_each and so on. */
 typedef struct small_m_codes {
     uint32_t row, rows_each;
-    /* `from` and `to` are the addresses in global and in shared memory of the 16 aligned bytes in
-     * which the codes of row number `row` begin. The codes begin at byte `before` of these 16
-     * bytes. All rows of the thread have the same `before`, because rows_each is a multiple of
-     * 16. */
+    /* A row's first code usually does not lie at a multiple of 16 bytes. `from` is the address in
+     * global memory of the 16 aligned bytes in which the codes of row number `row` begin, and `to`
+     * is their address in shared memory. The first code is byte number `before` of these 16 bytes.
+     * `before` is the same for all rows of the thread, because they are rows_each rows apart and
+     * rows_each is a multiple of 16. */
     const uint8_t *from;
     uint32_t to, before;
     /* A thread copies 16 bytes at a time. `first` is the offset of its first copy and `stride` is
