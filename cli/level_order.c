@@ -32,8 +32,9 @@ static int64_t part_of(int64_t parts, int64_t k) {
     return (steps + parts - 1) / parts * 128;
 }
 
-/* Returns the length of the segments into which a kernel divides each part of K. A segment ends
- * where an fp32 scale changes. */
+/* Returns the length along K of a segment, i.e. of a range of K that the kernel sums by itself. If
+ * the kernel multiplies such sums by scales, a segment ends where a scale changes. Otherwise a
+ * segment is one of the chunks by which the kernel keeps rounding errors small. */
 static int64_t segment_of(const bench_family_level *family, const bsmm_format formats[2],
                           int64_t k) {
     if (family->chunk && !cli_level_has_floats(formats[0]) && !cli_level_has_floats(formats[1]))

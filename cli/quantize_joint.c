@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the description of a copy of a matrix with one additional row and new memory for the
- * elements. The additional row receives the largest magnitude of the fused weights, so that
- * quantizing the copy gives the scale that they share. If the matrix has a scale, its single block
- * grows by one row too. */
+/* Fused weights, such as those of q, k and v, share a scale that follows from the largest magnitude
+ * of all of them. Returns the description of a copy of a matrix that has one more row. This row
+ * receives the largest magnitude, so that quantizing the copy gives the shared scale. The function
+ * allocates memory for the copy's elements. If the matrix has a scale, its single block grows by
+ * one row too. */
 static bsmm_matrix taller(const bsmm_matrix *matrix, const char **why) {
     bsmm_matrix copy = *matrix;
     copy.rows++;

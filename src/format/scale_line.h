@@ -1,7 +1,8 @@
-/* Computes the offsets of consecutive scales in one row of the scale matrix. The results equal
- * those of bsmm_scale_map_at, but the functions here need no divisions per scale. In every layout
- * the offset of scale (r, c) is the sum of a term that depends on r and a term that depends on c.
- * The offsets inside a tile are the same in every tile, so they can be precomputed. */
+/* Computes the offsets in memory of consecutive scales in one row of the scale matrix. The results
+ * equal those of bsmm_scale_map_at, which needs divisions for each scale. The functions here need
+ * none. They use two facts. First, in every layout the offset of scale (r, c) is the sum of a
+ * number that depends on r and a number that depends on c. Second, the offsets inside a tile are
+ * the same in every tile, so they are computed in advance. */
 #ifndef BSMM_SCALE_LINE_H
 #define BSMM_SCALE_LINE_H
 

@@ -207,10 +207,12 @@ typedef struct bsmm_pack_job {
      * power of two for which e4m3 holds every element times the power exactly. In packing to f16,
      * all values are multiplied by 2^fold. */
     int32_t fold;
-    /* In exact packing to 8-bit floats (route FP8), the block scales of a group may differ by at
-     * most `window` binades. In packing with rounding (route FAST), a group can use the common
-     * scale of its row only if the smallest scale that the group could have, and all of its block
-     * scales, are at most `window` binades smaller than the common scale. */
+    /* `window` is a number of binades. In exact packing to 8-bit floats (route FP8), a group (128
+     * elements of a row) can be packed with one scale only if its block scales differ by at most
+     * `window` binades. In packing with rounding (route FAST), `window` is the condition for the
+     * common scale of a row: a group can use it only if the smallest scale that the group could
+     * have, and all of its block scales, are at most `window` binades smaller than the common
+     * scale. */
     uint32_t window;
     /* `codec` holds the constants that decode the operand's elements. `to` holds the constants that
      * encode packed elements of 8 bits. */

@@ -1,7 +1,8 @@
-/* Finds the largest magnitude (amax) of each block with AVX2. Each block has one register of
- * running maxima, one maximum per lane. At the end, one transposing reduction turns eight such
- * registers into the eight maxima of their blocks. The magnitudes of f16 and bf16 sort in the same
- * order as their codes, so they stay 16-bit integers until the end. */
+/* Finds the largest magnitude (amax) of each block with AVX2. While a loop reads the values, each
+ * block has one register, and each lane of the register holds the maximum of some of the block's
+ * values. At the end, a reduction turns the registers of eight blocks into one register with the
+ * eight maxima. Magnitudes of f16 and bf16 are compared as 16-bit integers, because their codes
+ * without the sign have the same order. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)

@@ -139,13 +139,13 @@ INLINE void add_values(const bsmm_cpu_epilogue_added *added, int64_t row, int64_
 }
 
 /* Finishes one vector of accumulators, i.e. LANES adjacent columns of one row of D. Multiplies each
- * accumulator by the row's factor, by its column's factor and by alpha, adds C and the bias, and
- * returns the results as fp32.
+ * accumulator by the row's factor, by its column's factor and by alpha, adds C and the bias in
+ * double, and returns the results as fp32.
  *
- * If `sticky` is true, the caller rounds the results to 16 bits later. The results are then not
- * rounded to fp32 but truncated, and the last bit is set if a truncation was inexact. `t` is the
- * tile of D, and `row` is the number of the row in the tile. `t` is NULL if neither C nor a bias is
- * added. */
+ * If `sticky` is true, the caller later rounds the fp32 results to 16 bits. They are then rounded
+ * to odd here: truncated, with the last bit set if the truncation was inexact. Both roundings
+ * together give the same as one. If neither C nor a bias is added, `t` is NULL. Otherwise `t` is
+ * the tile of D, and `row` is the number of the row in the tile. */
 INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_cpu_epilogue_tile *t,
                          int64_t row) {
     vec acc = load_floats(there, p->acc);

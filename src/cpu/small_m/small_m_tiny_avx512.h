@@ -169,8 +169,8 @@ BSMM_TINY_INLINE void bsmm_tiny_store(const bsmm_product *p, bool is_plain, int6
     }
 }
 
-/* Returns the number of rows of A, rounded up to a number for which there is a loop: 4, 8, 12 or
- * 16. */
+/* Rounds the number of rows of A up to 4, 8, 12 or 16. The loops exist only for these numbers of
+ * rows. */
 static inline int bsmm_tiny_width(const bsmm_product *p) {
     return (int)bsmm_round_up(p->a.m.rows, 4);
 }

@@ -268,10 +268,8 @@ static bsmm_product band_of(const bsmm_product *p, const made *m, uint32_t band)
 static const char *refuse_a(const bsmm_operand *a, char *why, size_t size) {
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_steady_floats(a))
         return bsmm_gpu_refuse_format(a, 'A', BSMM_SMALL_M_FLOATS_RULE, why, size);
-    /* With fp32 scales along K, the kernel first sums each step (128 elements of K) in fp32 and
-     * then multiplies this sum by the scales. f16, bf16 and fp32 elements may be so small that the
-     * sum underflows, although a large scale would make it a normal number again. An A with such
-     * elements is therefore refused. */
+    /* If A's elements have more than 8 bits, the fp32 sum of a step (128 elements of K) may
+     * underflow before a large fp32 scale multiplies it, so such an A is refused. */
     if (a->m.format.scale == BSMM_SCALE_F32 && !bsmm_small_m_has_row_floats(a) &&
         bsmm_elem_row(a->m.format.elem)->bits > 8)
         return bsmm_gpu_refuse_format(a, 'A', WIDE_RULE, why, size);

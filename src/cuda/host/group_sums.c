@@ -2,9 +2,10 @@
 
 #include "gpu/params.h"
 
-/* Two warpgroups share a tile, and each multiplies the sums of half of the tile's columns by fp32
- * scales. A scale may cover 128 columns of D (rows of B), so half of a tile's width must divide
- * 128. All columns of a half then lie in one scale block. */
+/* Lists the sizes of tiles, as {thread blocks that compute a tile together, columns of D}. Two
+ * warpgroups share a tile: each multiplies the sums of half of its columns by fp32 scales. If a
+ * scale covers 128 columns of D (rows of B), all columns of a half must lie in the same block of
+ * 128. Half of a tile's width must therefore divide 128. */
 static const bsmm_scaled_tile tiles[] = {{2, 256}, {2, 128}, {1, 256}, {1, 128}, {1, 64}};
 
 const char *bsmm_group_sums_begin(const bsmm_product *p, bsmm_group_sums *s, char *why,

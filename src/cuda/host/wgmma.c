@@ -86,8 +86,9 @@ static const double
     /* FLAG_CYCLES is the number of additional cycles of a GEMM that is split along K. Thread blocks
      * spend them to wait for the accumulators of other parts. */
     FLAG_CYCLES = 2100,
-    /* CYCLES_OF_RESULT is a cost of split-K: the number of cycles that a cluster needs, per
-     * accumulator, to pass on the accumulators of its part of a tile. */
+    /* CYCLES_OF_RESULT is for tiles whose K is divided among clusters. A cluster then passes its
+     * accumulators of the tile on to another cluster. CYCLES_OF_RESULT is the number of cycles that
+     * this takes for each accumulator. */
     CYCLES_OF_RESULT = 0.1;
 
 /* Returns the number of cycles that device memory needs to move A, B and D. */
@@ -109,8 +110,9 @@ static double block_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
                 rows / t->cluster_n + t->tile_n * COPY_CYCLES_OF_ROW / t->cluster_m);
 }
 
-/* Returns the predicted number of cycles for computing (`computing` cycles) and reading memory
- * (`reading` cycles), which mostly overlap. */
+/* Returns the predicted number of cycles of work that needs `computing` cycles for computing and
+ * `reading` cycles for reading memory. Both mostly overlap. The prediction is therefore the longer
+ * of the two, plus a fraction of the shorter one. */
 static double together(double computing, double reading) {
     return fmax(computing, reading) + OVERLAP * fmin(computing, reading);
 }

@@ -169,10 +169,10 @@ enum {
     LOAD_WARP = EPILOGUE_WARPS,
     MULTIPLY_WARP,
     SIGN_WARP,
-    /* COLUMNS is the number of columns of tensor memory that a thread block allocates: all 512, or
-     * half of them in kernels for few rows of A, so that two thread blocks fit on one SM. Two
-     * accumulators come first, then two sets of scales. The scales of 128 rows by 4 scale blocks
-     * along K take four columns. */
+    /* COLUMNS is the number of columns of tensor memory that a thread block allocates. Usually it
+     * is all 512 columns. Kernels for few rows of A allocate half of them, so that two thread
+     * blocks fit on one SM. The columns hold two accumulators and, after them, the scales of two k
+     * blocks. The scales of 128 rows by 4 scale blocks along K take four columns. */
     COLUMNS = SCALED_SMALL_M ? 256 : 512,
     A_SCALE_COLUMNS = 4 * SCALE_TILES,
     SCALE_COLUMNS = A_SCALE_COLUMNS * SCALE_PARTS,

@@ -64,10 +64,11 @@ enum {
  * memory. A pair of thread blocks has tiles of up to 256 columns. Its two accumulators share some
  * columns of tensor memory. Without block scales, two accumulators of 256 columns fit. */
 #define BSMM_SCALED_TILE_N(scales, ctas) ((scales) && (ctas) == 1 ? 192 : 256)
-/* Returns the bytes of a stage in one thread block. A stage holds the elements of 128 rows of A and
- * of the most rows of B that a tile can have. In a pair of thread blocks (`ctas` is 2), each block
- * has half of B's rows. A stage also holds `scale_tiles` scale tiles along K for 128 rows of A and
- * for 256 rows of B. */
+/* Returns the size in bytes of a stage in the shared memory of one thread block. A stage has 128
+ * bytes of each of these rows: 128 rows of A, and as many rows of B as the widest tile has columns.
+ * In a pair of thread blocks (`ctas` is 2), each block has only half of these rows of B. A stage
+ * also has the scales: for 128 rows of A and 256 rows of B, `scale_tiles` scale tiles along K for
+ * each 128 rows. */
 #define BSMM_SCALED_STAGE_BYTES(scale_tiles, ctas)                                                 \
     ((BSMM_SCALED_TILE_M + BSMM_SCALED_TILE_N(scale_tiles, ctas) / (ctas)) *                       \
          BSMM_SCALED_ROW_BYTES +                                                                   \

@@ -13,10 +13,10 @@ typedef struct bsmm_cuda_gate {
     const bsmm_pack_header *a, *b;
     uint32_t log2_k;
     union {
-        /* Only kernels of the kind POW2 with BSMM_WHEN_ELSE_PLAIN use `slack`, in
-         * bsmm_pack_pair_plain, to test whether bf16 holds the values. The largest element of a
-         * block may be smaller than the largest element for which the block's scale is meant, by up
-         * to `slack` binades. */
+        /* Only kernels of the kind POW2 with BSMM_WHEN_ELSE_PLAIN use `slack`. They pass it to
+         * bsmm_pack_pair_plain, which tests whether bf16 holds all values of A and B. `slack` is a
+         * number of binades: the largest element of a block may be smaller by so much than the
+         * largest element that the block's scale allows. */
         uint32_t slack;
         /* Only kernels that run under the condition BSMM_WHEN_HALF or BSMM_WHEN_ELSE_PARTS use
          * `shift`. Packing has multiplied the values of B by 2^shift, if f16 can hold these

@@ -26,10 +26,11 @@ static __device__ __forceinline__ void nv_level(const bsmm_quantize_job *job, ui
 }
 
 #if __CUDA_ARCH__ >= 890
-/* Returns the code of a block's scale and sets *factor to the block's factor times 2^-14. Sets
- * *rare if the block needs the slow path. A block needs it if its largest magnitude `amax` is too
- * large or too small for the fast division quotient(). A block also needs it if its scale exceeds
- * e4m3's range, because its scaled values may then be larger than nv_rounded allows. */
+/* Computes the e4m3 scale of a block whose largest magnitude is `amax`, and returns its code. Sets
+ * *factor to the block's factor times 2^-14. Sets *rare if the slow path must quantize the block
+ * instead, for one of two reasons. The first reason is that `amax` is too large or too small for
+ * the fast division quotient(). The second reason is that the scale exceeds e4m3's range. The
+ * scaled values may then be larger than nv_rounded allows. */
 static __device__ __forceinline__ uint32_t nv_scale(const quantize_level *level, uint32_t amax,
                                                     float *factor, bool *rare) {
     float part = quotient(__uint_as_float(amax), 6, 1 / 6.0f);

@@ -2,11 +2,11 @@
  * layout to another.
  *
  * The scale matrix is divided into regions of 2^n x 2^m scales. A region has 8192 = 2^13 bytes, so
- * the number of a byte within a region has 13 bits: the bits of its row, of its column and, if a
- * scale has four bytes, of the byte within the scale. In the supported layouts, setting one of
- * these bits always moves a byte by the same distance in memory, whatever the other bits are. This
- * distance is called the step of the bit. The host sorts the bits by their step in the source and
- * by their step in the destination. */
+ * a byte of a region has a number of 13 bits: the bits of its row, those of its column and, if a
+ * scale has four bytes, those of the byte within the scale. In the supported layouts, the address
+ * of a byte is a sum: each bit of the number that is 1 adds a fixed distance, called the step of
+ * the bit. A bit has one step in the source and another one in the destination. The host sorts the
+ * bits by both, so that threads can copy consecutive bytes. */
 #ifndef BSMM_CUDA_SM80_RELAYOUT_PARAMS_H
 #define BSMM_CUDA_SM80_RELAYOUT_PARAMS_H
 

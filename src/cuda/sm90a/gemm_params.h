@@ -95,8 +95,10 @@ typedef struct bsmm_wgmma_params {
      * Clusters compute D band by band, so that the tiles that run at the same time share most of
      * their reads of A and B in L2. */
     int32_t group_m;
-    /* `whole_tiles` is the number of cluster tiles that are not split along K. The k blocks of the
-     * tiles after them are laid end to end and divided into equal ranges, one for each cluster. */
+    /* The first `whole_tiles` cluster tiles are not split along K: one cluster computes each of
+     * them. All later tiles are split. Their k blocks are laid end to end, tile after tile, and
+     * divided into equal ranges, one for each cluster. A range may therefore begin or end inside a
+     * tile. */
     int32_t whole_tiles;
     /* If D has too few tiles for all SMs, the k blocks of every tile are split into `splits` parts,
      * each of which another cluster multiplies (gemm_schedule.h). Otherwise `splits` is 1. */

@@ -164,9 +164,12 @@ static __device__ __forceinline__ factors paired_stage(consumer *c, float *total
     return f;
 }
 
-/* Multiplies two stages (k blocks), the first into the sums `odd` and the second into the sums
- * `even`. When the function begins and when it returns, wgmma instructions that write `even` are
- * still running. */
+/* Multiplies two stages, i.e. two k blocks of a tile. While wgmma instructions compute the sums of
+ * one k block, the warpgroup multiplies the sums of the k block before it by their scales. It
+ * therefore has two sets of sums, which it uses alternately: the first stage goes to `odd` and the
+ * second one to `even`. When the function begins and when it returns, wgmma instructions that write
+ * to `even` are still running. Returns 0 and does nothing if fewer than two k blocks are left, else
+ * 1. */
 static __device__ __forceinline__ int multiply_pair(consumer *c, float *total, float *even,
                                                     float *odd, factors *f, progress *now,
                                                     uint32_t stage) {

@@ -107,12 +107,12 @@ static __device__ __forceinline__ void give_chunk(consumer *c, shared *told, uin
     c->chunks ^= 1u << buffer;
 }
 
-/* Sends the writer thread the message `what`, which comes without results. A warpgroup has
- * STAGING_BUFFERS staging buffers. Each message belongs to one staging buffer, and messages go
- * through the buffers in a fixed order. To return to the first buffer, the function sends the
- * message CHUNK_NOTHING with each buffer except the last, and `what` with the last. The next
- * results then go to the first buffer. CHUNK_END is different: no results follow it, so the
- * function sends it with the first buffer. */
+/* Sends the message `what`, which comes without results, to the writer thread. A warpgroup has
+ * STAGING_BUFFERS staging buffers, and every message is sent for one of them, in a fixed cyclic
+ * order. After this call, the next results must go to the first buffer. The function therefore
+ * sends a message for each buffer: CHUNK_NOTHING for all but the last one, and `what` for the last
+ * one. After CHUNK_END there are no more results, so this message is sent for the first buffer
+ * only. */
 static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint32_t what) {
     const uint32_t last = what == CHUNK_END ? 0 : STAGING_BUFFERS - 1;
     corner nowhere = {0, 0};

@@ -84,10 +84,11 @@ static __device__ __forceinline__ bool mixed_any(const int format, uint4 v) {
     return any != 0;
 }
 
-/* Computes the reference codes of the thread's two rows of B, i.e. the lowest e8m0 scale codes that
- * the kernel multiplies exactly. The function reads the weights of the first steps, and first waits
- * for their copies, which mixed_begin has started. Four threads share a row, and each of them looks
- * at its own weights. */
+/* Computes the reference codes of the thread's two rows of B. The reference code of a row is the
+ * lowest e8m0 scale code with which f16 holds the row's weights. It follows from the largest scale
+ * of the row's first steps; blocks of zeros do not count. The function first waits for the copies
+ * of the weights of these steps, which mixed_begin has started. Four threads share a row: each
+ * looks at its own weights, and they exchange the largest scales. */
 static __device__ __forceinline__ void mixed_find_references(const int format,
                                                              const bsmm_small_m_params *p,
                                                              const mixed_scales *scales,

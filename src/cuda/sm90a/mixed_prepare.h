@@ -17,8 +17,10 @@
 #include "cuda/sm90a/mixed_shape.h"
 #include "cuda/sm90a/small_m_prepare.h"
 
-/* Returns the number of a chunk (8 elements along K) within its step. The chunk is the part of
- * fragment `fragment` that thread `thread` of four decodes. */
+/* A step of K has 16 chunks of 8 elements. They are stored in A's image as 4 fragments of 4 chunks,
+ * one chunk for each of four threads. Returns the number along K of the chunk that thread `thread`
+ * reads from fragment `fragment`. The order matches that in which the thread decodes weights, which
+ * depends on whether they have 4 or 6 bits (`narrow`) or 8. */
 static __device__ __forceinline__ uint32_t mixed_inner(uint32_t narrow, uint32_t fragment,
                                                        uint32_t thread) {
     return narrow ? thread * 4 + fragment : fragment / 2 * 8 + thread * 2 + fragment % 2;

@@ -31,11 +31,11 @@ static __device__ __forceinline__ float small_m_add_terms(const bsmm_small_m_par
     return sum;
 }
 
-/* Returns the sum of one result's accumulators in all thread blocks of the cluster, in the order of
- * K. Accumulators lie in shared memory as [warp along K][column][row of B], where a column is one
- * row of A or one bf16 part of a row. The loads from the next thread block's memory are issued
- * before the accumulators of the current thread block are added, so that the additions hide the
- * latency of the loads. */
+/* The thread blocks of a cluster and the warps in each of them have divided K, so each has an
+ * accumulator for a result. Returns the sum of all of these accumulators, added in the order of K.
+ * They lie in the thread blocks' shared memory as [warp along K][column][row of B], where a column
+ * is one row of A or one bf16 part of a row. While the accumulators of one thread block are added,
+ * those of the next one are already being loaded, which hides the latency of the loads. */
 static __device__ __forceinline__ float small_m_collect(const bsmm_small_m_params *p,
                                                         uint32_t offset, uint32_t warp_bytes) {
     const uint8_t *const own = small_m_shared + offset;

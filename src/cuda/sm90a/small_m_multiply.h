@@ -12,14 +12,15 @@
 #include "cuda/ptx/mma.h"
 #include "cuda/sm90a/small_m_lane.h"
 
-/* This is a ring buffer in shared memory for the steps of A (a step is 128 elements along K). It
- * exists if shared memory cannot hold all of A that the thread block needs. Warps that work on the
- * same steps share the slots of one ring.
+/* This is a ring buffer in shared memory for A. It exists if shared memory cannot hold all of A
+ * that the thread block needs. A slot holds one or two steps of 128 elements along K. Warps that
+ * multiply the same steps share one ring.
  *
- * Each slot has two mbarriers. "full" completes when A's bytes have arrived, and "done" completes
- * when all warps have read the slot. All mbarriers lie in one array. Mbarrier 0 counts the bytes
- * that are loaded once instead of through a ring. If there is no ring, mbarrier 1 counts the bytes
- * of the second load of A (see HEAD in small_m_body.h). */
+ * Each slot has two mbarriers. "full" completes when A's bytes have arrived in the slot, and "done"
+ * completes when all warps have read the slot. All mbarriers of the thread block lie in one array,
+ * the first two of which belong to no slot. Mbarrier 0 counts the bytes that are loaded once
+ * instead of through a ring. If there is no ring, mbarrier 1 counts the bytes of the second load of
+ * A (see HEAD in small_m_body.h). */
 typedef struct small_m_ring {
     /* `slots` is the number of slots of the ring buffer. A slot holds A for one or two steps of K.
      * The warp next reads slot number `slot`, and `parity` is the phase parity of that slot's
