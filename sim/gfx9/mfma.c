@@ -285,8 +285,8 @@ static double pair(const gfx9_wave *w, const gfx9_operand *o, uint32_t reg, uint
                                                          << 32);
 }
 
-/* Multiplies f64 matrices. D has another register layout than with other types. In each register,
- * 16 lanes hold one row of a 16 x 16 result, or the same row of all four 4 x 4 results. */
+/* Multiplies f64 matrices. Each register of D has, in each of four groups of 16 lanes, one row of a
+ * 16 x 16 result, or the same row of all four 4 x 4 results. */
 static void execute_doubles(gfx9_wave *w, const gfx9_inst *inst, const shape *s) {
     uint32_t d[8][LANES] = {{0}}, x, y, item;
     const order o = order_of(w);

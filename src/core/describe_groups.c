@@ -59,11 +59,11 @@ bsmm_status bsmm_groups_take(const bsmm_group *from, bsmm_group *copy, bsmm_grou
     return BSMM_OK;
 }
 
-/* The groups divide the rows (or the columns, with by_cols) of an operand. The first row (column)
- * of each group must be a multiple of the number that this function returns. At each such multiple,
- * the codes begin a new byte. A scale block and a tile of the scale layout (a rectangle of scales
- * that are adjacent in memory) also begin there. If the scales of each group are a separate array
- * (`separate`), blocks and tiles do not matter. */
+/* The groups divide the rows of an operand (or the columns, if `by_cols` is true). A group may only
+ * begin at a row (column) that is a multiple of the number that this function returns. At such a
+ * row, three things begin anew: a byte of codes, a scale block, and a tile of the scale layout,
+ * i.e. a rectangle of scales that are adjacent in memory. If the scales of each group are an array
+ * of their own (`separate`), only the byte of codes matters. */
 static int64_t grain_of(const bsmm_operand *o, bool by_cols, bool separate) {
     bool contiguous = by_cols == (o->m.order == BSMM_ORDER_ROW);
     int64_t grain = contiguous ? bsmm_elem_group(o->m.format.elem) : 1;

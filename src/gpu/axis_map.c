@@ -46,7 +46,8 @@ bool bsmm_axis_is_linear(const bsmm_axis_map *map, int64_t step, int64_t count) 
         below = unit;
         unit *= map->digits[i].extent;
     }
-    /* Without a unit that is a multiple of the step, all offsets must be compared. */
+    /* The loop has looked for a digit whose unit is a multiple of the step. If there is none, the
+     * offsets must be compared one by one. */
     if (unit % step) return are_linear(map, step, count);
     /* An index is q * unit + r with r < unit. The two terms have different digits, so the offset of
      * the index is the sum of the offsets of q * unit and r. If the step is a multiple of `below`,

@@ -68,9 +68,10 @@ typedef struct bsmm_quantize_job {
     uint32_t pairs;
     /* `quick` is the fast path of the encoder, a value of the enum bsmm_quantize_quick. */
     uint32_t quick;
-    /* `tables` is nonzero if the result is e2m1 with e4m3 scales and the function quick_e4m3 may
-     * compute the scale and the factor of each block. This fast path looks up the factor in a table
-     * with eight entries, one for each mantissa of the scale (quantize_level.factors). */
+    /* `tables` is nonzero if the function quick_e4m3 may compute the scale and the factor of each
+     * block. This is a fast path for results in e2m1 with e4m3 scales. Instead of dividing, it
+     * takes the factor from a table with one entry for each of the eight mantissas of a scale
+     * (quantize_level.factors). */
     uint32_t tables;
     /* `columns` is the number of thread blocks along a row of the matrix, in kernels that quantize
      * to nvfp4 by the default rule for scales. In all other kernels it is 0. */

@@ -77,10 +77,10 @@ INLINE void whole_maxima(const uint8_t *from, int64_t span, uint32_t elem, bool 
         max[i] = span_max(vec_zero(), from + i * span * bytes, span, elem, skips_nan);
 }
 
-/* Computes the largest magnitude of each block of `width` columns. The caller passes `width` and
- * `elem` as constants, so that the compiler makes a separate loop for each combination. If `simple`
- * is set, the caller promises that there is one row and that its number of blocks is a multiple of
- * REGISTERS. */
+/* Computes the largest magnitude of each block, i.e. of `width` columns of all given rows. The
+ * caller passes `width` and `elem` as constants, so that the compiler makes a separate loop for
+ * each combination. If `simple` is set, the caller promises that there is one row, and that its
+ * number of blocks is a multiple of REGISTERS. The loop then needs no code for a tail. */
 INLINE void amax_of(const bsmm_plain *values, int64_t rows, int64_t cols, int64_t width,
                     uint32_t elem, bool skips_nan, bool simple, uint32_t *amax) {
     const int64_t bytes = elem == BSMM_ELEM_F32 ? 4 : 2;

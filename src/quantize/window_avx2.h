@@ -19,13 +19,14 @@
 
 #define WINDOW_TARGET TARGET
 
-/* The window of a block is the 16-bit number from which places are counted (place_words). Let v be
- * the bf16 value that the block's factor turns into 0.25. Take the bits of v / 2 and shift them
- * left by one, so that the exponent field is the upper byte. The window is this number plus 1.
+/* The window of a block is the 16-bit number above which place_words counts steps. It is made of
+ * the bf16 value w that the block's factor turns into 0.125: the bits of w are shifted left by one,
+ * so that the exponent field is the upper byte, and 1 is added.
  *
- * WINDOW_BASE is the window of a block whose factor has the exponent field 0. Then v has the
- * exponent field 252, and v / 2 has 251: the code subtracts 4 << 6 = 256, i.e. 1 in the upper byte.
- * find_windows subtracts 256 times the factor's exponent field from WINDOW_BASE. */
+ * find_windows computes the window as WINDOW_BASE minus 256 times the factor's exponent field.
+ * WINDOW_BASE is thus the window for a factor with the exponent field 0. The value that such a
+ * factor turns into 0.25 has the exponent field 252, and w is half of it. In the code, 4 << 6 is
+ * 256, which subtracts 1 from the exponent field. */
 enum { WINDOW_BASE = (252 << 8) - (4 << 6) + 1 };
 
 /* Computes the places of 16 bf16 values. The place of a value is the number of whole steps, each a

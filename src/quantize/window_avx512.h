@@ -1,13 +1,13 @@
-/* Encodes bf16 values as e2m1 with factors that are powers of two, by integer arithmetic on 32
- * values in a register.
+/* Encodes bf16 values as e2m1 by integer arithmetic, 32 values in a register. The factor of each
+ * block must be a power of two.
  *
- * The bits of a bf16 value, shifted left by one, are its magnitude with the exponent in the upper
- * byte; they are called its representation. One step, a quarter of a power of two, is 64 in the
- * representation. The "window" of a block is the representation of the value that the block's
- * factor turns into 0.25. The "place" of a value is computed from its distance above the window; a
- * value below the window has distance 0. The place is 2 n for a value exactly n steps above the
- * window, and 2 n + 1 for a value between n and n + 1 steps. All rounding bounds of e2m1 are
- * multiples of a step, so each place has exactly one code. */
+ * The bits of a bf16 value are shifted left by one, which drops the sign and moves the exponent to
+ * the upper byte. In these shifted bits, a quarter of a power of two (one step) is 64. The "window"
+ * of a block is the shifted bits of the value that the block's factor turns into 0.25. The "place"
+ * of a value says how many steps the value lies above the window: it is 2 n for exactly n steps,
+ * and 2 n + 1 for a distance between n and n + 1 steps. Values below the window have place 0. All
+ * rounding bounds of e2m1 are whole numbers of steps above the window, so each place has exactly
+ * one code, which a table gives. */
 #ifndef BSMM_QUANTIZE_WINDOW_AVX512_H
 #define BSMM_QUANTIZE_WINDOW_AVX512_H
 

@@ -25,8 +25,8 @@ typedef enum pattern {
     /* TIES: each sum starts with 1, and then adds products of half an ulp of the sum. Rounding to
      * even loses each of these products. */
     TIES,
-    /* SPARSE_TIES: each sum starts with 1. Of every 16 elements of K, one adds a product of half an
-     * ulp of the sum, and the others add 0. */
+    /* SPARSE_TIES: like TIES, but only one of every 16 products is half an ulp of the sum. The
+     * other 15 products are 0. */
     SPARSE_TIES,
     PATTERNS
 } pattern;
@@ -105,8 +105,9 @@ static void set_scale(test_matrix *t, int64_t index, int exponent) {
     }
 }
 
-/* Fills one row of an operand with a pattern. In the pattern CANCELLING, the second half of the row
- * repeats the first half, with opposite signs if the operand is A. */
+/* Fills one row of A or B with a pattern. In the pattern CANCELLING, the second half of a row has
+ * the same magnitudes as the first half. In A the signs of the second half are reversed, and in B
+ * they are the same, so that the products of the two halves cancel. */
 static void fill_row(test_matrix *t, bool is_a, int64_t row, pattern how) {
     const bsmm_elem_info *info = bsmm_elem_row(t->m.format.elem);
     int64_t length = t->m.cols, block = t->m.format.scale ? t->m.format.block_cols : length;

@@ -45,8 +45,9 @@ static void check_kernel(product *p, const char *kernel) {
     free(d);
 }
 
-/* Sets the scales. In row r, the first block has the scale code r. In all other blocks, the scale
- * is 1 and the elements are 0. */
+/* Gives each scale code one row: in row r, the first block has the scale code r. The elements of
+ * all other blocks are 0, and their scales are 1, so only the first block contributes to results.
+ */
 static void set_scales(test_matrix *t) {
     uint8_t one = t->m.format.scale == BSMM_SCALE_E8M0 ? 127 : 0x38;
     int64_t blocks = t->m.cols / BLOCK;

@@ -252,8 +252,8 @@ static void test_scales_at_bounds(void **state) {
     }
 }
 
-/* Tests long scale blocks. They have more elements than a kernel adds before it applies scales, and
- * some do not end at a multiple of that number. */
+/* Tests scale blocks of 48 to 4096 elements along K. A kernel applies scales after each 16 or 32
+ * elements, so several such units lie in one block, and a block may end inside a unit. */
 static void test_long_blocks(void **state) {
     (void)state;
     static const uint32_t blocks[] = {48, 96, 160, 384, 4096};

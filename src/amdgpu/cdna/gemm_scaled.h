@@ -283,8 +283,9 @@ BSMM_DEVICE void gemm_paired_chore(gemm_chores *c, const gemm_position *at, gemm
     } else if (number == GEMM_CHORE_PARTS + loads + 2) {
         gemm_lower_own(c, s);
     } else if (number == GEMM_CHORE_LOAD) {
-        /* If a step has one unit (128 elements of K), each wave delays its loads by 0 or 2 steps,
-         * so no wave loads scales in odd steps. */
+        /* If a step has one unit (128 elements of K), the waves load scales only in even steps: one
+         * wave of a SIMD does so two steps after the other one. Odd steps therefore skip this
+         * chore. */
         if (gemm_units(s) == 1 && c->half) return;
         gemm_load_group_unless((c->step ^ gemm_group_delay(at, s)) % gemm_group_steps(s),
                                &c->carrier, s, c->ring, at->sources[0].wave,

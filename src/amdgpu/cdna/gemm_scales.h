@@ -251,9 +251,10 @@ BSMM_DEVICE void gemm_request_scales(const gemm_carrier *c, gemm_shape s, gemm_l
     if (c->wide) gemm_load_group(c, s, ring, 0);
 }
 
-/* Moves the scales of the first steps to the ring buffer in LDS, before the main loop. The loads of
- * gemm_request_scales must have finished. With wide loads, a large tile's scales are already there,
- * and each step of the main loop takes the minimum of its own scales. */
+/* Moves the scales of the first steps to the ring buffer in LDS, before the main loop. The loads
+ * that gemm_request_scales has started must have finished. In large tiles with wide loads there is
+ * nothing to do: the loads have moved the scales directly to the ring buffer, and each step of the
+ * main loop later finds the smallest of its own scales. */
 BSMM_DEVICE void gemm_begin_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     const uint32_t last = (c->wide ? 1 : GEMM_AHEAD) * gemm_units(s);
     c->arrived = GEMM_NOTHING;
@@ -369,9 +370,10 @@ BSMM_DEVICE gemm_trust gemm_trust_of(const gemm_carrier *c, gemm_shape s, gemm_l
         const uint32_t side = w * GEMM_WAVE >= gemm_rows(s, 0);
         least[side] = lows[w] < least[side] ? lows[w] : least[side];
     }
-    /* least[0] and least[1] are the smallest e8m0 codes of A and of B, and a code c means 2^(c -
-     * 127). The least product of two elements is 2^-32. All terms of a sum are therefore multiples
-     * of 2^-32 * 2^(both - 254), i.e. of 2^(both - 286). */
+    /* This finds out which fp32 sums the kernel can trust. least[0] and least[1] are the smallest
+     * e8m0 codes of A and of B, and `both` is their sum. A code c means 2^(c - 127), so the product
+     * of two scales is at least 2^(both - 254). The product of two elements is a multiple of 2^-32.
+     * All terms of a sum are therefore multiples of 2^(both - 286). */
     const uint32_t both = (uint32_t)__builtin_amdgcn_readfirstlane((int)(least[0] + least[1]));
     return both >= 286 - 118   ? GEMM_TRUST_ALL
            : both >= 286 - 149 ? GEMM_TRUST_ZERO

@@ -157,11 +157,11 @@ BSMM_DEVICE void clear(small_m_shape s, small_m_sums sums) {
 }
 
 /* Returns the fp32 scale by which the sums of a row are multiplied in each step, or 1 if the
- * operand has no such scales. A scale outside the kernel's range becomes NaN, so that the results
- * are computed again in double. If A is bf16 or f16, the range has an upper end, because a tiny
- * product may underflow before a large scale multiplies it. For other formats of A the range has a
- * lower end, because two tiny scales may make a sum underflow. The operators & and | keep the
- * compiler from making branches. */
+ * operand has no such scales. If fp32 sums may be wrong with this scale, the function returns NaN
+ * instead, so that the results are computed again in double. With a bf16 or f16 A, this happens for
+ * large scales: products may have underflowed before the scale made them large again. With other
+ * formats of A, it happens for small scales: the product of two small scales may make a sum
+ * underflow. The operators & and | keep the compiler from making branches. */
 BSMM_DEVICE float scale_of(small_m_shape s, small_m_format f, const small_m_stored *stored,
                            uint32_t tile) {
     if (!small_m_has_floats(f)) return 1;

@@ -35,9 +35,9 @@ BSMM_SHARED uint32_t bsmm_cdna_small_m_wave_bytes(bool a_is_wide, uint32_t a_til
     return rows > sums ? rows : sums;
 }
 
-/* These flags say how a kernel makes results from sums. PLAIN means that the epilogue only rounds
- * sums to D's format. A_SCALES and B_SCALES mean that fp32 scales of whole rows of A or of B
- * multiply the results. The flags share a field, so that one load tells the kernel that it need
+/* These flags say how a kernel makes results from sums. PLAIN: the epilogue does nothing but round
+ * to D's format. A_SCALES, B_SCALES: the results are multiplied by fp32 scales of whole rows of A
+ * or of B. The kernel loads all flags at once, so a comparison with PLAIN tells it that it need
  * only round. */
 enum {
     BSMM_CDNA_SMALL_M_PLAIN = 1,

@@ -347,9 +347,10 @@ static void work_by_rows(const void *context, int phase, int worker) {
         run_rows(s->g, worker, s->g->threads);
 }
 
-/* Returns the number of panels of A that a thread packs before it takes its next panels from the
- * shared counter. If A is in column order, adjacent panels share cache lines. The number is then
- * larger, provided that every thread gets many panels. */
+/* Threads take panels of A to pack from a shared counter. Returns the number of panels that a
+ * thread takes at once. If A is in column order, a cache line has elements of several adjacent
+ * panels, so it is better that one thread packs more of them. The number is therefore larger then,
+ * unless there are too few panels for all threads. */
 static int64_t panels_at_once(const gemm *g) {
     return g->p->a.m.order == BSMM_ORDER_COL && g->a.panels >= 64 * g->threads ? 16 : 4;
 }

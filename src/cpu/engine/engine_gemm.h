@@ -30,8 +30,9 @@ typedef struct bsmm_panel {
     /* `factors` holds the factors that packing has divided out of the rows, one for each row, in
      * the order [panel][row]. Padding rows have 1. */
     double *factors;
-    /* `wide` holds a number for each row that measures the dynamic range of its magnitudes, in the
-     * order [panel][row]. Padding rows have 0. */
+    /* `wide` holds one number for each row, in the order [panel][row]. It measures how far apart
+     * the magnitudes in the row are. If it is too large, fp32 sums may be wrong
+     * (bsmm_engine.wide_limit). Padding rows have 0. */
     uint8_t *wide;
 } bsmm_panel;
 
@@ -76,18 +77,19 @@ struct bsmm_engine {
      * A cache block consists of whole register tiles, so mc is a multiple of mr, and nc is a
      * multiple of nr. */
     int64_t mc, nc;
-    /* Each row of A or B has a number `wide`, which measures its dynamic range. If the numbers of a
-     * row of A and a row of B add up to more than `wide_limit`, the result of the two rows is
-     * summed in double. */
+    /* Packing gives each row of A and of B a number `wide`, which measures how far apart the
+     * magnitudes in the row are. If the numbers of a row of A and a row of B add up to more than
+     * `wide_limit`, their fp32 sum may be wrong, and their result is summed in double. */
     int wide_limit;
     /* `widened_unit_bytes` is the size in bytes of a packed unit (a range of K) of nr rows of B
      * after the function `widen` has expanded it. It is 0 if widen is NULL. */
     uint64_t widened_unit_bytes;
     /* Packs rows [row, row + rows) of A or B over all of K into panels at `to`. */
     void (*pack)(const bsmm_product *p, bool is_b, int64_t row, int64_t rows, bsmm_panel *to);
-    /* Expands a panel of B over `units` units of K (ranges with one scale per row) to the type that
-     * `multiply` reads. It is called once for all panels of A that are multiplied by this panel of
-     * B. NULL means that multiply reads B as it is packed. */
+    /* Some engines pack B with smaller elements than `multiply` reads. `widen` expands `units`
+     * units of a panel of B to the type that `multiply` reads; a unit is a range of K with one
+     * scale per row. The expanded panel is then multiplied by all panels of A of a cache block.
+     * `widen` is NULL if `multiply` reads B as it is packed. */
     void (*widen)(const uint8_t *b, int64_t units, uint8_t *to);
     /* Multiplies a panel of A (mr packed rows) by a panel of B (nr packed rows) over `units` units
      * of K (ranges with one scale per row). It stores the mr x nr results to c, or adds them to c
@@ -259,18 +261,19 @@ typedef struct bsmm_gemm_columns {
     int64_t col, cols;
 } bsmm_gemm_columns;
 
-/* Returns the columns of D that are computed from columns [col, col + cols) of A x B^T. For a gated
- * activation f(gate) * up whose gates and ups are the two halves of the columns of A x B^T, the
- * given columns must be ups. */
+/* Returns the columns of D whose results follow from columns [col, col + cols) of A x B^T. They
+ * differ if the activation is gated, f(gate) * up, because two columns of A x B^T then give one
+ * column of D. If all gates come before all ups, the given columns must be ups. */
 bsmm_gemm_columns bsmm_gemm_columns_of_d(const bsmm_product *p, int64_t col, int64_t cols);
 
 /* Returns the largest of n numbers `wide`, each of which measures the dynamic range of the
  * magnitudes in a row. */
 int bsmm_gemm_widest(const uint8_t *wide, int64_t n);
 
-/* Computes the input of the activation from a row of accumulators. It multiplies each accumulator
- * by the factors of its row and of its column. It replaces the results of wide pairs (a row of A
- * and a row of B whose fp32 sums may be wrong) by exact sums. Then it applies alpha, C and bias. */
+/* Computes `values`, the inputs of the activation, from a row of accumulators. It multiplies each
+ * accumulator by the factors that packing has divided out of its rows of A and B. If the fp32 sum
+ * of a row of A and a row of B may be wrong, because their dynamic ranges are too wide, it replaces
+ * the result by a sum in double. Then it applies alpha, C and bias. */
 void bsmm_gemm_sum_row(const bsmm_product *p, const bsmm_gemm_row *row, double *values);
 
 /* Applies the whole epilogue to a row of accumulators except for the last rounding. It writes one

@@ -62,9 +62,10 @@ static uint64_t slab_bytes(const gemm *g, const bsmm_product *p) {
     return bytes < side_bytes(&g->b) ? bsmm_align64(bytes) : side_bytes(&g->b);
 }
 
-/* Returns the number of panels of B (nr packed rows each) that fit the memory for packed panels. If
- * B has more panels, B is packed and multiplied in slabs, i.e. that many panels at a time. With few
- * rows of A, each thread packs slabs of its own, for which it has an equal part of the memory. */
+/* Returns the number of panels of B (nr packed rows each) in a slab, i.e. that are packed at a
+ * time. All panels of B form one slab if the memory for packed panels has room for them. Otherwise
+ * a slab has as many panels as fit. With few rows of A, each thread packs slabs of its own, so the
+ * memory is first divided among the threads. */
 static int64_t count_panels(const gemm *g) {
     uint64_t share = has_few_rows(g) ? g->b_bytes / (uint64_t)g->threads : g->b_bytes;
     return bsmm_gemm_is_one_slab(g) ? g->b.panels : (int64_t)(share / bytes_of_panel(g));

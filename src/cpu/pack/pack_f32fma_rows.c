@@ -131,10 +131,10 @@ static int64_t load_scales(bsmm_f32fma_source *s, uint64_t row, int64_t k, float
     return n;
 }
 
-/* `reach` describes the range of a row's values. `elements` has the exponents of the row's packed
- * elements, including the scales that are multiplied into them. `scales` has the exponents of
- * scales that are stored separately. `bottom` is the exponent of the smallest product of an element
- * of the row and its scale. */
+/* `reach` holds the ranges of exponents in one row. `elements` is the range of the packed elements;
+ * if packing multiplies elements by their scales, it includes the scales. `scales` is the range of
+ * the scales that are stored beside the elements. `bottom` is the exponent of the smallest nonzero
+ * value of the row, i.e. of an element times its scale. */
 typedef struct reach {
     exponents elements, scales;
     int bottom;

@@ -10,8 +10,8 @@
 #define BSMM_SMALL_M_INLINE                                                                        \
     static inline __attribute__((always_inline, target("avx512f,avx512bw,avx512dq,avx512vl")))
 
-/* Loads 16 bytes of each of 16 rows. The four 128-bit quarters of row[i] hold rows i, i + 4, i + 8
- * and i + 12. */
+/* Loads 16 bytes of each of 16 rows that lie `pitch` bytes apart. Each register of `row` gets four
+ * rows, one in each 128 bits: row[i] has the rows i, i + 4, i + 8 and i + 12. */
 BSMM_SMALL_M_INLINE void bsmm_load_rows(const uint8_t *b, int64_t pitch, __m512i row[4]) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {

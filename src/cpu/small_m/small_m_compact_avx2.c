@@ -90,8 +90,10 @@ INLINE void unpack_block(const uint8_t *lines, int64_t piece, uint8_t *to, int64
  * together in compact order, but it stops at the end of each page. */
 enum { AHEAD = 8192 };
 
-/* Unpacks whole blocks of BLOCK pieces of each row. A piece has `piece` bytes (3 or 4). Returns the
- * number of pieces of a row that are unpacked. Fewer than BLOCK pieces of a row are left. */
+/* Copies codes of 16 rows from compact weights at `strip` to row order at `to`, BLOCK pieces of
+ * each row at a time. A piece is `piece` bytes (3 or 4) of codes of a row, and each row has
+ * `pieces` of them. Returns the number of pieces of a row that were copied. The caller must copy
+ * the remaining ones, which are fewer than BLOCK. */
 INLINE int64_t unpack_blocks(const uint8_t *strip, int64_t pieces, int64_t piece, uint8_t *to,
                              int64_t pitch) {
     const int64_t line = LANES * piece;

@@ -40,8 +40,10 @@ _Static_assert(MOST_GROUPS % AT_ONCE == 0, "add_columns would add columns past t
  * is 64 or 128 elements of K of each row of B. The decoded elements are f16 values, so the code
  * calls them halves. */
 typedef struct batch {
-    /* `halves` holds decoded elements in the order [group of 8 rows of B][K of the batch][row of
-     * the group]. bsmm_small_m_f32fma_spread describes the order along K. */
+    /* `halves` holds the decoded elements of B of this batch as f16 values. It has one group of 8
+     * rows of B after another. In a group, the 8 elements of the rows for one index along K lie
+     * side by side. The indices along K do not come in ascending order; bsmm_small_m_f32fma_spread
+     * gives their order. */
     const uint8_t *halves;
     const float *a; /* `a` holds elements of A in the order [K of the batch][row of A]. */
     /* If e8m0 scales multiply the accumulators (scaling SUMS), `codes` has the codes of the powers

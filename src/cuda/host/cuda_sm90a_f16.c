@@ -31,9 +31,10 @@ static int shift_of(const bsmm_operand *o) {
     return MOST - TOP - bsmm_narrow_codec_of(o->m.format.elem).high;
 }
 
-/* Returns true if f16 can hold all values of an operand. fp32 scales do not count, because the
- * kernel multiplies sums by them. For e8m0 scales, the function returns true if f16 can hold the
- * largest element times a scale of 2^TOP. */
+/* Returns true if f16 can hold the operand's elements times their 8-bit scales. fp32 scales do not
+ * count, because the kernel multiplies sums by them. With e4m3 scales, f16 must hold all such
+ * products. e8m0 scales have a wider range than f16. With them, f16 must only hold the largest
+ * element times the scale 2^TOP. */
 static bool is_half(const bsmm_operand *o) {
     const bsmm_format *f = &o->m.format;
     if (f->elem == BSMM_ELEM_F16) return f->scale == BSMM_SCALE_NONE;

@@ -154,10 +154,10 @@ static bsmm_region_walk walk_of(const bit *const *sorted, int way, uint32_t log2
     return walk;
 }
 
-/* Returns log2 of the largest number of columns of a region, i.e. of a part of the scale matrix.
- * This number is 128 or 64 if regions of this width extend past the last column by at most an
- * eighth of all columns. Otherwise it is 32. If the matrix has fewer than 32 columns, it is the
- * smallest power of two that is not less than their number. */
+/* Returns log2 of the largest number of columns that a region (a part of the scale matrix) may
+ * have. This number is 128, 64 or 32. 128 and 64 are allowed only if the last region extends past
+ * the end of a row by at most an eighth of the row's length. If the matrix has fewer than 32
+ * columns, the number is instead the smallest power of two that is not less than their number. */
 static uint32_t cols_log2_of(uint64_t cols) {
     uint32_t log2 = 7;
     while (log2 > 5 && bsmm_round_up((int64_t)cols, 1 << log2) * 8 > (int64_t)cols * 9)

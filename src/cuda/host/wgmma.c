@@ -67,10 +67,10 @@ static int64_t k_blocks(const bsmm_product *p, const bsmm_wgmma_tile *t) {
 
 enum { FEWEST_BLOCKS_TO_SPLIT = 8, FEWEST_BLOCKS_OF_PART = 4 };
 
-/* All tile shapes share these constants of the time model. They were fitted to measured times of an
- * H200 (docs/notes/hopper-large.md, "The time model"). An SM issues copies of operand tiles row by
- * row. Rows past the end of A are not read, but issuing the copies of such rows takes longer than
- * issuing the copies of other rows. */
+/* These constants predict the time of tiles of all shapes. They were fitted to measured times of an
+ * H200 (docs/notes/hopper-large.md, "The time model"). TMA copies operand tiles row by row. It does
+ * not read rows past the end of A from memory, but copying such a row still costs an SM more cycles
+ * than copying a row of A. */
 static const double
     /* MEMORY_BYTES_OF_CYCLE is the number of bytes that device memory moves in a cycle of the
      * SMs. */
@@ -323,9 +323,9 @@ static bsmm_wgmma_divisor divisor(int64_t d) {
         (uint32_t)((((uint64_t)1 << shift) + (uint64_t)d - 1) / (uint64_t)d), shift};
 }
 
-/* Returns the number of cluster tiles along M in a band, i.e. in a group of tiles that run at the
- * same time. A band covers 2048 rows, so that the tiles that run at once read about as many rows of
- * A as of B. */
+/* Clusters compute the tiles of D band by band; a band is a range of rows of D. Returns the number
+ * of cluster tiles along M in a band. A band has 2048 rows, so that the tiles that run at the same
+ * time read about as many rows of A as of B from L2. */
 static int64_t band(const bsmm_wgmma_tile *t) {
     int64_t tiles_m = 2048 / (t->tile_m * t->cluster_m);
     return tiles_m > 0 ? tiles_m : 1;

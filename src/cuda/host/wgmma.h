@@ -146,12 +146,16 @@ uint64_t bsmm_wgmma_engine_bytes(const bsmm_product *p, const bsmm_wgmma_tile *t
 typedef struct bsmm_wgmma_input {
     bsmm_wgmma_side a, b;
     bsmm_cuda_gate gate;
-    /* Kernels of the kind BSMM_WGMMA_POW2 use this device memory for A and B packed to bf16. The
-     * kernel packs A and B to this memory if bf16 holds their values but 8-bit floats do not. If
-     * bf16 does not hold the values either, the kernel computes the GEMM from the operands as the
-     * caller stores them. An f16 kernel that multiplies only if f16 holds the values of B (gate
-     * BSMM_WHEN_HALF) otherwise packs B to bf16 in plain[1]. If plain[1] is NULL, the caller's B is
-     * bf16 and needs no packing. */
+    /* plain[0] and plain[1] are device memory for A and B packed to bf16. Two kinds of kernels use
+     * them as a fallback.
+     *
+     * A kernel of the kind BSMM_WGMMA_POW2 multiplies 8-bit floats. If these do not hold the
+     * operands' values, the kernel packs A and B to `plain`. If bf16 does not hold the values
+     * either, it computes the GEMM from the operands as the caller stores them.
+     *
+     * An f16 kernel with the gate BSMM_WHEN_HALF multiplies only if f16 holds the values of B.
+     * Otherwise it packs B to plain[1] for the kernel that multiplies bf16. plain[1] is NULL if the
+     * caller's B is bf16 already. */
     void *plain[2];
     /* `parts` is the memory for two bf16 parts of A, and `parts_pitch` is the distance of its rows
      * in bytes. Only f16 kernels with the gate BSMM_WHEN_HALF use them. If f16 cannot hold the

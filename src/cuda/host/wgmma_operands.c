@@ -110,9 +110,10 @@ static bool needs_header(const bsmm_product *p, const bsmm_wgmma_wish *wish) {
     return !wish->settles && (p->has_c || wish->kind != BSMM_WGMMA_BF16);
 }
 
-/* Decides whether the GEMM kernel reads an operand where the caller stores it, or packed. An f16
- * operand needs no header, because no f16 value is too large or too small for fp32 sums of
- * products. */
+/* Decides whether the GEMM kernel reads an operand where the caller stores it, or packed. A bf16
+ * operand may have to be packed only because packing writes a header, which tells whether its
+ * values are too large or too small for fp32 sums of products. No f16 value is, so an f16 operand
+ * needs no header. */
 bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, const bsmm_wgmma_wish *wish) {
     const bsmm_operand *o = wish->is_b ? &p->b : &p->a;
     const bool half = wish->elem == BSMM_ELEM_F16, bf16 = bsmm_pack_is_bf16(wish->route) && !half;

@@ -377,10 +377,10 @@ static __device__ __forceinline__ uint32_t scale_rows_of(corner at, uint32_t i) 
 #    include "cuda/sm100f/scaled_split.h"
 #endif
 
-/* Returns true if packing has kept the values of A and of B exactly, as the headers of the packed
- * operands tell. A header is NULL if its operand is not packed, or if packing it is always exact.
- * If A or B has fp32 scales, packing has not multiplied them into the elements, and scales other
- * than 1 are therefore allowed. */
+/* Returns true if the packed operands have exactly the values of A and B, as their headers tell. A
+ * header is NULL if its operand is not packed, or if packing it is always exact. Packing may have
+ * divided an operand's values by scales of its own. The kernel can multiply by such scales only if
+ * the operand has fp32 scales. Otherwise, scales other than 1 count as not exact. */
 static __device__ __forceinline__ bool is_exact(const bsmm_scaled_params *p) {
     uint32_t bad = 0;
     for (int i = 0; i < 2; i++)

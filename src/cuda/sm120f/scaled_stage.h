@@ -1,6 +1,7 @@
 /* Moves k blocks of both operands from global memory through registers to a stage of shared memory.
- * scaled_body.h includes this file. A unit is 16 bytes of a row of a stage. A thread moves one unit
- * of each of several rows, which lie 32 rows apart, and the scales of one row. */
+ * scaled_body.h includes this file. The rows of a k block are moved in units of 16 bytes. A thread
+ * moves the same unit of several rows, which lie UNIT_ROWS rows apart, and the scales of one row.
+ */
 
 enum { UNITS = ROW_BYTES / 16, THREAD_UNITS = ROWS * UNITS / THREADS, UNIT_ROWS = THREADS / UNITS };
 

@@ -80,10 +80,10 @@ static __device__ __forceinline__ item_position nv_position(const bsmm_quantize_
     return p;
 }
 
-/* Stores the scale codes of a thread's blocks, one block in each of `items` rows. `codes` has one
- * scale code per byte. If job->by_words is set, one instruction stores four scales: four adjacent
- * lanes have four adjacent blocks, and each of these lanes stores the four scales of one row as a
- * word. */
+/* Stores the scale codes of a thread's blocks. The thread has one block in each of `items` rows,
+ * and byte i of `codes` is the scale code in its row number i. Four adjacent threads have four
+ * adjacent blocks of the same rows. If job->by_words is set, they exchange their codes so that each
+ * of them stores all four codes of one row by one instruction. */
 static __device__ __forceinline__ void nv_store_scales(const bsmm_quantize_job *job, int items,
                                                        const item_position *position, uint32_t k,
                                                        uint32_t codes) {

@@ -30,9 +30,10 @@ static __device__ __forceinline__ void load_row_factors(const bsmm_wgmma_params 
         rows[i] = p->row_factors ? __ldg(p->row_factors + min(row + 8 * i, p->m - 1)) : 1;
 }
 
-/* Multiplies sums over all of K by two factors: the scale of the row of B, i.e. of the column of D,
- * and rows[0] or rows[1], the factor of one of the thread's two rows of D. `col` is the thread's
- * first column. */
+/* Multiplies a thread's sums over all of K, `total`, by fp32 factors. A thread has results in two
+ * rows of D. A result in the first of them is multiplied by rows[0], and one in the second by
+ * rows[1]. Each result is also multiplied by the scale of its column of D, i.e. of a row of B.
+ * `col` is the thread's first column. */
 static __device__ __forceinline__ void
 multiply_by_cols(const bsmm_wgmma_params *p, const float rows[2], float *total, int32_t col) {
 #pragma unroll
@@ -63,10 +64,10 @@ static __device__ __forceinline__ bool are_all_moderate(const bsmm_wgmma_params 
 }
 
 /* This function is for products in which each row of A and of B has one scale. It returns a bit
- * mask of the rows of D whose sums may be wrong. A sum is right if both the scale of A and the
- * product of the scales of A and B lie in the range from 2^-104 to 2^64 (is_safe). The warp's 16
- * rows of D begin at `row`, and the tile's columns begin at `col`. Each lane tests different
- * columns, for all rows. */
+ * mask of the warp's 16 rows of D, which begin at `row`: a bit is 1 if the row's fp32 sums may be
+ * wrong. They may be wrong if the scale of A's row, or its product with the scale of a row of B, is
+ * outside the range from 2^-104 to 2^64 (is_safe). The tile's rows of B, i.e. its columns of D,
+ * begin at `col`. Each lane tests other columns, for all 16 rows. */
 static __device__ __noinline__ uint32_t unsafe_by_cols(const bsmm_wgmma_params *p, int32_t row,
                                                        int32_t col) {
     if (are_all_moderate(p, row, col)) return 0;

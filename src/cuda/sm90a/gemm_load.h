@@ -80,9 +80,10 @@ static __device__ __forceinline__ block_scales load_scales(const bsmm_wgmma_para
     return scales;
 }
 
-/* Writes B's scales of one k block to a stage in shared memory. In a cluster the instruction
- * st.async writes them and adds their bytes to the count of the stage's "full" mbarrier, as TMA
- * does. */
+/* Writes B's scales of one k block to a stage in shared memory. The warps that multiply wait for
+ * the stage's "full" mbarrier, which counts the bytes that arrive. In a cluster, st.async writes
+ * the scales and adds their bytes to this count, as TMA does for tiles. Without a cluster, plain
+ * stores write them. */
 static __device__ __forceinline__ void put_scales(const ring *r, uint32_t stage,
                                                   block_scales scales) {
     if (GEMM_SCALES != GEMM_ROW_BLOCK) return;

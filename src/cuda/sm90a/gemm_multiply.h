@@ -57,9 +57,9 @@ static __device__ __forceinline__ uint32_t empty_to_tell(const ring *r, int32_t 
     return ptx_mapa(empty_of(r, 0), (uint32_t)lane);
 }
 
-/* Tells the loaders of this thread block's tiles that this warp has read the stage. The loaders are
- * all thread blocks of the cluster that load tiles for this thread block. They may then refill the
- * stage. */
+/* Signals that this warp has read a stage, so that it may be refilled. In a cluster, other thread
+ * blocks may load parts of this thread block's operand tiles (multicast). The signal goes to all
+ * thread blocks that do so, by arrivals at their "empty" mbarriers of the stage. */
 static __device__ __forceinline__ void release(uint32_t stage, const consumer *c) {
     if (CLUSTER == 1) {
         if (c->lane < EMPTY_ARRIVALS) ptx_mbarrier_arrive(empty_of(&c->r, stage));

@@ -241,9 +241,10 @@ static __device__ __forceinline__ void store_by_map(consumer *c, shared *told, c
 }
 
 /* Stores two adjacent fp32 results of a row of D, or one if only one column is left. The function
- * is not inlined. A call copies its arguments to other registers, so the two floats can be stored
- * together. An inlined store would need accumulators in aligned registers, which would cause
- * register bank conflicts during promotion. */
+ * is not inlined for a reason. A store of two floats needs them in a pair of aligned registers. An
+ * inlined store would force the accumulators into such registers, and the FMAs of the main loop
+ * would then have register bank conflicts. A call copies its arguments to aligned registers
+ * instead. */
 static __device__ __noinline__ void store_two(float *d, int32_t left, float x, float y) {
     if (left >= 2 && (uintptr_t)d % sizeof(float2) == 0) {
         *(float2 *)d = make_float2(x, y);

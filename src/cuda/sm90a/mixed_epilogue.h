@@ -151,11 +151,11 @@ enum { MIXED_AT_ONCE = 4 };
  * row of D, and the runs are in the tile's rows i[0], i[1] and so on. Results past the thread's
  * last run become zeros.
  *
- * Each thread block of the cluster has some accumulators of a result, and `term` is the number of
- * the accumulator to load. The accumulators of this thread block have the lowest numbers. Those of
- * the next rank of the cluster follow, and so on. All thread blocks of the cluster thus read from
- * different ranks at a time. If they all began with rank 0, they would wait for the shared memory
- * of rank 0, while that of the other ranks would be idle. */
+ * The thread blocks of a cluster have divided K, so each of them has one or more accumulators of a
+ * result. `term` is the number of the accumulator that is loaded. A thread block numbers its own
+ * accumulators first, then those of the next rank, and so on. At any time, the thread blocks
+ * therefore read from different ranks. If they all began with rank 0, they would wait for the
+ * shared memory of rank 0, while that of the other ranks would be idle. */
 static __device__ __forceinline__ void mixed_load(const int count, const bsmm_small_m_params *p,
                                                   const mixed_runs *runs, uint32_t term,
                                                   const uint32_t *i, float4 *to) {

@@ -16,8 +16,9 @@ enum {
     /* BSMM_MIXED_RUN is the number of adjacent results of a row of D that a thread computes at a
      * time. */
     BSMM_MIXED_RUN = 4,
-    /* The ring buffers of A in a thread block's shared memory have 2^BSMM_MIXED_SLOTS_LOG2 slots in
-     * all. A slot holds A's tile for one step of K. */
+    /* A thread block has ring buffers of A in shared memory, which together have
+     * 2^BSMM_MIXED_SLOTS_LOG2 slots. A slot holds the elements of A of one tile for one step of K
+     * (128 elements). */
     BSMM_MIXED_SLOTS_LOG2 = 2,
     BSMM_MIXED_SLOTS = 1 << BSMM_MIXED_SLOTS_LOG2,
 };

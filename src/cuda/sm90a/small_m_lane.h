@@ -46,10 +46,10 @@ typedef struct small_m_lane {
     uint32_t offset[SMALL_M_SIX_PIECES], along[SMALL_M_SIX_PIECES / 2];
     /* `left` is the number of bytes from the source addresses to the end of a row of B. */
     int32_t left;
-    /* `ring` and `own` are addresses in the first slot of the ring in shared memory. `ring` is the
-     * address to which this thread copies weights, and `own` is the address of the weights that it
-     * multiplies. The two addresses differ only for 6-bit weights, because there the lanes of a
-     * warp multiply weights that other lanes have copied. */
+    /* `ring` and `own` are addresses in the first slot of the ring buffer of weights in shared
+     * memory. The thread copies weights to `ring`, and reads the weights that it multiplies from
+     * `own`. With 4-bit and 8-bit weights, both are the same. With 6-bit weights, a thread also
+     * multiplies weights that other lanes of its warp have copied, so the addresses differ. */
     uint32_t ring, own;
 } small_m_lane;
 
