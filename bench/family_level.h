@@ -11,10 +11,10 @@ typedef enum bench_way {
     /* BENCH_IN_SEGMENTS: the kernel divides K into segments. It sums the products of a segment,
      * adds this sum to the total, and goes on to the next segment. */
     BENCH_IN_SEGMENTS,
-    /* BENCH_IN_K_BLOCKS: the kernel multiplies k blocks of 64 elements of 16 bits. An element may
-     * be split into a sum of bf16 numbers. Each pair of a number of A and a number of B then has k
-     * blocks of its own, and the products of all pairs are added to one accumulator. The GEMM
-     * kernels of Hopper and Blackwell for 16-bit elements add in this order. */
+    /* BENCH_IN_K_BLOCKS: the kernel multiplies k blocks of 64 elements of 16 bits and adds all
+     * products to one accumulator. If elements of A or B are sums of several bf16 numbers (parts),
+     * the kernel goes through K once for each pair of a part of A and a part of B. The GEMM kernels
+     * of Hopper and Blackwell for 16-bit elements add in this order. */
     BENCH_IN_K_BLOCKS,
     /* BENCH_IN_STEPS: the kernel adds as the generic GEMM does (gpu/bf16_product.h). */
     BENCH_IN_STEPS,

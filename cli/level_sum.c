@@ -170,9 +170,10 @@ static double scale_at(const cli_level_row *row, int64_t i) {
     return row->scales ? (double)row->scales[i] : 1;
 }
 
-/* Multiplies a sum by the fp32 scales of A and B at index `at` along K, unless the elements have
- * already been multiplied by these scales. The result of the last multiplication is not rounded,
- * because the kernel multiplies and adds to the total in one FMA. */
+/* Multiplies the sum of a segment by the fp32 scales of A and B at index `at` along K. It returns
+ * the sum unchanged if the kernel multiplies elements by these scales. The result is a double that
+ * is not rounded: the kernel makes the last multiplication and the addition to its total by one
+ * FMA, which rounds only once. */
 static double scale_sum(const cli_level_order *o, const cli_level_row rows[2], int64_t at,
                         double sum) {
     if (o->by_elements) return sum;

@@ -35,9 +35,10 @@ typedef struct cli_level_order {
     /* A part of K consists of segments, and a segment consists of blocks. Segments and blocks are
      * summed separately. */
     int64_t part, segment, block;
-    /* An instruction adds `unit` products. If `run` is not 0, equally many of them come from each
-     * of `runs` adjacent runs of `run` elements. places[i] is the place along K, counted from the
-     * first of these runs, of the product that is added as number i. */
+    /* An instruction adds `unit` products. If `run` is 0, they are those of adjacent elements along
+     * K. Otherwise K is divided into runs of `run` adjacent elements, and the instructions for
+     * `runs` neighboring runs take equally many products of each run. places[i] is the index along
+     * K, counted from the first of these runs, of the product that is added as number i. */
     int64_t unit, run, runs;
     uint8_t places[CLI_LEVEL_MOST_PLACES];
     /* An element of A is the sum of bf16_parts[0] bf16 numbers, and an element of B is the sum of

@@ -14,8 +14,9 @@ static inline float gfx9_f16_to_f32(uint32_t h) {
     return sim_float(u | sign);
 }
 
-/* Converts f32 to f16 with rounding to nearest even. f32 numbers between 0.5 and 1 are multiples of
- * 2^-24, and so are f16 subnormals. Adding 0.5 therefore rounds a subnormal result. */
+/* Converts f32 to f16 with rounding to nearest even. A subnormal result is rounded by an addition
+ * of 0.5 in f32: the sum lies between 0.5 and 1, where f32 numbers are multiples of 2^-24, and
+ * f16's subnormal numbers are the multiples of 2^-24 too. */
 static inline uint32_t gfx9_f32_to_f16(float f) {
     const uint32_t u = sim_bits(f), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
     const uint32_t normal = (a + 0xfff + (a >> 13 & 1) - (112u << 23)) >> 13;

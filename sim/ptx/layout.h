@@ -7,7 +7,8 @@
 /* Tells where the elements of an operand are in shared memory. */
 typedef struct {
     uint32_t start, leading, stride; /* `start`, `leading` and `stride` count bytes. */
-    /* `span` is the number of bytes of a row within a swizzle pattern, or 16 without a swizzle. */
+    /* `span` is the width in bytes of the swizzle (32, 64 or 128), i.e. the number of bytes that a
+     * row has in one swizzle pattern. It is 16 without a swizzle. */
     uint32_t span;
     /* `transposed` is true if M or N is the contiguous dimension instead of K. */
     bool swizzled, transposed;

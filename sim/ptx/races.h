@@ -35,9 +35,10 @@ void ptx_race_fence(ptx_warp *w);
 /* Records that a warp issues an asynchronous operation. `product` is true for a wgmma. Returns the
  * number of the operation, or 0 if nothing is recorded. */
 uint32_t ptx_race_issue(ptx_warp *w, bool product);
-/* Says which warps know that an asynchronous operation is complete. With END_SIGNALLED they are the
- * warps that wait for its mbarrier. With END_KNOWN it is the warp that issued the operation. With
- * END_ORDERED, no warp knows before the next tcgen05.commit of the issuing warp. */
+/* Says how warps learn that an asynchronous operation is complete. Until a warp knows it, an access
+ * of the warp to the same bytes is a race. END_SIGNALLED: the warps that wait for the operation's
+ * mbarrier know. END_KNOWN: the warp that issued the operation knows at once. END_ORDERED: no warp
+ * knows before the issuing warp's next tcgen05.commit. */
 enum ptx_end { END_SIGNALLED, END_KNOWN, END_ORDERED };
 /* ptx_race_start begins the execution of an asynchronous operation, and ptx_race_finish ends it. An
  * arrival at an mbarrier between the two calls is a signal of this operation. If `after_products`

@@ -30,9 +30,10 @@ static uint32_t memory_bytes(const ptx_tensor_map *m) {
     return m->type == ALIGN16 ? 8 : m->type == PACKED6 ? 12 : 16;
 }
 
-/* Applies the swizzle to a shared address. Shared memory is divided into units of 16 bytes. The
- * index of a unit within its 128 bytes is XORed with the low bits of the index of these 128
- * bytes. */
+/* Applies the swizzle of a tensor map to an address in shared memory. Let a row be 128 aligned
+ * bytes, which are eight units of 16 bytes. The swizzle XORs the number of a unit in its row with
+ * the lowest 1, 2 or 3 bits of the row's number. The mode of the swizzle (32, 64 or 128 bytes)
+ * decides how many bits. */
 static uint64_t swizzled(const ptx_tensor_map *m, uint64_t address) {
     const uint64_t units = m->swizzle >= 1 && m->swizzle <= 3 ? 1ull << m->swizzle : 0;
     return units ? address ^ (address / 128 % units) << 4 : address;

@@ -36,8 +36,8 @@ BSMM_SHARED float bsmm_div(float a, float b) {
     return bsmm_with_nan_of(a, b, bsmm_plain_div(a, b));
 }
 
-/* Returns 2^exponent, which may be a subnormal number of fp32. The exponent must be at most 127.
- * Below -149, fp32's smallest exponent, the result is 0. */
+/* Returns 2^exponent in fp32. The exponent must be at most 127. Below -126 the result is a
+ * subnormal number, and below -149, the exponent of the smallest subnormal number, it is 0. */
 BSMM_SHARED float bsmm_pow2(int exponent) {
     if (exponent >= -126) return bsmm_bits_float((uint32_t)(exponent + 127) << 23);
     return exponent < -149 ? 0 : bsmm_bits_float(1u << (exponent + 149));

@@ -25,9 +25,9 @@ static bool may_stay_outside(const bsmm_operand *o) {
     return has_floats(o) && (cols % BSMM_BF16_K == 0 || cols >= o->m.cols);
 }
 
-/* Returns true if the product of an element of A and an element of B may underflow in fp32,
- * although a large fp32 scale would later multiply it. Only products of two bf16 elements can be
- * that small. */
+/* Returns true if a product of two elements may be so small that it underflows in fp32. If a large
+ * fp32 scale multiplied only the sum of such products, the result would be wrong. Only products of
+ * two bf16 elements can be so small. */
 static bool may_vanish(const bsmm_product *p) {
     return p->a.m.format.elem == BSMM_ELEM_BF16 && p->b.m.format.elem == BSMM_ELEM_BF16;
 }

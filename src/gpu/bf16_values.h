@@ -67,9 +67,9 @@ BSMM_DEVICE bf16_codes bf16_load_together(const bsmm_gpu_operand *o, uint32_t ro
     return to;
 }
 
-/* Returns the scale by which an element is multiplied before the matrix units multiply it. If
- * `outside` is set, the kernel multiplies sums by the fp32 scales instead, and the function returns
- * 1. */
+/* Returns the scale by which an element is multiplied when it is decoded. It is the element's block
+ * scale or, if `outside` is set, 1. In that case the scales are fp32, and the kernel multiplies the
+ * sum of each step of K by them. */
 BSMM_DEVICE float bf16_scale_at(const bsmm_bf16_side *side, uint32_t row, uint32_t k) {
     return side->outside ? 1 : bsmm_gpu_scale(&side->o, row, k);
 }

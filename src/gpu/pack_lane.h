@@ -152,14 +152,16 @@ BSMM_SHARED void bsmm_lane_fit_bf16(bsmm_lane_group *g, int top, int high, int l
     if (low - g->exponent < -126) g->flags |= BSMM_PACK_WIDE;
 }
 
-/* A row has a common scale, which a group (128 elements of the row) can use only if the exponents
- * of its block scales are not too large. Returns the largest allowed exponent. It is larger than
- * the largest exponent in the row's first group, so that the row's other groups are likely to fit
- * as well. For elements of less than 8 bits, the common scale is the largest block scale of the
- * first group. Blocks with up to 2^job->fold times this scale and with down to 2^(job->fold -
- * job->window) times it then fit, i.e. 2^6 and 2^-8 times for e2m1. With 2^3 times, 3% of the rows
- * of random e2m1 weights with seven different scales did not fit. For elements of 8 bits, job->fold
- * is 0. */
+/* Returns the largest exponent that the block scales of a group (128 elements of a row) may have if
+ * the group is to use the common scale of its row. `first_top` is the largest exponent of a block
+ * scale in the row's first group. The returned exponent is larger, so that most of the row's other
+ * groups can use the common scale too.
+ *
+ * For elements of less than 8 bits, the common scale is the largest block scale of the first group.
+ * e4m3 holds elements times 2^job->fold, so block scales may be up to 2^job->fold times the common
+ * scale, and down to 2^(job->fold - job->window) times it. For e2m1 these factors are 2^6 and 2^-8.
+ * With a limit of 2^3, 3% of the rows of random e2m1 weights with seven different scales did not
+ * fit. For elements of 8 bits, job->fold is 0. */
 BSMM_SHARED int bsmm_lane_row_top(const bsmm_pack_job *job, int first_top) {
     return first_top + (job->fold ? job->fold : (int)job->window / 4);
 }
@@ -301,10 +303,10 @@ BSMM_SHARED uint32_t bsmm_lane_keep_special(const bsmm_narrow_codec *k, uint32_t
     return recoded;
 }
 
-/* Converts 16 elements to 8-bit floats and multiplies them by `factor`, which is the block scale
- * divided by the group scale. Set `same` if the packed elements have the format of the source
- * elements. Inf and NaN are then copied unchanged. If the factor is also 1, all elements are copied
- * unchanged. */
+/* Packs 16 elements to 8-bit floats in `to`. Each element is multiplied by `factor`, which is its
+ * block scale divided by the scale of its group, and rounded to the packed format. `same` says that
+ * the elements already have the packed format. Inf and NaN then keep their codes, and if the factor
+ * is 1, so do all elements. If `is_nan` is true, all packed elements are NaN. */
 BSMM_SHARED void bsmm_lane_emit_fp8(const bsmm_pack_job *job, const uint32_t *codes, bool same,
                                     float factor, bool is_nan, uint32_t *to) {
     bool copied = same && factor == 1;

@@ -115,8 +115,9 @@ typedef struct bsmm_dequantize_job {
     uint32_t src_elem, src_bits, dst_elem, scale;
     uint32_t aligned_src, aligned_dst;
     uint32_t lanes_log2;
-    /* `scale_lanes` is the number of adjacent threads (1, 2 or 4) that have items in the same scale
-     * block. An item is 8 consecutive elements, which one thread converts at once. */
+    /* A thread converts an item, i.e. 8 consecutive elements, at once. A scale block of 16 or 32
+     * elements has 2 or 4 items. `scale_lanes` is the number of adjacent threads (1, 2 or 4) whose
+     * items lie in the same scale block. */
     uint32_t scale_lanes;
     uint32_t by_divisor;
     /* `way` tells how values are computed. It is a value of the enum bsmm_dequantize_way. */

@@ -171,10 +171,10 @@ static bool match_shape(const bsmm_file *file, const bsmm_record *record) {
                              &file->tensors[record->scale]);
 }
 
-/* Adds the weight to which a data tensor belongs if the file has all tensors of the weight. If an
- * entry that depends on shapes (by_shape) and a later entry both fit, the later one is taken. For
- * example, the scales of a matrix of one row may be a scale per row (by_shape) or the scale of one
- * 128x128 block. */
+/* Adds the weight to which a data tensor belongs if the file has all tensors of the weight. The
+ * tensors may fit several entries of the storage table. Entries with `by_shape` have low priority:
+ * if a later entry also fits, the later one is taken. For example, the scales of a matrix of one
+ * row may be one scale per row (by_shape) or the scale of one 128x128 block. */
 static void accept_whole(recognising *r, uint64_t index) {
     bsmm_record record, best = {0};
     uint64_t bit = 0;

@@ -27,10 +27,11 @@ static void raise_to(_Atomic uint32_t *most, uint32_t value) {
         continue;
 }
 
-/* values_at_once is the largest number of values that one call of the vector loop searches.
- * Adjacent rows without gaps are searched as one long row of up to this number of values. The
- * vector loop divides a row into ranges and reads these ranges side by side. The first cache lines
- * of each range are not prefetched, so short ranges are slow. */
+/* values_at_once is the largest number of values that one call of the vector loop searches for
+ * their largest magnitude. The loop divides a row into ranges and reads these side by side. It does
+ * not prefetch the first cache lines of each range, so short ranges are slow. If there are no gaps
+ * between rows, several rows are therefore searched as one long row, which may have up to
+ * values_at_once values. */
 static const int64_t values_at_once = 1 << 19;
 
 /* Returns the number of rows, from row `first` on, that one call of the vector loop searches

@@ -45,9 +45,10 @@ typedef struct bsmm_tame_rule {
 void bsmm_tame_rule_make(bsmm_block_rule rule, const bsmm_tensor_step *tensor,
                          bsmm_tame_rule *made);
 
-/* Computes the same scales as the rule's bsmm_strip_rule, by the fast path. Returns false, without
- * a result, if the amax of a block is too large or too small for the fast path, or if `rule` is
- * NULL. */
+/* Computes the scales of n blocks by the fast path of a rule. They are the same as those of the
+ * rule's bsmm_strip_rule, i.e. of the slow path. Returns false if the caller must use the slow
+ * path: if `rule` is NULL, or if the amax (largest magnitude) of a block is too large or too small.
+ * The contents of *scales are then undefined. */
 bool bsmm_tame_rule_apply(const bsmm_tame_rule *rule, bsmm_strip_scales *scales, int64_t n,
                           const bsmm_tensor_step *tensor);
 

@@ -13,9 +13,9 @@ static padded_size padded_size_of(const bsmm_operand *o) {
     if (!bsmm_layout_pads(o->m.scale_layout) || map->count == 0) return size;
     size.rows = bsmm_round_up(map->rows, map->tile_rows);
     size.cols = bsmm_round_up(map->cols, map->tile_cols);
-    /* If digit_count is 0, the layout has no tiles: it stores rows (or columns) of scales at a
-     * constant pitch. The padding of each row (or column) then reaches to the start of the next
-     * one, so its padded length is the pitch. */
+    /* If digit_count is 0, the layout has no tiles: it stores one row (or column) of scales after
+     * another at a constant pitch. The padding behind a row (or column) fills all bytes up to the
+     * next one. The padded length is therefore the pitch. */
     if (map->digit_count == 0 && map->tile_col_step == 1) size.cols = (int64_t)map->tile_row_step;
     if (map->digit_count == 0 && map->tile_row_step == 1) size.rows = (int64_t)map->tile_col_step;
     return size;

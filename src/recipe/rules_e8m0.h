@@ -111,9 +111,11 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_torchao(float amax, const bsmm_tensor_step
     return code ? bsmm_with_reciprocal(code) : bsmm_block_step_of(0, 0x1p126f);
 }
 
-/* TransformerEngine's rule equals `rceil`, with three differences. The rule multiplies amax by 1 /
- * max instead of dividing by max. A NaN scale gets the factor NaN. A scale with code 0, which means
- * 2^-127, gets the factor 1, as in TransformerEngine's function exp2f_rcp. */
+/* Computes a scale by TransformerEngine's rule. It differs from the rule `rceil` in three points.
+ * First, it multiplies amax by the rounded number 1 / max instead of dividing it by max, the
+ * largest value of the element format. Second, a block whose scale is NaN is multiplied by NaN.
+ * Third, a block whose scale has code 0 (2^-127) is multiplied by 1 and not by 2^127, as in
+ * TransformerEngine's function exp2f_rcp. */
 BSMM_SHARED bsmm_block_step bsmm_e8m0_te(float amax, const bsmm_tensor_step *t) {
     uint32_t code = bsmm_rceil_code(amax * (1 / t->max));
     if (code == BSMM_E8M0_NAN) return bsmm_block_step_of(code, bsmm_bits_float(0x7fc00000u));

@@ -126,15 +126,16 @@ static uint32_t type_bits(const char *choice, const char *type) {
     return 0;
 }
 
-/* Returns the position of an element of A or B. `outer` is the row of A (or column of B), and `k`
- * is the index along K. An instruction multiplies one or more independent blocks, i.e. pairs of
- * matrices. Each lane holds consecutive elements along k of one row of one block. Consecutive lanes
- * hold the rows of a block, then the rows of the next block, and after the last block the next
- * elements along k.
+/* Returns the lane and the bits of its registers in which an instruction expects an element of A or
+ * B. `outer` is the row of A (or column of B), and `k` is the index along K. An instruction
+ * multiplies one or more independent blocks, i.e. pairs of matrices.
  *
- * The 8-bit operands of the f8f6f4 instructions differ. K is divided into chunks of 16 elements.
- * The lanes that hold the same row take these chunks in turn, and the first lane takes the first
- * chunk. */
+ * Each lane holds some consecutive elements along K of one row of one block. Consecutive lanes hold
+ * the rows of the first block, then those of the next block, and so on. After the last block come
+ * the lanes with the next elements along K, in the same order of rows and blocks.
+ *
+ * The 8-bit operands of the f8f6f4 instructions differ. Their K is divided into chunks of 16
+ * elements, and the lanes that hold the same row take the chunks in turn. */
 static bsmm_mfma_place input_place(const row *r, uint32_t bits, uint32_t block, uint32_t outer,
                                    uint32_t k) {
     uint32_t held = r->k * r->m * r->blocks / LANES, group = k / held, item = k % held;

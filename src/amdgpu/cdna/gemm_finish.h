@@ -49,9 +49,9 @@ BSMM_DEVICE uint32_t gemm_strip_rows(gemm_shape s) {
     return gemm_scouts(s) ? BSMM_CDNA_EDGE / 2 : BSMM_CDNA_EDGE;
 }
 
-/* Returns the number of floats from one row of a strip (a wave's LDS buffer for rows of sums) to
- * the next. Strips of 16 rows have four floats of padding in each row, so that the rows begin in
- * different LDS banks. */
+/* A strip is a wave's buffer in LDS for some rows of its sums. Returns the stride of its rows in
+ * floats. In strips of 16 rows, four floats of padding follow each row, so that neighbouring rows
+ * begin in different LDS banks. */
 BSMM_DEVICE uint32_t gemm_strip_pitch(gemm_shape s) {
     return s.col_tiles * BSMM_CDNA_EDGE + (gemm_scouts(s) ? 0 : 4);
 }

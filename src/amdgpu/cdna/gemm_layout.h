@@ -37,22 +37,23 @@ BSMM_SHARED uint32_t gemm_piece_bytes(uint32_t type) {
     return gemm_bits(type) == 6 ? 12 : 16;
 }
 
-/* Returns the swizzle of a row, for an LDS of 32 or 64 banks. The index of each piece of the row is
- * XORed with this number. A piece has 16 bytes, or 12 bytes for 6-bit elements.
+/* Returns the swizzle of row `row` in an LDS of 32 or 64 banks. A piece is 16 bytes of a row (12
+ * bytes for 6-bit elements). The index of each piece in its row is XORed with the swizzle of the
+ * row.
  *
- * When a wave reads operands for a matrix instruction, 16 lanes read the same piece of 16
- * neighbouring rows. LDS serves several lanes at once: eight lanes if it has 32 banks, and 16 lanes
- * if it has 64 banks. Lanes that are served together are not neighbours. For example, lanes 0 to 3
- * are served with lanes 20 to 23, which read the next piece of other rows. The test test_banks has
- * the measured lists of these lanes (docs/SIMULATOR.md). Pieces of 12 bytes are an exception. They
- * are read word by word, and an LDS of 64 banks serves all 64 lanes at once.
+ * Why is a swizzle needed? When a wave reads operands for a matrix instruction, 16 lanes read the
+ * same piece of 16 neighbouring rows. Without a swizzle, these pieces would often lie in the same
+ * banks: rows of 128 bytes all begin at only one of 32 banks or at two of 64 banks, rows of 64
+ * bytes at only four of 64 banks, and rows of 96 bytes at only eight of 64 banks. The swizzle moves
+ * the pieces of some rows to other banks. For example, in rows of 96 bytes, pieces with an even
+ * index begin at even banks, and those with an odd index at odd banks. The swizzle exchanges the
+ * two in rows 8 to 15 of each 16 rows.
  *
- * Without a swizzle, the same piece of different rows would often lie in the same banks. Rows of
- * 128 bytes begin at only one of 32 banks, or at two of 64 banks. Rows of 64 bytes begin at only
- * four of 64 banks, and rows of 96 bytes at only eight of 64 banks. The swizzle moves the pieces of
- * some rows to other banks. For example, in rows of 96 bytes, pieces with an even index begin at
- * even banks, and pieces with an odd index begin at odd banks. The swizzle exchanges the two in
- * rows 8 to 15 of each 16 rows.
+ * Which lanes must not collide? LDS serves eight lanes at once if it has 32 banks, and 16 lanes if
+ * it has 64 banks. These lanes are not neighbours: lanes 0 to 3, for example, are served with lanes
+ * 20 to 23, which read the next piece of other rows. The test test_banks has the measured lists
+ * (docs/SIMULATOR.md). Pieces of 12 bytes are read word by word, and an LDS of 64 banks then serves
+ * all 64 lanes at once.
  *
  * The swizzle repeats every 16 rows. The loads in gemm_load.h rely on this period. */
 BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks) {

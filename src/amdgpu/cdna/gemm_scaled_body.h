@@ -154,10 +154,11 @@ BSMM_DEVICE void gemm_scaled_leave_plain(gemm_chores *chores, gemm_shape s, uint
     if (begun) c->arrived = GEMM_FOUR_UNITS, c->unit = unit;
 }
 
-/* Multiplies all stages of a tile. The caller has issued the tile's first loads. They have finished
- * if `arrived` is true. The first steps are plain steps, which load elements directly to LDS
- * without bounds checks (gemm_chores). After the plain steps, gemm_scaled_leave_pairs (large tiles)
- * or gemm_scaled_leave_plain (small tiles) prepares the scales for the remaining steps. */
+/* Multiplies all steps of a tile. The caller has started the loads of the first steps; if `arrived`
+ * is true, they have finished. The main loop begins with plain steps, which load elements directly
+ * to LDS without bounds checks (gemm_chores). The remaining steps need other code for their loads.
+ * Before them, gemm_scaled_leave_pairs (large tiles) or gemm_scaled_leave_plain (small tiles)
+ * prepares their scales. */
 BSMM_DEVICE void gemm_scaled_multiply(const gemm_position *at, gemm_chores *chores, gemm_shape s,
                                       bool arrived, gemm_sums sums) {
     gemm_stage_pair pair = {gemm_stage(s, 0), gemm_stage(s, 1)};

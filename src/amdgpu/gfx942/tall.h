@@ -261,9 +261,11 @@ BSMM_DEVICE bool tall_doubts(const tall_scales *g) {
     return !(low >= GEMM_LEAST_FACTOR && high <= GEMM_MOST_FACTOR);
 }
 
-/* Sets results in `totals` to NaN if a product of scales may have been outside the range of
- * GEMM_LEAST_FACTOR to GEMM_MOST_FACTOR (tall_doubts), or if the row or column of the result has a
- * flag (tall_relay.h). The epilogue computes a NaN result again in double. */
+/* Sets those sums in `totals` to NaN that may be wrong, so that the epilogue computes their results
+ * again in double. All sums of the wave become NaN if a product of scales may have been outside the
+ * range from GEMM_LEAST_FACTOR to GEMM_MOST_FACTOR (tall_doubts). A single row or column of sums
+ * becomes NaN if an operand has a NaN in it, for which `flags` has a flag (tall_relay.h). `flags`
+ * may be NULL. */
 BSMM_DEVICE void tall_distrust(const tall_scales *g, const gemm_position *at, tall_wave *w,
                                BSMM_IN_LDS const uint32_t *flags) {
     const uint32_t doubts = tall_doubts(g) ? TALL_NAN : 0;

@@ -1,12 +1,12 @@
-/* Moves the operands of the tall tile (gfx942/tall.h) from memory through registers to LDS. A
- * thread reads both halves of a cache line (128 elements of K) in turn, so that L1 serves the
- * second half. LDS has a buffer for each half. While a wave multiplies one half, it writes the
- * other half to LDS.
+/* Moves the operands of the tall tile (gfx942/tall.h) from memory through registers to LDS. A step
+ * has 128 elements of K, i.e. a cache line of each row. A thread loads the two halves of a line one
+ * after the other, so that L1 serves the second load. LDS has a buffer for each half: while a wave
+ * multiplies one half, it writes the other half to LDS.
  *
- * gfx942 multiplies e4m3fnuz, where the code of an e4m3 number means half the value. The code of -0
- * means NaN in e4m3fnuz, so -0 becomes +0 on its way to LDS. The codes of e4m3's NaN mean numbers
- * in e4m3fnuz. A thread notes such codes, and the sums of their rows become NaN after the main
- * loop. */
+ * gfx942 multiplies e4m3fnuz, and operands in e4m3 are adapted on their way to LDS. The code of a
+ * number means half the value in e4m3fnuz, which the kernel corrects later. The code of -0 means
+ * NaN in e4m3fnuz, so -0 becomes +0. The codes of e4m3's NaN mean numbers in e4m3fnuz. A thread
+ * notes such codes, and the sums of their rows become NaN after the main loop. */
 #ifndef BSMM_AMDGPU_GFX942_TALL_RELAY_H
 #define BSMM_AMDGPU_GFX942_TALL_RELAY_H
 

@@ -12,8 +12,9 @@
 
 enum { MR = BSMM_F32SEG_MR, NR = BSMM_F32SEG_NR };
 
-/* `lanes` is a vector of four floats, the length that every SIMD unit supports. A register tile
- * needs MR * VECTORS = 8 of them, which fit the registers. */
+/* `lanes` is a vector of four floats, because the SIMD unit of every processor supports this
+ * length. The accumulators of a register tile are MR * VECTORS = 8 such vectors, for which every
+ * SIMD unit has enough registers. */
 typedef float lanes __attribute__((vector_size(16)));
 enum { LANES = 4, VECTORS = NR / LANES };
 

@@ -1,14 +1,14 @@
 /* This file does the packing and threading for all engines with packed operands. D is divided into
- * cache blocks of mc x nc (engine_gemm_shape.c). A cache block is computed over one chunk of K at a
- * time. A chunk is a range of K so short that its packed panels of A and B stay in L2. The block's
- * fp32 accumulators are in the thread's scratch memory, and each chunk adds to the accumulators of
- * the chunk before. The order in which the products of a result are summed therefore depends only
- * on K. Results are bitwise identical for any M, N and number of threads.
+ * cache blocks of mc x nc (engine_gemm_shape.c), and K is divided into chunks. A chunk is so short
+ * that its packed panels of A and B for one cache block stay in L2. A thread computes a cache block
+ * chunk by chunk, and adds each chunk to fp32 accumulators in its scratch memory. The order in
+ * which a result's products are summed depends only on K. Results are therefore bitwise identical
+ * for any M, N and number of threads.
  *
- * A large B that is not packed in advance is packed in slabs. A slab is as many panels of B as the
- * workspace holds. All rows of A are multiplied by a slab before the next slab is packed into the
- * same memory. If the gates and the ups of a gated activation are two halves of B's rows, a slab
- * has some gates and the ups that belong to them. */
+ * If B is large and was not packed in advance, it is packed in slabs, i.e. as many panels of B at a
+ * time as the workspace holds. All rows of A are multiplied by a slab before the next slab is
+ * packed into the same memory. If the rows of B are the gates and then the ups of a gated
+ * activation, a slab has some gates and the ups that belong to them. */
 #include "cpu/engine/engine_gemm.h"
 
 #include "base/cpu.h"
@@ -95,11 +95,10 @@ static int64_t column_of(const gemm *g, int64_t row) {
 typedef struct block {
     int64_t row, rows, col, cols;
     float *acc;
-    /* `pitch` is the stride of acc's rows in floats. Normally it is nc, the number of columns of
-     * the cache block. It is nc + nr if the gates and ups of a gated activation are computed one
-     * after another. There is one more case: K is not divided into chunks, and the results are
-     * stored panel by panel. All panels then use the same nr columns of acc (the columns of one
-     * panel), and `pitch` is nr. */
+    /* `pitch` is the stride of acc's rows in floats. Usually it is nc, the number of columns of the
+     * cache block. There are two exceptions. It is nc + nr if the gates and the ups of a gated
+     * activation are computed one after another. It is nr if K is not divided into chunks and the
+     * results are stored panel by panel, because all panels then use the same nr columns of acc. */
     int64_t pitch;
     double *values; /* `values` is a buffer for one row of results of D. */
     /* `gates` holds the values of the gates in the order [rows][nc], if the gates of a gated
@@ -213,8 +212,8 @@ static void store_block(const gemm *g, const block *b) {
                           (float)bsmm_operand_global(&g->p->d));
 }
 
-/* Runs the epilogue on the columns of D of one panel of B as soon as the accumulators of these
- * columns are complete, because L1 or L2 still holds the accumulators. */
+/* Runs the epilogue on the columns of D that belong to one panel of B (nr rows of B). It is called
+ * as soon as the accumulators of these columns are complete, while they are still in L1 or L2. */
 static void store_strip(const gemm *g, block strip, int64_t j) {
     strip.acc = strip_acc(g, &strip, j);
     strip.col += j;

@@ -110,11 +110,12 @@ struct bsmm_engine {
  * one scale per row) of every engine and of whole steps of the small-M kernels. */
 enum { BSMM_CHUNK_STEP = 128 };
 
-/* Returns the length of a chunk in elements of K. A chunk is the range of K that is multiplied at a
- * time, and `longest` is the largest length that the engine allows. All chunks of a product have
- * about the same length, because a short last chunk would load and store all accumulators for
- * little work. The length depends on K alone. Engines whose packed elements are multiplied by their
- * scales sum each chunk by itself, so that the rounding errors of long sums stay small. */
+/* Returns the length of a chunk, i.e. of the range of K that is multiplied at a time, in elements.
+ * `longest` is the largest length that the engine allows. All chunks of a product have about the
+ * same length: a short last chunk would load and store all accumulators for little work. The length
+ * depends on K alone, so the order of additions does too. Some engines multiply elements by their
+ * scales when they pack them. In such engines each chunk is summed by itself, so that the rounding
+ * errors of long sums stay small. */
 static inline int64_t bsmm_gemm_chunk(int64_t longest, int64_t k) {
     int64_t pieces = bsmm_ceil_div(k, BSMM_CHUNK_STEP);
     int64_t chunks = bsmm_ceil_div(pieces, longest / BSMM_CHUNK_STEP);
@@ -331,12 +332,14 @@ void bsmm_cpu_epilogue_divide(const bsmm_product *p, int64_t cols, double *value
  * has no scales. */
 bool bsmm_cpu_epilogue_is_direct(const bsmm_product *p);
 
-/* Runs the direct loop, which applies the whole epilogue in one pass, on a tile of accumulators
- * whose first element belongs to (row, col) of D. No row of the tile may form a wide pair with a
- * column, i.e. have a result that fp32 sums cannot hold. The function itself sets the fields of
- * `tile` for alpha, for the operands to add and for the destination. It returns the number of rows
- * of the tile that it has stored, counted from the first one. If this number is less than the
- * number of rows, the caller must store the next row by the slow path. */
+/* Runs the direct loop, which applies the whole epilogue in one pass, on a tile of accumulators.
+ * The tile's first element is element (row, col) of D. The caller must make sure that no result of
+ * the tile has to be summed in double. The function sets the fields of `tile` for alpha, for the
+ * operands to add and for the destination itself.
+ *
+ * Returns the number of rows that it has stored, counted from the first one. If these are fewer
+ * than all rows of the tile, only the slow path can round the next row correctly. The caller must
+ * then store this row by the slow path, and may call the function again for the rest. */
 int64_t bsmm_cpu_epilogue_direct(const bsmm_product *p, int64_t row, int64_t col,
                                  bsmm_cpu_epilogue_tile tile);
 

@@ -20,12 +20,12 @@ static uint64_t side_bytes(const side *s) {
            bsmm_align64(padded);
 }
 
-/* These two constants give the size of the workspace for packed panels of B, as multiples of the
- * total size of all threads' L2 caches. caches_of_few is for an A of few rows. Each thread then
- * packs one cache block of B at a time and multiplies it while it is in L2. caches_of_many is for
- * an A of many rows. All threads then share one slab, i.e. the panels of B that are packed at a
- * time. They wait for each other at the end of each slab and read all of A again for the next slab,
- * so slabs should be large. */
+/* These two constants give the size of the workspace for packed panels of B, as a multiple of the
+ * L2 caches of all threads together. With few rows of A (caches_of_few), each thread packs one
+ * cache block of B at a time and multiplies it while it is in L2. With many rows of A
+ * (caches_of_many), all threads share one slab, i.e. the panels of B that are packed at a time. At
+ * the end of each slab they wait for each other, and for the next slab they read all of A again.
+ * Slabs should therefore be large. */
 static const uint64_t caches_of_few = 1, caches_of_many = 32;
 
 static bool has_few_rows(const gemm *g) {

@@ -84,11 +84,10 @@ static bsmm_cpu_epilogue_direct_loop *direct_of(const bsmm_product *p) {
     return bsmm_cpu_epilogue_loops_get()->direct[p->d.m.format.elem];
 }
 
-/* Returns true if the direct loop, which applies the whole epilogue in one pass, can add C. The
- * direct loop cannot do so if D is bf16 and in the same memory as C. The reason is that this loop
- * may stop in the middle of a bf16 row that contains a subnormal value. The slow path then computes
- * the whole row again. It would need C's whole row, but the direct loop has already overwritten a
- * part of that row. */
+/* Returns true if the direct loop, which applies the whole epilogue in one pass, can add C. It
+ * cannot if D is bf16 and C is in the same memory as D. The direct loop may stop in the middle of a
+ * bf16 row, at a subnormal value. The slow path then computes the whole row again and needs the
+ * whole row of C. But the direct loop has already overwritten a part of this row by results. */
 static bool adds_directly(const bsmm_product *p) {
     if (!p->has_c) return true;
     bool anew = p->d.m.format.elem == BSMM_ELEM_BF16 && p->c.m.data == p->d.m.data;

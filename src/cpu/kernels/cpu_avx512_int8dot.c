@@ -244,9 +244,9 @@ static void pack_floated(const bsmm_product *p, bool is_b, int64_t row, int64_t 
             .longest_chunk = 2560, .mc = 192, .nc = 256, .pack = packs, .multiply = multiplies     \
         }
 
-/* These are the engines of this kernel. The first index is 1 for the floated version of the
- * multiply function, which needs no conversion of integer sums to fp32, and 0 for the summed
- * version. The second index is 1 if the scales of A and B are powers of two. */
+/* These are the engines of this kernel. The first index is the version of the multiply function: 0
+ * for "summed", and 1 for "floated", which needs no conversion of integer sums to fp32. The second
+ * index is 1 if all scales of A and B are powers of two, and 0 otherwise. */
 static const bsmm_engine engines[2][2] = {
     {ENGINE(MR_SUMMED, BSMM_INT8_A, VALUE, pack_summed, multiply_value),
      ENGINE(MR_SUMMED, BSMM_INT8_A, EXPONENT, pack_summed, multiply_exponent)},

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* This function does one step of a transposition: it swaps some bits of x with some bits of y. The
- * mask `low` << shift selects the bits of x, and the mask `low` selects the bits of y. */
+/* This function is one step of a transposition of bytes in registers: it swaps the bits of x in the
+ * mask `low` << shift with the bits of y in the mask `low`. */
 INLINE void exchange(word *x, word *y, int shift, uint64_t low) {
     word moved = (*x >> shift ^ *y) & low;
     *y ^= moved;

@@ -26,9 +26,10 @@ typedef struct bsmm_f32fma_source {
     uint64_t offsets[BSMM_PACK_STEPS];
 } bsmm_f32fma_source;
 
-/* `bsmm_f32fma_row` holds the powers of two with which a row is packed. Elements are multiplied by
- * element_factor, and also by their block scales if these are powers of two or e4m3 (the folded
- * layout). fp32 scales are stored separately and multiplied by scale_factor. */
+/* `bsmm_f32fma_row` holds the powers of two by which packing multiplies a row. All elements are
+ * multiplied by element_factor. Block scales that are powers of two or e4m3 are multiplied into the
+ * elements too (the folded layout). fp32 scales are stored beside the elements (the segmented
+ * layout), and each is multiplied by scale_factor. */
 typedef struct bsmm_f32fma_row {
     double element_factor, scale_factor;
     /* `factor` is 1 / (element_factor * scale_factor). The epilogue multiplies the row's sums by

@@ -6,11 +6,14 @@ bool bsmm_int8_has_products(const bsmm_product *p) {
     return p->a.m.format.scale == BSMM_SCALE_E4M3 && p->b.m.format.scale != BSMM_SCALE_F32;
 }
 
-/* The table has a row for each scale of A, (8 + m) / 8 * 2^e. ENTRY computes entry `i` of this row,
- * where `f` is 2^(e - 7). The low three bits of i are the mantissa bits of B's scale, and the
- * fourth is the lowest bit of its biased exponent. The entry is half of the product of A's scale
- * with this part of B's scale. The factor of a half compensates for BSMM_INT8_PRODUCT_BIAS, which
- * subtracts 126 and not fp32's bias 127 from the other bits of the exponent. */
+/* The table gives products of e4m3 scales. It has a row of 16 entries for each scale of A, which is
+ * (8 + m) / 8 * 2^e. The index `i` of an entry is four bits of the code of B's scale: the three
+ * mantissa bits and, above them, the lowest bit of the exponent field. The other exponent bits are
+ * applied to the entry later.
+ *
+ * ENTRY computes entry `i`, where `f` is 2^(e - 7). It is half of the product of A's scale and the
+ * part of B's scale that `i` states. The factor of a half makes up for BSMM_INT8_PRODUCT_BIAS,
+ * which subtracts 126 and not fp32's bias 127 from the other exponent bits. */
 #define ENTRY(f, m, i) (f) * (float)((8 + (m)) * (8 + (i) % 8) * ((i) < 8 ? 1 : 2))
 #define FOUR(f, m, i)                                                                              \
     ENTRY(f, m, i), ENTRY(f, m, (i) + 1), ENTRY(f, m, (i) + 2), ENTRY(f, m, (i) + 3)

@@ -147,8 +147,9 @@ typedef struct bsmm_small_m_scales {
      * If the scales of a row are divided by a power of two, the row's factor must be multiplied by
      * it. */
     double *factors;
-    /* `wide` holds a number for each of the 16 rows, which tells how far the scales of the row are
-     * apart. The numbers are 0 at first. */
+    /* `wide` holds a number for each of the 16 rows, which is 0 at first. It tells how far the
+     * row's scales are apart. If it is too large, fp32 sums of the row may be wrong
+     * (engine_gemm.h). */
     uint8_t *wide;
     /* The number `wide` of a row tells how far the row's magnitudes are apart. `a_wide` is the
      * largest `wide` of A's rows. */

@@ -25,8 +25,9 @@ typedef enum bsmm_weights {
 
 bsmm_weights bsmm_weights_of(const bsmm_format *format);
 
-/* BSMM_STEP_CODES is the number of scale codes in a step of 32 elements of K: one for each of the
- * 16 rows, or two for e4m3 scales, whose blocks may have 16 elements. */
+/* BSMM_STEP_CODES is the number of scale codes of a panel (16 rows of B) in a step of 32 elements
+ * of K. Each row has one e8m0 scale in a step. With e4m3 scales each row has two, because their
+ * blocks may have only 16 elements. */
 #define BSMM_STEP_CODES(kind)                                                                      \
     ((kind) == BSMM_PRODUCTS4 ? 2 * BSMM_SMALL_M_LANES : BSMM_SMALL_M_LANES)
 

@@ -218,8 +218,8 @@ INLINE void take_scale(const bsmm_small_m_span *s, const uint8_t *codes, int pan
         change_unit(to, panel, width, unit_of_codes(codes));
 }
 
-/* A batch is 16 words of each row of B. This struct holds the batch that is multiplied now, and the
- * addresses of later batches. */
+/* A batch is 16 words (64 bytes) of each row of B, i.e. the range of K that is multiplied at a
+ * time. This struct has pointers to the current batch and to later ones. */
 typedef struct batch {
     /* A batch is 16 words of each row of B. `b` points to the batch after the current one. It is
      * copied to `next` while the current batch is multiplied. */
@@ -277,11 +277,12 @@ INLINE void add_batch(const bsmm_small_m_span *s, const batch *b, int width, int
     }
 }
 
-/* A chunk is a range of K that is summed by itself. If a call begins a chunk, load_sums sets the
- * sums to 0. If a call continues a chunk, load_sums loads the chunk's sums from s->part. If the
- * chunk is then still incomplete, store_sums stores its sums to s->part. Otherwise add_sums adds
- * its sums to D's accumulators. With e8m0 scales, a sum in a register is divided by the scale of
- * the current block. A sum in memory is not divided. */
+/* A chunk is a range of K that is summed by itself. A call of `multiply` may cover only a part of a
+ * chunk. load_sums sets the sums to 0 at the beginning of a chunk, and otherwise loads the sums of
+ * the chunk's first part from s->part. At the end of the call, add_sums adds the sums to D's
+ * accumulators if the chunk is complete. Otherwise store_sums stores them to s->part. With e8m0
+ * scales, a sum in a register is divided by the scale of the current block; a sum in memory is not.
+ */
 INLINE void load_sums(const bsmm_small_m_span *s, int width, int panels, sums *to) {
     for (int p = 0; p < panels; p++) {
         to->unit[p] = _mm512_setzero_si512();
@@ -345,9 +346,10 @@ TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int p
 }
 
 /* PANELS_OF is the number of panels (16 rows of B each) that are multiplied side by side. An FMA
- * waits four cycles for the previous FMA on the same accumulator, and several panels hide this
- * latency. But reading more rows side by side makes memory slower, so only the fastest loop uses
- * four panels. */
+ * must wait four cycles for the previous FMA on the same accumulator, so with few rows of A several
+ * panels are needed to hide this latency. But reading many rows of B side by side makes memory
+ * slower. Only the loop for one row of A and 4-bit codes with e8m0 scales, which is the fastest
+ * one, gains from four panels. */
 #    define PANELS_OF(kind, width)                                                                 \
         ((kind) == BSMM_SHIFTED4 && (width) == 1 ? 4 : (width) <= 4 ? 2 : 1)
 

@@ -1,6 +1,7 @@
-/* Checks the scales of a panel of 16 rows of B before the panel's elements are read. If the scales
- * of a row are so far apart that fp32 sums may be wrong, the kernel cannot multiply the panel as it
- * is stored, and packs it first. The packer marks such a row as wide (engine_gemm.h). */
+/* Checks the scales of a panel (16 rows of B) before the panel's elements are read. If the scales
+ * of a row are too far apart, fp32 sums of the row may be wrong. The panel is then packed before it
+ * is multiplied, instead of being read as it is stored. Packing marks such rows as wide
+ * (engine_gemm.h), and their results are summed in double. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 #include "cpu/small_m/small_m_scales.h"

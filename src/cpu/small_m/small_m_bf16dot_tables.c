@@ -40,9 +40,10 @@ static void make_words(uint32_t elem, tables *t) {
     }
 }
 
-/* Makes the table of the products of an e2m1 magnitude and the mantissa of an e4m3 scale, in bf16.
- * The index has the magnitude in bits 3 to 5 and the mantissa in bits 0 to 2. The products are
- * multiplied by 2^8, since the loop divides the powers of two of scales by 2^8. */
+/* Makes a table of 64 products in bf16: each of the eight e2m1 magnitudes times each of the eight
+ * mantissas of an e4m3 scale. Bits 3 to 5 of an index are the code of the magnitude, and bits 0 to
+ * 2 are the mantissa field. All products are multiplied by 2^8, because the loop divides the
+ * scales' powers of two by 2^8. */
 static void make_products(uint32_t elem, tables *t) {
     for (uint32_t i = 0; i < 64; i++) {
         double mantissa = 1 + (i & 7) / 8.0;

@@ -33,8 +33,10 @@ INLINE __m128i load_four_threes(const uint8_t *at) {
     return _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)at), spread);
 }
 
-/* Loads BLOCK lines of B in compact order. A line has `piece` bytes (3 or 4) of each of 8 rows, and
- * lines follow one another along K. Each 3 or 4 bytes get a 32-bit lane of a register. */
+/* Loads BLOCK pieces of each of 8 rows of compact weights. A piece is `piece` bytes (3 or 4) of
+ * codes of a row, and a line is one piece of each row. The memory has one line of 16 pieces after
+ * another, of which the function loads 8 adjacent pieces. Each piece goes to a 32-bit lane: lane r
+ * of line[i] has piece i of row r. */
 INLINE void load_lines(const uint8_t *at, int64_t piece, __m256i line[BLOCK]) {
     for (int i = 0; i < BLOCK; i++, at += LANES * piece)
         line[i] = piece == 4 ? _mm256_loadu_si256((const __m256i *)(const void *)at)

@@ -20,9 +20,9 @@ static const bsmm_wgmma_plan in_parts = {
     .when = BSMM_WHEN_ELSE_PARTS,
 };
 
-/* Every f16 number is a multiple of 2^LEAST and below 2^MOST. With e8m0 scales, packing multiplies
- * all values of an operand by one power of two, so that f16 holds every value whose block scale is
- * at most 2^TOP. */
+/* Every f16 number is a multiple of 2^LEAST and has a magnitude below 2^MOST. An operand with e8m0
+ * scales is packed after a multiplication by one power of two for the whole operand (shift_of). f16
+ * then holds all values whose block scale is neither above 2^TOP nor too small. */
 enum { LEAST = -24, MOST = 16, TOP = 3 };
 
 /* Returns the power of two by which packing multiplies the values of an operand with e8m0 scales.

@@ -152,9 +152,9 @@ static double adding_of(const division *c) {
 static double predict(const bsmm_product *p, const weights *w, const division *c) {
     const uint32_t steps =
         bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c->splits * c->groups);
-    /* `adding` is the time in which the epilogue adds the accumulators of a tile. If many sums are
-     * likely to be 0, the epilogue also takes the time `zeros`, because it loads scales for each
-     * sum of 0. */
+    /* `adding` is the time in us in which the epilogue adds the accumulators of a tile. `zeros` is
+     * the additional time if many sums are likely to be exactly 0, because the epilogue loads
+     * scales for each such sum to find out whether products have underflowed. */
     const double adding = adding_of(c);
     const double zeros = sums_to_zero(p) ? 0.3e-3 * results_of(p, c) : 0;
     /* If each row of B has an fp32 scale, the epilogue takes `more` microseconds longer. */
@@ -231,10 +231,13 @@ static double predict_packed(const bsmm_product *p, const weights *w) {
            k.of_cycle * bsmm_wgmma_tile_cycles(p, tile);
 }
 
-/* Returns true if no other kernel is predicted to be faster. cuda_sm90_small_m takes up to 128 rows
- * of A, but is slower with more than BSMM_SMALL_M_MOST_COLUMNS columns. If few rows of A fill only
- * a part of a tile, a thread block adds fewer accumulators, so the function reduces the predicted
- * time. With this correction, predictions for few rows had an error of 6% (root mean square). */
+/* Returns true if no other kernel is predicted to be faster than this one with the division `c`.
+ * The other kernels are those that pack B first and, for few rows of A, cuda_sm90_small_m. (The
+ * latter takes up to 128 rows, but is slower with more than BSMM_SMALL_M_MOST_COLUMNS columns.) The
+ * prediction for `c` assumes full tiles. If the rows of A fill only a part of a tile, a thread
+ * block adds fewer accumulators. For the comparison with cuda_sm90_small_m, the function therefore
+ * reduces the predicted time. With this correction, predictions for few rows had an error of 6%
+ * (root mean square). */
 static bool is_fastest(const bsmm_product *p, const weights *w, const division *c) {
     if (!bsmm_small_m_prefers_mixed(c->time, predict_packed(p, w))) return false;
     if (p->a.m.rows * bsmm_small_m_count_parts(&p->a) > BSMM_SMALL_M_MOST_COLUMNS) return true;

@@ -80,9 +80,10 @@ typedef struct bsmm_pack_scales_launch {
 } bsmm_pack_scales_launch;
 
 /* Returns the launch that copies fp32 scales of an operand to a layout that the GEMM kernel reads.
- * The launch is needed if the GEMM kernel reads the operand's elements where the caller stores
- * them. If by_row is true, the layout is [k / 128][row], and the number of rows is padded to a
- * multiple of 4 by zeros. Otherwise the layout is [row / 128][k / 128], for scales of 128 rows. */
+ * It is needed if no packing kernel does this, because the GEMM kernel reads the operand's elements
+ * where the caller stores them. If by_row is true, the copy has the layout [k / 128][row], in which
+ * the number of rows is padded to a multiple of 4 by zeros. Otherwise each scale covers 128 rows,
+ * and the copy has the layout [row / 128][k / 128]. */
 bsmm_pack_scales_launch bsmm_pack_scales_launch_of(const bsmm_operand *o, bool by_row, float *to);
 
 /* Returns true if one launch can pack the operand to f16 (bsmm_pack_f16_launch_of). */

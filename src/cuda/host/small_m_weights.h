@@ -18,9 +18,9 @@ enum { BSMM_SMALL_M_HOPPER, BSMM_SMALL_M_BLACKWELL, BSMM_SMALL_M_GENERATIONS };
  * for all other products. If a kernel would need more registers than a thread has, the kernel does
  * not exist and its name is NULL. */
 typedef struct bsmm_small_m_weights {
-    /* `format` is the format of B. If its scales are fp32, a scale block may have any multiple of
-     * 128 columns, or all of K. A scale block may have any multiple of 16 rows, or any number of
-     * rows if `by_row` is set. */
+    /* `format` is the format of B. With fp32 scales, scale blocks of other sizes are allowed than
+     * `format` states. Along K, a block may have any multiple of 128 elements, or all of K. Along
+     * B's rows, it may have any multiple of 16 rows, or any number of rows if `by_row` is set. */
     bsmm_format format;
     uint32_t step_scales; /* `step_scales` is the number of bytes of scales of a row of B in 128
                              elements of K. */

@@ -117,10 +117,11 @@ static double together(double computing, double reading) {
     return fmax(computing, reading) + OVERLAP * fmin(computing, reading);
 }
 
-/* Splits K of all tiles into equal parts if there are so few tiles that each part can have a
- * cluster of its own. The kernel adds the accumulators of the parts at the end, so the bits of the
- * results depend on the number of parts. (The function split_last also splits K, but its clusters
- * continue with each other's accumulators, so the bits do not change.) */
+/* Splits K of every tile into the same number of equal parts, if there are so few tiles that each
+ * part can have a cluster of its own. This is one of two kinds of split-K. Here, the kernel adds
+ * the accumulators of the parts at the end, so the number of parts influences the bits of the
+ * results. In the other kind (split_last), a cluster continues with the accumulators of the cluster
+ * before it, so the bits are those without a split. */
 static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room,
                       bsmm_wgmma_deal *d) {
     const int64_t all = d->tiles_m * d->tiles_n, blocks = k_blocks(p, t);

@@ -27,9 +27,10 @@ typedef enum bsmm_wgmma_kind {
 typedef struct bsmm_wgmma_form {
     uint32_t elem;  /* `elem` is the element type: BSMM_ELEM_E4M3, _E5M2, _BF16 or _F16. */
     uint64_t pitch; /* `pitch` is the stride of the operand's rows in bytes, a multiple of 16. */
-    /* `rows_pitch` is the distance in floats from the scales of all rows for 128 columns of K to
-     * the scales of all rows for the next 128 columns. It is a multiple of 4, or 0 if the operand
-     * has no row scales. */
+    /* The operand's fp32 scales of 1 x 128 blocks lie in memory as a matrix [128 elements of
+     * K][row]. `rows_pitch` is the stride of this matrix in floats, i.e. the distance from the
+     * scales of all rows for 128 elements of K to those for the next 128. It is a multiple of 4, or
+     * 0 if the operand has no such scales. */
     uint64_t rows_pitch;
     /* `is_row_wide` is true if each row has one scale for all of K. There is then only one scale of
      * each row in memory, and rows_pitch is not used. */

@@ -161,9 +161,10 @@ enum {
     SCALE_BYTES = SCALE_PARTS * PART_BYTES,
     CHUNK = BSMM_SCALED_CHUNK,
     THREADS = BSMM_SCALED_KERNEL_THREADS(SCALED_SIGNED, SCALED_GROUPS),
-    /* EPILOGUE_REGISTERS and PRODUCER_REGISTERS are the numbers of registers per thread in kernels
-     * for fp32 scales. A thread begins with 168, and setmaxnreg then moves registers to the warps
-     * that multiply sums by scales (EPILOGUE). */
+    /* In kernels for fp32 scales, the warps that multiply sums by scales need many registers, and
+     * the warps that load and issue products (producers) need few. All threads begin with 168
+     * registers. Then setmaxnreg gives EPILOGUE_REGISTERS to the threads of the first kind and
+     * PRODUCER_REGISTERS to the others. */
     EPILOGUE_REGISTERS = 232,
     PRODUCER_REGISTERS = 40,
     LOAD_WARP = EPILOGUE_WARPS,

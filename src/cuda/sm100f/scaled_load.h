@@ -14,10 +14,11 @@ static __device__ __forceinline__ void load_scales(const bsmm_scaled_params *p, 
                    barrier);
 }
 
-/* Announces the bytes that copies will write to a stage. A group is one thread block or a pair, and
- * its first thread block is called the leader. The leader's "full" barrier gets the bytes of the
- * whole group. If SCALED_SIGNED, the "scaled" barrier gets the bytes of this thread block's
- * scales. */
+/* Tells the mbarriers of a stage how many bytes the copies of a k block will write, so that the
+ * barriers complete when all bytes have arrived. A group is one thread block or a pair, and its
+ * first thread block is called the leader. The leader's "full" barrier expects the bytes of the
+ * whole group. In kernels with SCALED_SIGNED, the scales have a barrier of their own in each thread
+ * block, "scaled", which expects the bytes of this thread block's scales. */
 static __device__ __forceinline__ void announce(const bsmm_scaled_params *p, shared *told,
                                                 uint32_t stage) {
     const uint32_t bytes = p->element_bytes + (SCALED_SIGNED ? 0 : SCALE_BYTES);

@@ -51,11 +51,11 @@ enum {
 /* Returns the number of rows that one TMA copy loads, if a thread block's stage holds `rows` rows
  * of the operand (A or B). */
 #define BSMM_SCALED_BOX_ROWS(rows) ((rows) < BSMM_SCALED_LOAD_ROWS ? (rows) : BSMM_SCALED_LOAD_ROWS)
-/* Returns the number of scale tiles along K for the elements in a row of a stage. A scale tile has
- * 4 scales along K, and each scale covers `block` elements. `packed` is 1 if elements have 4 bits
- * and shared memory holds them without gaps, and 0 if an element takes a byte. If `block` is 0,
- * there are no scales, and the divisor is 1, because compilers warn of a constant divisor of 0 even
- * where they do not evaluate it. */
+/* Returns the number of scale tiles along K in a stage, which has 128 bytes of each row. A scale
+ * tile has 4 scales along K, and each scale covers `block` elements. `packed` is 1 if elements have
+ * 4 bits and lie in shared memory without gaps, so that 128 bytes are 256 elements. It is 0 if each
+ * element takes a byte. If `block` is 0, there are no scales, and the result is 0. The divisor is
+ * then 1, because compilers warn of a constant divisor of 0 even where they do not evaluate it. */
 #define BSMM_SCALED_SCALE_TILES(block, packed)                                                     \
     ((block) ? BSMM_SCALED_ROW_BYTES * (1 + (packed)) / 4 / ((block) ? (block) : 1) : 0)
 /* Returns the largest number of columns that a tile of D can have. With block scales (`scales` is

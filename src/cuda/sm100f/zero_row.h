@@ -1,6 +1,6 @@
 /* The sm_100f kernels share this function, which tests whether all elements of a row of A or B are
- * 0. An accumulator of 0 is right if its row of A or its row of B is zero. Otherwise products of
- * nonzero elements may have underflowed. */
+ * 0. If an accumulator is 0, the kernel must find out whether products have underflowed to 0. They
+ * have not if the accumulator's row of A or its row of B has only zeros. */
 #ifndef BSMM_CUDA_SM100F_ZERO_ROW_H
 #define BSMM_CUDA_SM100F_ZERO_ROW_H
 

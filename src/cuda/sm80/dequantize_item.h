@@ -125,8 +125,9 @@ static __device__ __forceinline__ uint32_t to_halves(bool to_bf16, float high, f
     return to_bf16 ? bsmm_ptx_cvt_bf16x2(high, low) : bsmm_ptx_cvt_f16x2(high, low);
 }
 
-/* Multiplies two bf16 elements by a scale that has few mantissa bits. The first multiplication
- * corrects the elements' exponent bias and is exact, so only the second multiplication rounds. */
+/* Multiplies two decoded elements in bf16 by their block scale. Decoded elements still have the
+ * wrong exponent bias. The first multiplication, by `unbias`, corrects it and is exact. The second
+ * one, by the scale `factor`, is the only one that can round. bf16 must hold the scale exactly. */
 static __device__ __forceinline__ uint32_t twice_scaled(uint32_t pair, uint32_t unbias,
                                                         uint32_t factor) {
     const uint32_t minus_0 = 0x80008000u;

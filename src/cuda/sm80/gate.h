@@ -47,9 +47,11 @@ typedef enum bsmm_cuda_when {
     /* BSMM_WHEN_HALF: the kernel runs (its gate is open) if f16 holds the values of B, so that
      * packing has converted them to f16. Only kernels for f16 have this condition. */
     BSMM_WHEN_HALF = 4,
-    /* BSMM_WHEN_ELSE_PARTS: the kernel runs (its gate is open) if f16 does not hold the values of B
-     * (BSMM_WHEN_HALF), but bf16 elements without group scales do (BSMM_WHEN_PLAIN). The previous
-     * kernel has then split A into two bf16 parts, and B is bf16. */
+    /* BSMM_WHEN_ELSE_PARTS: the kernel runs (its gate is open) if two conditions hold. f16 does not
+     * hold the values of B, so the kernel with BSMM_WHEN_HALF has not computed the product. And
+     * bf16 elements without group scales do hold them (BSMM_WHEN_PLAIN). The kernel with
+     * BSMM_WHEN_HALF has then split A into two bf16 parts, which this kernel multiplies by B in
+     * bf16. */
     BSMM_WHEN_ELSE_PARTS = 5
 } bsmm_cuda_when;
 
@@ -88,9 +90,9 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_is_plain(const bsmm_cuda_g
     return bsmm_pack_pair_plain(gate->a, gate->b, gate->slack, gate->log2_k);
 }
 
-/* Returns true if a kernel with the condition BSMM_WHEN_ELSE_PLAIN must run, i.e. if the packed
- * operands do not hold all values of A and B but bf16 does. The packing kernels must have completed
- * the headers. */
+/* Returns true if a kernel with the condition BSMM_WHEN_ELSE_PLAIN must run. It must run if packing
+ * to 8 bits could not keep all values of A and B, but bf16 can hold them. The function reads this
+ * from the headers of the packed operands, which the packing kernels must have completed. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_else_plain(const bsmm_cuda_gate *gate) {
     return !bsmm_pack_pair_fits(gate->a, gate->b, gate->log2_k) && bsmm_cuda_gate_is_plain(gate);
 }

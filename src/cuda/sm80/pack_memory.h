@@ -116,9 +116,10 @@ static __device__ __forceinline__ void load_scales(const bsmm_pack_job *job, boo
     }
 }
 
-/* Returns the scale code for a thread's row i. load_scales has loaded it in this thread or in an
- * adjacent one. All threads of the warp must call this function, because it executes a warp
- * shuffle. */
+/* Returns the scale code for row i of this thread. Adjacent threads whose elements share scale
+ * blocks have divided the loads of these scales among them (load_scales). The code may therefore be
+ * in another thread, from which a warp shuffle gets it. All threads of the warp must call this
+ * function. */
 static __device__ __forceinline__ uint32_t scale_of(const bsmm_pack_job *job, const uint32_t *mine,
                                                     int i) {
     uint32_t scale_lanes = job->scale_lanes, lane = threadIdx.x % PACK_WARP;
@@ -156,10 +157,11 @@ static __device__ __forceinline__ void extend(bsmm_lane_group *all, const bsmm_l
     all->inner = bsmm_max_u32(all->inner, g->inner);
 }
 
-/* Updates the header of the packed operand with the range of values that a thread block has packed.
- * All threads of the block call the function, and one of them updates the header. The updating
- * thread reads the header first and issues atomic operations only if they would change the header.
- * If the header that it reads is stale, the only cost is an unnecessary atomic operation. */
+/* Updates the header of the packed operand by the flags and the range of values (`all`) that a
+ * thread block has packed. All threads of the block call the function, and the first one updates
+ * the header. To save atomic operations, this thread reads the header first, and skips each atomic
+ * operation that would not change it. If it reads an old value, it at worst executes an unnecessary
+ * one. */
 static __device__ __forceinline__ void tell_header(bsmm_pack_header *header,
                                                    const bsmm_lane_group *all) {
     __shared__ uint4 warps[PACK_THREADS / PACK_WARP];

@@ -176,9 +176,11 @@ static __device__ __forceinline__ void tame_codes(const bsmm_quantize_job *job, 
     coder_codes(job, values, four);
 }
 
-/* Returns true if e2m1_item is correct for a block with this factor. For f16 values, e2m1_item
- * multiplies by the factor in two steps in f16, which limits the factor's range. The range of bf16
- * is so large that no factor of a block of finite bf16 values exceeds it. */
+/* Returns true if the fast function e2m1_item may encode a block that is multiplied by `factor`,
+ * which must be a power of two. e2m1_item computes in the type of the values. f16 has a small
+ * range, so the function multiplies f16 values in two steps, and exponents of the factor below -28
+ * or above 28 are still refused. With bf16, every factor that a block of finite values can have is
+ * allowed. */
 static __device__ __forceinline__ bool takes_pairs(const bsmm_quantize_job *job, uint32_t elem,
                                                    int bits, float factor) {
     uint32_t f = __float_as_uint(factor);

@@ -19,10 +19,10 @@ enum {
     BSMM_REGION_MOST_STEPS = 1 << (BSMM_REGION_BITS - BSMM_REGION_THREAD_BITS)
 };
 
-/* The bytes of a region (a part of the scale matrix) are numbered by 13 bits. The position of a
- * byte is a sum of distances, one for each bit that is set in the byte's number. A position is an
- * address in global memory, an address in shared memory, and a row and column of the scale matrix.
- * This struct holds the distances for one bit, or their sums for several bits. */
+/* A byte of a region (a part of the scale matrix) has a number of 13 bits. The place of the byte is
+ * the sum of distances, one for each bit of its number that is 1. This holds for three kinds of
+ * places: the address in global memory, the address in shared memory, and the row and column in the
+ * scale matrix. This struct holds the distances for one bit, or their sums for several bits. */
 typedef struct bsmm_region_spot {
     /* `step` is the distance in bytes in global memory: in the source if the struct describes
      * loads, in the destination if it describes stores. */

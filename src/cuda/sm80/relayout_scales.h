@@ -5,9 +5,10 @@
 
 #include "gpu/recode_small.h"
 
-/* Loads four adjacent scale codes of a row to pieces[0] to pieces[count - 1], by `count` loads (2
- * or 4) of 4 / count codes each. For a code outside the source, the function loads another code of
- * the source, which join_pieces ignores. This needs no branch. */
+/* Loads four adjacent scale codes of a row, by `count` loads (2 or 4). Each load reads 4 / count
+ * codes and stores them to one entry of `pieces`. A code outside the source matrix must become 0.
+ * To avoid a branch, this function loads some other code of the source instead, and join_pieces
+ * later replaces it by 0. */
 static __device__ __forceinline__ void load_pieces(const bsmm_relayout_job *job, uint32_t count,
                                                    uint32_t row, uint32_t column,
                                                    uint32_t *pieces) {

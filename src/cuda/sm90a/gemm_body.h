@@ -250,9 +250,10 @@ static __device__ __forceinline__ float power_of(double factor) {
     return exact && power >= 0x1p-32f && power <= 1 ? power : 0;
 }
 
-/* Returns true if each row of A and of B has one scale for all of K. In kernels of the kind ROW, A
- * is read as it is stored, and the parameter a_rows_step tells whether A has one scale for each
- * row. The flags of a packed operand tell it for this operand. */
+/* Returns true if each row of A and of B has one scale for all of K, so that the kernel can use the
+ * faster loop, which multiplies only complete sums by scales. For a packed operand, the header's
+ * flag UNEVEN tells it. In kernels of the kind ROW, A may be read as it is stored. Then a_rows_step
+ * is 0 if each row of A has one scale. */
 static __device__ __forceinline__ bool is_even(const bsmm_wgmma_params *p) {
     if (!EVENS) return false;
     if (FALLS_BACK) return bsmm_cuda_gate_is_even(&p->gate);

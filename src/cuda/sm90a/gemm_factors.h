@@ -81,9 +81,10 @@ static __device__ __noinline__ uint32_t unsafe_by_cols(const bsmm_wgmma_params *
     return __reduce_or_sync(0xffffffff, unsafe);
 }
 
-/* Multiplies the totals of a work unit by one scale for each row of B, if B has such scales. The
- * totals contain the scales of A already. If another cluster continues these totals, that cluster
- * multiplies by the scales of B at the end. */
+/* Multiplies the totals of a work unit by the scales of B, if each row of B has one scale. The
+ * totals have been multiplied by the scales of A already. If another cluster continues the sums of
+ * this tile (split-K), the function does nothing, and the cluster that computes the last part of K
+ * multiplies by the scales of B. */
 static __device__ __forceinline__ void scale_by_cols(const consumer *c, float *total,
                                                      const work *unit) {
     const bsmm_wgmma_params *p = c->p;

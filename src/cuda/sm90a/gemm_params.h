@@ -37,9 +37,10 @@ typedef struct bsmm_wgmma_params {
     /* `a`, `b` and `d` are the tensor maps of A, B and D. Kernels use `d` if `store` is
      * BSMM_WGMMA_STORE_E4M3 or a later value of the enum. */
     CUtensorMap a, b, d;
-    /* `a_rows` and `b_rows` are the tensor maps of the fp32 scales of 1 x 128 blocks, as a matrix
-     * [block along K][row] with rows contiguous. Only kernels with GEMM_ROW_ROW, i.e. with such
-     * scales for A and for B, use b_rows. */
+    /* `a_rows` and `b_rows` are the tensor maps by which TMA loads fp32 scales of 1 x 128 blocks.
+     * The scales are a matrix [block along K][row], in which the scales of neighboring rows are
+     * adjacent. Kernels with GEMM_ROW_ROW use both maps, because A and B have such scales. Other
+     * kernels do not use b_rows. */
     CUtensorMap a_rows, b_rows;
     /* `b_blocks` holds the scales of B's 128 x 128 blocks. Only kernels with GEMM_ROW_BLOCK, i.e.
      * with scales of 1 x 128 for A and of 128 x 128 for B, use them. If its base is NULL, all of

@@ -123,9 +123,9 @@ static __device__ __forceinline__ void give_word(consumer *c, shared *told, uint
     }
 }
 
-/* Runs the loop of a writer thread, which issues the TMA stores of one warpgroup. The warpgroup
- * writes a message to `told` for each staging buffer of results. The loop returns at the message
- * CHUNK_END. */
+/* Runs the loop of a writer thread, which stores the results of one warpgroup to D by TMA. Whenever
+ * the warpgroup has filled a staging buffer with results, it writes a message to `told` and signals
+ * the writer thread, which then issues the TMA store. The loop returns at the message CHUNK_END. */
 static __device__ __forceinline__ void write_chunks(const bsmm_wgmma_params *p, const ring *r,
                                                     uint32_t staging, shared *told,
                                                     uint32_t warpgroup) {

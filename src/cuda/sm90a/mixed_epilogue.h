@@ -318,8 +318,8 @@ static __device__ __forceinline__ uint32_t mixed_store_most(
     return left;
 }
 
-/* Returns a mask with one set bit for each run of the thread, from bit 0 on. A run is MIXED_RUN
- * adjacent results of a row of D. A thread has at most 32 runs. */
+/* A thread stores up to 32 runs, each of which is MIXED_RUN adjacent results of a row of D. Returns
+ * a mask whose lowest bits are set, one for each run of this thread. */
 static __device__ __forceinline__ uint32_t mixed_run_bits(const mixed_runs *runs) {
     if (runs->first >= runs->count) return 0;
     const uint32_t count = (runs->count - runs->first + runs->step - 1) / runs->step;

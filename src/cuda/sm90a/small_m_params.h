@@ -72,9 +72,10 @@ typedef enum bsmm_small_m_plain {
      * accumulator times a power of two. If row_scaled is set, the result is also multiplied by the
      * fp32 scale of A's row. */
     BSMM_SMALL_M_PLAIN = 1,
-    /* The epilogue is BSMM_SMALL_M_PLAIN if the product of the global scales of A and B is 1, and
-     * BSMM_SMALL_M_GENERAL otherwise. The kernel reads these scales when it runs. Packed weights
-     * always have a global scale, and it is 1 for most formats. */
+    /* The kind of epilogue depends on the second-level (global) scales of A and B, which the host
+     * does not know. The kernel reads them when it runs. If their product is 1, its epilogue is
+     * BSMM_SMALL_M_PLAIN, and otherwise BSMM_SMALL_M_GENERAL. This value is usual with packed
+     * weights: they always have a global scale, which is 1 for most formats. */
     BSMM_SMALL_M_PLAIN_IF_ONE = 2
 } bsmm_small_m_plain;
 
