@@ -9,8 +9,9 @@
 
 typedef struct cli_bench_session cli_bench_session;
 
-/* Holds the functions that differ between the two kinds of sessions, i.e. measurements on the cpu
- * and on a GPU. The struct of each kind begins with a cli_bench_session. */
+/* There are two kinds of sessions: measurements on the cpu and measurements on a GPU. This struct
+ * holds the functions in which they differ. The struct of each kind begins with a
+ * cli_bench_session. */
 typedef struct cli_bench_parts {
     size_t result_bytes; /* `result_bytes` is the size in bytes of the result of one shape. */
     /* Measures the shape in job.sizes and stores its result in *now. Returns an exit status. */

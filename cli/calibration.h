@@ -31,9 +31,10 @@ typedef struct cli_input_rule {
     bool is_divisor;
 } cli_input_rule;
 
-/* Some checkpoints store a scale for the inputs of a layer beside the layer's weight. Returns how
- * checkpoints of this family compute the stored number if the weight has this format, or NULL if
- * they store none. `format` is a name such as "nvfp4" or "fp8_tensor". */
+/* Some checkpoints store beside a layer's weight a number from which the scale of the layer's
+ * inputs follows. Returns the rule by which checkpoints of the family `family` compute this number
+ * for a weight in the format `format`, such as "nvfp4" or "fp8_tensor". Returns NULL if they store
+ * no such number. */
 const cli_input_rule *cli_input_rule_of(const char *family, const char *format);
 /* Returns suffix number `index` of the suffixes with which names of input scales may end, such as
  * ".input_scale". Returns NULL after the last suffix. */

@@ -96,10 +96,10 @@ static float factor_at(const cli_level_order *o, const cli_level_row rows[2], in
     return take_bf16(row->elements[i] * scale, o->bf16_parts[side], which.of[side]);
 }
 
-/* Collects the `unit` products that one instruction adds. In the kernel's order of additions, these
- * are the products number first, first + 1 and so on. If order->run is not 0, product number i
- * multiplies the elements with index begin + order->places[i] along K, and otherwise those with
- * index begin + i. Elements with index `end` or more do not exist. */
+/* Collects the order->unit products that one instruction adds: products number first, first + 1 and
+ * so on in the kernel's order of additions. If order->run is 0, product number i multiplies the
+ * elements of A and B with index begin + i along K. Otherwise it multiplies those with index begin
+ * + order->places[i]. Products of elements with index `end` or more are left out. */
 static void collect(const cli_level_order *o, const cli_level_row rows[2], pair which,
                     int64_t first, int64_t begin, int64_t end, products *to) {
     to->a = to->copies[0];

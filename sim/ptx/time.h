@@ -74,9 +74,10 @@ typedef struct {
     bool pair, store, ordered;
 } ptx_job;
 
-/* Describes an object for which warps wait: an mbarrier, or a barrier of a block or a cluster. Each
- * use of it is a phase, and a cluster numbers its phases from 1. `current` is the number of the
- * current phase. `last` is the number of the previous phase, or 0 if there is none. */
+/* Describes an mbarrier, or a barrier of a thread block or a cluster, in the record of a cluster.
+ * Each use of such an object is a phase. A cluster numbers the phases of all its objects from 1.
+ * `current` is the number of the object's current phase, and `last` is the number of its previous
+ * one, or 0 if there is none. */
 typedef struct {
     uint64_t key;
     uint32_t current, last;

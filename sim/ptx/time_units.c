@@ -49,8 +49,9 @@ static uint32_t missing(sim_cache *cache, const ptx_span *s, double done, double
     return lacks;
 }
 
-/* Marks the cache lines of a span (a rectangle of global memory) as written. Returns the number of
- * lines that were not marked before. */
+/* Marks the cache lines of a span as written. A span is a rectangle of global memory that an
+ * asynchronous operation accesses. Returns the number of lines that were not marked before; only
+ * these must still be written to HBM later. */
 static uint32_t soil(sim_cache *cache, const ptx_span *s) {
     uint32_t soiled = 0;
     for (uint32_t row = 0; row < s->rows; row++) {

@@ -183,9 +183,10 @@ static bool same_place(const bsmm_operand *c, const bsmm_operand *d) {
            c->m.cols == d->m.cols && bsmm_format_equal(c->m.format, d->m.format);
 }
 
-/* Checks that C or the residual either is D itself (the same memory and layout) or does not overlap
- * D. `step` is the stride between the operand's matrices of two groups in elements, or 0 if all
- * groups share one matrix. */
+/* C or the residual may be D itself, i.e. have the same memory and layout, because the kernel reads
+ * each element before it overwrites it. Checks that the operand `o`, which is one of these two, is
+ * D itself or does not overlap D. With groups, `step` is the distance in elements between the
+ * operand's matrices of two groups, or 0 if all groups share one matrix. */
 static bsmm_status check_addend_place(const bsmm_product *p, const bsmm_operand *o, uint64_t step,
                                       const char *what) {
     bool steps_alike = !p->groups || step == p->groups->d.elements;

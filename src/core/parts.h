@@ -33,8 +33,9 @@ static inline bool bsmm_has_parts(const bsmm_product *p) {
  * into parts, the result is a copy of the product. */
 void bsmm_part_widest(const bsmm_product *product, bsmm_product *part);
 
-/* Chooses the kernels for the parts (plain products) of a plan and computes the size of the
- * workspace. `many` is the plan's kernel. `state` is what this kernel computed for the plan when it
+/* A plan with groups or with an unknown number of rows is computed in parts, i.e. plain products.
+ * Chooses the kernels for these parts, which may have few or many rows, and computes the size of
+ * the workspace. `many` is the plan's kernel, and `state` is what it computed for the plan when it
  * accepted the largest part. */
 void bsmm_parts_make(const bsmm_request *request, const bsmm_kernel *many, const void *state,
                      bsmm_parts *parts);

@@ -37,11 +37,14 @@ INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
     };
 }
 
-/* Encodes magnitudes as e2m1. The code of a magnitude a is 2 * a if a is at most 2, a + 2 if a is
- * between 2 and 4, and a / 2 + 4 if a is above 4. In each case this is the smallest of the three
- * numbers. The function adds to a three constants so large that the last mantissa bit of the sum is
- * worth 1/2, 1 or 2. The lowest bits of the sums are then the three numbers, rounded to integers.
- * The function takes the smallest. The bits above the code are not 0. */
+/* Encodes magnitudes as e2m1, rounded to nearest even. For values of e2m1, the code of a magnitude
+ * a is 2 * a up to 2, a + 2 from 2 to 4, and a / 2 + 4 from 4 on. It is always the smallest of
+ * these three numbers.
+ *
+ * Each of the three is computed and rounded to an integer by one addition to `a`. The added
+ * constant is so large that the last mantissa bit of the sum is worth 1/2, 1 or 2. The lowest bits
+ * of the sum are then the rounded number. The function returns the smallest of the three, in the
+ * lowest bits of each lane; the bits above the code are not 0. */
 INLINE __m256i nearest_e2m1(__m256 a) {
     __m256i twice = _mm256_castps_si256(_mm256_add_ps(a, _mm256_set1_ps(0x1.8p22f)));
     __m256i one = _mm256_castps_si256(_mm256_add_ps(a, _mm256_set1_ps(0x1.8p23f + 2)));

@@ -1,7 +1,8 @@
-/* Defines the fast path that computes e4m3 scales. It is for "tame" blocks, i.e. blocks whose
- * largest magnitude (amax) is moderate. The functions do not divide; they look up the factor of a
- * scale code in a table. A file that includes this file must first define TARGET, the function
- * attributes of its instruction set. TAME_RULES is the resulting table of functions. */
+/* Defines the fast path that computes e4m3 scales on a CPU. It is for "tame" blocks, i.e. blocks
+ * whose largest magnitude (amax) is 0 or neither very large nor very small. Instead of dividing, it
+ * looks up the factor of each scale code in a table. This file is included once for each
+ * instruction set, after TARGET was defined as the function attributes of that set. TAME_RULES is
+ * the resulting table of functions. */
 #ifndef BSMM_QUANTIZE_RULES_TAME_BODY_H
 #define BSMM_QUANTIZE_RULES_TAME_BODY_H
 

@@ -26,8 +26,9 @@ typedef struct bsmm_coder {
     uint32_t sign_shift;
     bool down; /* `down` is true if ties are rounded towards zero (BSMM_TIES_DOWN). */
     /* These masks implement the recipe's rule for the signs of zeros (bsmm_zero_sign). zero_and and
-     * zero_or change the sign of a value that is zero. zero_code_and changes the sign of every
-     * value whose code is zero, i.e. also of a value that rounds to zero. */
+     * zero_or are applied to values that are zero. zero_code_and is applied to all values whose
+     * code is zero, which includes small values that are rounded to zero. A mask without effect
+     * leaves the sign as it is. */
     uint32_t zero_and, zero_or, zero_code_and;
 } bsmm_coder;
 

@@ -1,11 +1,12 @@
-/* Tests GPU kernels with one fp32 scale for each row.
+/* Tests GPU kernels with one fp32 scale for each row of A or B. The tests are skipped without a
+ * GPU.
  *
- * With few rows of A, the fast path rounds results in fp32. The slow path, for products with C or
- * bias, rounds results in double. Both must give bitwise identical results.
+ * With few rows of A, the fast path of the epilogue rounds results in fp32. The slow path, for
+ * products with C or bias, rounds them in double. Both must give bitwise identical results.
  *
- * If A and B are FP8, the kernel for many rows multiplies complete sums by the scales of B. It must
- * compute rows again whose scales are too large or too small for this. The tests are skipped
- * without a GPU. */
+ * If A and B are FP8, the kernel for many rows multiplies the complete sums by the scales of B. If
+ * a row's scales are too large or too small for this, the kernel must compute the row's results
+ * again. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"

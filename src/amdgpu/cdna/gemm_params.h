@@ -71,11 +71,12 @@ typedef struct bsmm_cdna_side {
 typedef struct bsmm_cdna_gemm {
     bsmm_cdna_side sides[2]; /* `sides` describes A (index 0) and B (index 1). */
     bsmm_gpu_epilogue epilogue;
-    /* K is divided into `parts` parts, which different workgroups multiply (split-K). A part has
-     * part_k elements of K, and the last part may have fewer. If there are several parts, the
-     * kernel stores fp32 sums at `sums` instead of results in D. Each part has a row-major matrix
-     * of sums there, with row_tiles times col_tiles whole tiles. part_k is a multiple of
-     * BSMM_CDNA_SCALES blocks of scales, and of four times BSMM_CDNA_K. */
+    /* If `parts` is above 1, K is divided into `parts` parts of part_k elements, which different
+     * workgroups multiply (split-K). The last part may have fewer elements. The kernel then stores
+     * no results in D. Instead it stores the fp32 sums of each part as a row-major matrix at
+     * `sums`, one matrix after another. Such a matrix has whole tiles, row_tiles times col_tiles of
+     * them. part_k is a multiple of BSMM_CDNA_SCALES blocks of scales, and of four times
+     * BSMM_CDNA_K. */
     float *sums;
     uint32_t parts, part_k;
     /* `tiles_reciprocal` is 2^32 / (row_tiles * col_tiles), rounded up, or 0 if K is not divided

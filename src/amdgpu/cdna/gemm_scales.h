@@ -288,11 +288,12 @@ typedef struct gemm_scale_reader {
     uint32_t at[2], select;
 } gemm_scale_reader;
 
-/* A wave's 64 lanes form four groups of 16. A 32-bit word has four scales of a row. In a step of
- * two units (128 elements of K each), lane i of one group and lane i of a second group read the
- * same word, and each lane needs two of the word's scales, one for each unit (gemm_piece_of). In a
- * step of one unit, lane i of each of the four groups reads the same word, and each lane needs one
- * of the word's scales. */
+/* Finds the words with scales that this lane reads, and the bytes of them that it needs. A 32-bit
+ * word of the ring buffer has the four scales of a row in one unit (128 elements of K). A wave's 64
+ * lanes form four groups of 16; lane i of each group multiplies the same row. If a step has one
+ * unit, lane i of all four groups reads the same word, and each needs another one of its four
+ * scales. If a step has two units, lane i of only two groups reads the same word. Each of the two
+ * needs two of its scales, one for each of two matrix instructions (gemm_piece_of). */
 BSMM_DEVICE gemm_scale_reader gemm_scale_reader_of(gemm_shape s, const uint32_t rows[2]) {
     const uint32_t lane = gemm_thread_of_tile() % GEMM_WAVE, group = lane / BSMM_CDNA_EDGE;
     const bool two = gemm_units(s) == 2;

@@ -218,9 +218,9 @@ typedef struct small_m_sources {
     uint32_t end;
 } small_m_sources;
 
-/* Multiplies step number `step` of the main loop (128 elements of K), if `step` is less than
- * `last`. Before the multiplication, the function starts loads of A and B for later steps. `i` is
- * `step` modulo RING. */
+/* Does one step of the main loop, which is 128 elements of K. It first starts the loads of A and B
+ * for later steps, and then multiplies step number `step`, whose loads have been started in earlier
+ * steps. If `step` is `last` or more, there is nothing to multiply. `i` is `step` modulo RING. */
 BSMM_DEVICE void run_step(small_m_shape s, small_m_sources *from, uint32_t step, uint32_t last,
                           uint32_t i, const small_m_lds_addresses *at, small_m_ring *a,
                           small_m_stored b[RING], small_m_sums totals) {

@@ -134,9 +134,10 @@ BSMM_DEVICE uint32_t small_m_decode_scaled(uint32_t word, uint32_t i, float scal
     return small_m_join(pair[0], pair[1]);
 }
 
-/* Decodes elements [8 * quarter, 8 * quarter + 8) of a lane's 6-bit elements. gfx950 has an
- * instruction that decodes all 32 elements of a lane. The kernel calls this function for each
- * quarter, and the compiler joins the four equal instructions to one. */
+/* Decodes eight of a lane's 32 elements of 6 bits, from element 8 * quarter on. gfx950 has only an
+ * instruction that decodes all 32 elements at once. The function executes it and returns a quarter
+ * of its result. The kernel calls the function for each quarter, and the compiler joins the four
+ * equal instructions to one. */
 BSMM_DEVICE bsmm_u32x4 small_m_decode_six(small_m_format f, float scale, const bsmm_u32x4 words[2],
                                           uint32_t quarter) {
     typedef uint32_t six __attribute__((ext_vector_type(6)));

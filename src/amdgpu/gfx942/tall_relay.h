@@ -13,9 +13,10 @@
 #include "amdgpu/cdna/gemm_promoted.h"
 #include "amdgpu/gfx942/tall_layout.h"
 
-/* For each half of a step (64 elements of K), a thread moves three pieces of 16 bytes if the
- * operands are row-major, or four pieces if they are column-major. The four pieces are 16 columns
- * of four rows.
+/* These are the numbers of pieces (16 bytes, i.e. 16 elements of K of a row) that a thread moves in
+ * each half of a step (64 elements of K). If the operands are row-major, it moves TALL_ROW_PIECES
+ * pieces. If they are column-major, it loads 16 columns of four rows and transposes them to
+ * TALL_PIECES pieces.
  *
  * With column-major operands, the work of a half is six tasks, each for one wave: four waves move A
  * and two waves move B. A step has two halves and therefore 12 tasks: each of the eight waves moves

@@ -23,10 +23,11 @@ BSMM_DEVICE bsmm_i32x4 bsmm_isa_buffer(const void *from, uint64_t bytes) {
                         __builtin_amdgcn_readfirstlane((int32_t)most), 0x00020000};
 }
 
-/* Loads `bytes` bytes per lane from `lane_offset + offset` of the buffer and writes them to LDS.
- * The bytes of lane l go to lds + l * bytes. If `bytes` is 1, the byte of lane l becomes a 32-bit
- * word at lds + 4 * l instead. The register M0 holds the LDS address and needs one wait state
- * before the load uses it. `bytes` is a compile-time constant: 1, 4, or on gfx950 also 12 or 16. */
+/* Loads `bytes` bytes for each lane from the buffer and writes them directly to LDS. A lane loads
+ * from the offset lane_offset + offset. The bytes of lane l go to lds + l * bytes. If `bytes` is 1,
+ * each byte becomes a 32-bit word instead, at lds + 4 * l. `bytes` is a compile-time constant: 1,
+ * 4, or on gfx950 also 12 or 16. The register M0 holds the LDS address, and hardware requires one
+ * wait state (s_nop) before the load uses it. */
 BSMM_DEVICE void bsmm_isa_load_to_lds(bsmm_i32x4 buffer, uint32_t lds, uint32_t lane_offset,
                                       uint32_t offset, uint32_t bytes) {
     if (bytes == 1)

@@ -1,18 +1,19 @@
 /* The kernel cuda_sm90a_bf16 computes GEMMs on Hopper's bf16 tensor cores. A and B may be any pair
  * of MXFP8, MXFP6, MXFP4, NVFP4, FP8 with fp32 scales, bf16, f16 and fp32.
  *
- * Packing multiplies elements by their 8-bit scales, which is exact. Each fp32 scale must cover 128
- * or more columns. The kernel multiplies the sums of each k block (64 elements of K) by fp32
- * scales, or the sums over all of K if all scales cover whole rows. An f16 element becomes the sum
- * of two bf16 parts, and an fp32 element becomes the sum of three. Each part of A is multiplied by
- * each part of B, so f16 times mxfp4 takes twice as long as bf16 times mxfp4.
+ * Packing turns elements into bf16 numbers. It multiplies elements by 8-bit scales, which is exact.
+ * It does not apply fp32 scales, which must cover 128 or more columns. The kernel multiplies the
+ * sums of each k block (64 elements of K) by fp32 scales, or the sums over all of K if all scales
+ * cover whole rows. An f16 element becomes two bf16 numbers (parts) whose sum is the element, and
+ * an fp32 element becomes three. Each part of A is multiplied by each part of B, so f16 times mxfp4
+ * takes twice as long as bf16 times mxfp4.
  *
  * With parts of elements or with fp32 scales, the kernel may have to compute D a second time. This
  * is impossible for a product with a C, because the first D may have overwritten C. With a C, f16
  * and fp32 elements therefore become one bf16 number each, and fp32 scales are refused.
  *
- * If packing finds a value outside bf16's range or precision, the generic GEMM (cuda_sm80_bf16.c)
- * computes the product instead. */
+ * If packing finds a value that bf16 cannot hold, because it is too large, too small or needs too
+ * many bits, the generic GEMM (cuda_sm80_bf16.c) computes the product instead. */
 #include "cuda/host/wgmma_kernel.h"
 
 static bool is_scaled(const bsmm_operand *o) {

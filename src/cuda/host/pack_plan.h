@@ -20,10 +20,10 @@ typedef struct bsmm_pack_layout {
 
 bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route route);
 
-/* Returns NULL if an operand's format can be packed to the format that `route` names (gpu/pack.h).
- * Otherwise returns the reason, which is static or written to `why`. The operand's values do not
- * matter here. After packing, the header of the packed operand says whether the packed format holds
- * them. */
+/* Tests whether the operand's format can be packed to the format that `route` names (gpu/pack.h).
+ * Returns NULL if it can, and otherwise the reason, which is a static text or is written to `why`.
+ * The operand's values are not known here. Whether the packed format holds them is found out when
+ * the operand is packed; the packed operand's header then tells it. */
 const char *bsmm_pack_refuse(const bsmm_operand *o, char name, bsmm_pack_route route, char *why,
                              size_t size);
 

@@ -1,11 +1,12 @@
-/* Dequantizes an item, i.e. 8 encoded elements (codes) along a row, which one thread converts. The
+/* Dequantizes an item, i.e. the codes of 8 elements along a row, which one thread converts. The
  * functions find the item's block scale and test whether a fast path is correct for it. A fast path
- * must give results bitwise identical to those of the slow path in gpu/recode_lane.h.
+ * must give the same bits as the slow path in gpu/recode_lane.h.
  *
- * Many functions share these parameters. `scale` is the type of the block scale: 1 is e8m0, 2 is
+ * Many functions have these parameters. `scale` is the type of the block scale: 1 is e8m0, 2 is
  * e4m3, and 3 is fp32. `way` is the method of decoding, a value of the enum bsmm_dequantize_way or
- * of the enum at the end of this file. `to_bf16` is true if results are bf16. Specialized kernels
- * pass constants, and other kernels pass fields of the job. */
+ * of the enum at the end of this file. `to_bf16` is true if results are bf16. Kernels for a single
+ * combination pass constants, so that the compiler removes all other cases. Other kernels pass
+ * fields of the job. */
 #ifndef BSMM_CUDA_SM80_DEQUANTIZE_ITEM_H
 #define BSMM_CUDA_SM80_DEQUANTIZE_ITEM_H
 

@@ -1,11 +1,11 @@
-/* This is the body of a quantizing kernel. The kernel converts rows of f32, f16 or bf16 values to
- * elements of BITS bits. quantize.cu includes this file after it has defined the macros NAME, TYPE
- * (an unsigned type of the values' size), ELEM (the values' type), BITS and TILE.
+/* This is the body of a kernel that quantizes rows of f32, f16 or bf16 values to elements of BITS
+ * bits. quantize.cu includes this file once for each kernel. Before, it defines the macros NAME,
+ * BITS, TILE, ELEM (the type of the values) and TYPE (an unsigned integer type of the same size).
  *
- * A thread quantizes 16 values along a row in each of ITEMS rows. If scale blocks have one row
- * (TILE 0), several neighboring threads share a block and find its largest magnitude (amax) by
- * shuffles. If scale blocks are 128 x 128 (TILE 1), a thread block quantizes one scale block and
- * finds its amax in shared memory. Every value is loaded once and stays in registers. */
+ * A thread quantizes 16 values along a row in each of ITEMS rows. If a scale block has one row
+ * (TILE 0), several neighboring threads have its values, and find its largest magnitude (amax) by
+ * shuffles. If a scale block has 128 x 128 values (TILE 1), the whole thread block has them, and
+ * finds the amax in shared memory. Every value is loaded once and stays in registers. */
 
 /* SPAN is the number of 4-byte words of a thread's 16 values of one row. */
 #define SPAN  (16 * (int)sizeof(TYPE) / 4)

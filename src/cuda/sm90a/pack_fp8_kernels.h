@@ -1,9 +1,11 @@
 /* These kernels pack elements of 4, 6 and 8 bits to 8-bit floats (gpu/pack.h explains packing).
- * Memory bandwidth limits their speed: 24 to 32 bytes are read and written for 16 elements. The
- * kernels are compiled for sm_90a for two reasons: they use conversion instructions of sm_90a, and
- * only the GEMM kernels for sm_90a multiply packed 8-bit floats. pack_fp8.def lists the kernels for
- * e8m0 scales. Its generated .cu file includes this file before these kernels. The two kernels in
- * this file copy 8-bit elements without changing them. */
+ * Memory bandwidth limits their speed: for 16 elements, they read and write 24 to 32 bytes. They
+ * are compiled for sm_90a, because they use its conversion instructions, and because only GEMM
+ * kernels for sm_90a multiply packed 8-bit floats.
+ *
+ * The two kernels in this file are for elements without e8m0 scales. They copy 8-bit elements
+ * without changing them. pack_fp8.def lists the kernels for e8m0 scales, whose generated .cu file
+ * begins by including this file. */
 #ifndef BSMM_CUDA_SM90A_PACK_FP8_KERNELS_H
 #define BSMM_CUDA_SM90A_PACK_FP8_KERNELS_H
 

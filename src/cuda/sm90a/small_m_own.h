@@ -52,9 +52,9 @@ static __device__ __forceinline__ void small_m_own_load(const bsmm_small_m_param
     }
 }
 
-/* Converts the chunks of A that a thread has loaded (8 elements along K each) to bf16. Stores them
- * in shared memory in the order in which the main loop reads them. Sets flags[row] to 1 if a value
- * of that row of A is nonzero. */
+/* A chunk is 8 elements along K of a row of A. Converts the chunks that this thread has loaded to
+ * bf16, and stores them in shared memory in the order in which the main loop reads A. Sets
+ * flags[row] to 1 if an element of this row of A is not 0. */
 static __device__ __forceinline__ void
 small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const bool e2m1,
                   const small_m_block *block, uint32_t first,
