@@ -83,11 +83,11 @@ typedef struct bench_family_level {
      * each part separately and adds the sums of the parts at the end. The parts have nearly equal
      * lengths, which are multiples of 128. */
     bool k_parts;
-    /* If `spread` is true, the products of an instruction come from `runs` runs of adjacent
-     * elements of K, equally many from each run. If `runs` is 0, there are 4 runs. A run has `run`
-     * elements. If `run` is 0, a run has 32 elements if B's elements have less than 8 bits, else
-     * 16. If `spread` is false, an instruction adds the products of `unit` adjacent elements of
-     * K. */
+    /* A matrix instruction adds the products of several elements of K at once. If `spread` is
+     * false, these are `unit` adjacent elements of K. If `spread` is true, they come from `runs`
+     * runs (ranges of adjacent elements of K), equally many from each run. A run has `run`
+     * elements. `runs` = 0 means 4 runs. `run` = 0 means 32 elements if B's elements have less than
+     * 8 bits, else 16. */
     bool spread;
     int64_t run, runs;
     /* `total_in_double` is true if the kernel adds the sums of the segments (ranges of K) in

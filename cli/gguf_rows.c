@@ -16,9 +16,10 @@ static void copy_rows(const void *from, void *to, uint64_t bytes, int64_t rows, 
                (const char *)from + (uint64_t)cli_gguf_row(row, head_rows) * each, each);
 }
 
-/* Tells whether the rows of a matrix can be reordered by copying bytes. The elements of each row
- * must be contiguous. The matrix must have no scales, contiguous scales for each row, or one scale
- * for all rows. `scales` is the number of bytes of the scales without gaps. */
+/* Tells whether the rows of a matrix can be reordered by copying bytes. The matrix must be
+ * row-major, without gaps between rows. It must have no scales, row-major scales of single rows
+ * without gaps, or one scale for all rows. `scales` is the number of bytes that the scales take
+ * without gaps. */
 static bool has_rows(const bsmm_matrix *matrix, uint64_t scales) {
     if (matrix->order != BSMM_ORDER_ROW || (matrix->ld && matrix->ld != matrix->cols)) return false;
     if (matrix->format.scale == BSMM_SCALE_NONE) return true;

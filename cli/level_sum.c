@@ -47,10 +47,10 @@ static double power(int e) {
     return x;
 }
 
-/* Adds products as a tensor core does. The exponent of a product is the sum of the exponents of its
- * factors. The function truncates all terms to multiples of 2^(e - fraction), where e is the
- * largest exponent of a term, and adds them. It then truncates the sum to `fraction` bits, or to 23
- * if that is less, after the sum's leading bit. */
+/* Adds products and `sum` as a tensor core does. Let e be the largest exponent of a term, where the
+ * exponent of a product is the sum of the exponents of its factors. The function truncates all
+ * terms to multiples of 2^(e - fraction), and adds them exactly. It then truncates the total after
+ * its leading bit: to `fraction` further bits, or to 23 if that is less. */
 static float add_truncated(const products *p, float sum, int fraction) {
     int top = exponent_of((double)sum);
     for (int64_t i = 0; i < p->count; i++) {

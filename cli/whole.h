@@ -20,9 +20,10 @@ bsmm_format cli_whole_format(bsmm_format format, int64_t rows, int64_t cols);
 /* Returns the name of the format of a rows x cols weight. The format may have one scale for each
  * row, or one scale for the whole weight. Returns "custom" if the format has no name. */
 const char *cli_whole_name(bsmm_format format, int64_t rows, int64_t cols);
-/* Returns the name of the format in which a file stores a weight. Two formats may have the same
- * blocks for a weight of this size. In that case the shape of the scale tensor decides which name
- * is right. */
+/* Returns the name of the format in which a file stores a weight. For a weight of this size, two
+ * formats may have the same blocks: for example, a weight of one row has a single block if it has
+ * one scale per row, and also if it has one scale for the whole weight. In that case the number of
+ * dimensions of the scale tensor decides which name is right. */
 const char *cli_stored_name(const bsmm_file *file, uint64_t index, const bsmm_weight *weight);
 /* Returns the name by which a checkpoint family knows the format of a matrix. The result is `name`,
  * with one exception: if the matrix is a single block of 128 x 128 elements and the family has

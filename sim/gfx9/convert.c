@@ -4,10 +4,11 @@
 #include "sim.h"
 
 enum direction { WIDEN, NARROW };
-/* The table entries of conversions use the fields of gfx9_row as follows. d is the direction of the
- * conversion, a is the small format, and b is the wide type. c is nonzero for stochastic rounding.
- * `size` is the number of elements. `form` is 0 without a scale, 1 with a scale, and 2 for
- * instructions with a scale and two sources (2xpk16). */
+/* In the table entries of conversions, the fields of gfx9_row have these meanings. `d` is the
+ * direction (WIDEN or NARROW), `a` is the format of 8, 6 or 4 bits, and `b` is the type f32, f16 or
+ * bf16. `c` is nonzero for stochastic rounding. `size` is the number of elements. `form` is 0 if
+ * the instruction has no scale, 1 if it has one, and 2 if it has a scale and reads its elements
+ * from two sources (2xpk16). */
 enum { OVFL_BIT = 23 };
 
 static enum gfx9_small format_of(const gfx9_wave *w, const gfx9_row *row) {

@@ -243,12 +243,12 @@ typedef struct parts {
     sim_tensor_vector of[2];
 } parts;
 
-/* Prepares a row of A or a column of B for the emulated tensor core. Its elements lie `stride`
- * elements apart at `from`. Elements of 8 bits are divided into two halves, because ptxas compiles
+/* Prepares a row of A or a column of B for the emulated tensor core. Element k is at from[k *
+ * stride]. If elements have 8 bits, they are divided into two halves, because ptxas compiles
  * mma.sync of such elements to two f16 instructions on compute capability 9.0. The first
- * instruction adds the products of the elements k with k % 4 < 2, beginning with 0. The second
- * instruction adds the other products to the result of the first one. A separate addition then adds
- * the accumulator. */
+ * instruction gets the elements k with k % 4 < 2, and its sum begins with 0. The second instruction
+ * gets the other elements, and adds their products to the result of the first one. A separate
+ * addition then adds the accumulator. */
 static void prepare(const shape *s, parts *to, const double *from, size_t stride, int least) {
     const bool halves = ptx_types[s->a].bits == 8;
     float values[2][MOST_K] = {{0}};

@@ -52,8 +52,9 @@ static bsmm_status queue_codes(const bsmm_recode *job, const bsmm_backend *backe
                          job->dst.data_bytes);
 }
 
-/* Queues the kernels and copies that write one matrix of B to packed weights. `to` is the matrix in
- * packed weights. The bytes between the arrays become zero, as in host memory. */
+/* Queues the kernels and copies that write one matrix of B to packed weights in device memory. `to`
+ * describes the matrix at its place in the packed weights, and `at` points to its arrays. The bytes
+ * between the arrays become zero, as in packed weights in host memory. */
 static bsmm_status fill_on_device(const bsmm_product *p, const bsmm_operand *to,
                                   const bsmm_packed_arrays *at) {
     const bsmm_recode job = {.device = p->device, .stream = p->stream, .src = p->b, .dst = *to};

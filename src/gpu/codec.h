@@ -33,8 +33,9 @@ typedef struct bsmm_narrow_codec {
      * of the exponent biases of the format and of fp32, plus half a unit in the last place. */
     uint32_t rebias;
     uint32_t min_normal; /* `min_normal` is the smallest normal magnitude, as fp32 bits. */
-    /* `magic` holds the fp32 bits of a number whose unit in the last place is the format's smallest
-     * subnormal. Adding this number rounds a value to a subnormal of the format. */
+    /* `magic` holds the fp32 bits of a large number, whose unit in the last place is the format's
+     * smallest subnormal. If this number is added to a value below min_normal, the fp32 addition
+     * rounds the value to a multiple of the smallest subnormal. */
     uint32_t magic;
     uint32_t max_code; /* `max_code` is the largest finite magnitude, as a code. */
 } bsmm_narrow_codec;

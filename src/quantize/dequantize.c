@@ -107,10 +107,11 @@ static bool has_global(const bsmm_matrix *m) {
 }
 
 /* Tells whether the vector code can apply the scales of the matrix. The vector code multiplies an
- * element by the block scale and then by the second-level scale. It cannot divide, and its results
- * are right only if at most one of the two products needs rounding. The function therefore returns
- * false if a second-level scale other than 1 is a divisor, is not finite, or is combined with e8m0
- * or f32 block scales. */
+ * element by the block scale, and the product by the second-level scale. Its results are right only
+ * if at most one of these two products needs rounding. With a second-level scale other than 1, the
+ * first product must therefore be exact, which holds for e4m3 block scales and without block
+ * scales, but not for e8m0 or f32. The second-level scale must also be finite, and must not be a
+ * divisor, because the vector code cannot divide. */
 static bool has_two_factors(const bsmm_matrix *m) {
     if (!has_global(m)) return true;
     bool first = m->format.scale == BSMM_SCALE_NONE || m->format.scale == BSMM_SCALE_E4M3;

@@ -31,8 +31,9 @@ INLINE void prefetch_chunk(const uint8_t *from, uint32_t elem, int64_t ahead) {
 }
 
 /* Encodes one row of values. The last values of the row are copied to a buffer first, so that no
- * vector load reads past the row. `bits`, `elem` and `way` (how a factor is applied) repeat fields
- * of the row as constants, so that the compiler makes a separate loop for each combination. */
+ * vector load reads past the row. `bits` is the size of a code, `elem` is the type of the values,
+ * and `way` tells how a factor is applied. *row has these three fields too. The caller also passes
+ * them as constants, so that the compiler makes a separate loop for each combination. */
 INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, uint32_t bits, uint32_t elem,
                        element_way way, encode_care care) {
     const vector_coder k = vector_coder_of(coder, bits);

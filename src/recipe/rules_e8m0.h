@@ -79,8 +79,9 @@ BSMM_SHARED bsmm_block_step bsmm_e8m0_ceil(float amax, const bsmm_tensor_step *t
 
 /* Computes the code of a scale by the rule `even`. The rule rounds amax to the number of mantissa
  * bits of the element format, ties up, and then applies the rule of OCP MX to the rounded value.
- * The function adds half of the last kept mantissa bit, which carries into the exponent if amax
- * rounds up to a power of two. */
+ * Only the exponent of the rounded value matters. To find it, the function adds half of the last
+ * kept mantissa bit to the bits of amax. If amax rounds up to a power of two, this addition carries
+ * into the exponent. */
 BSMM_SHARED uint32_t bsmm_even_code(float amax, uint32_t mantissa_bits, int emax) {
     uint32_t bits = bsmm_float_bits(amax);
     if (bits > 0x7f800000u) return BSMM_E8M0_NAN;

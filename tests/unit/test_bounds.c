@@ -30,8 +30,9 @@ typedef struct row {
 #define FP8  (132 * 0x1p11)
 #define FP32 (1.1 * (K + 4))
 /* SHORT is the bound of the fp32 FMA kernels if B has elements of more than 8 bits. These kernels
- * then sum each chunk of 128 elements of K separately. SEGMENTS is the bound with fp32 scales. With
- * such scales, each segment of 128 elements of K is summed separately. */
+ * then sum each chunk of 128 elements of K separately and add the K / 128 sums. SEGMENTS is the
+ * bound if operands have fp32 scales. Each segment of 128 elements of K is then summed separately
+ * and multiplied by its scales. */
 #define SHORT    (1.1 * (128 + K / 128.0 + 4))
 #define SEGMENTS (1.1 * (K / 128.0 + 132))
 

@@ -274,10 +274,11 @@ static void check_result(const char *kernel, any_product *p, const operands *o, 
     golden_lines_check(key, found, about);
 }
 
-/* Tells whether the test runs a product by a kernel on a kind of processor. Each kernel runs all
- * products on the least capable kind that can run it. More capable kinds may pack operands by other
- * code, so the kernel also runs a third of the products on each of them. The kernel `ref` is slow
- * and gives the results of cpu_f32, so it runs only an eighth of the products. */
+/* Tells whether the test runs product `number` by a kernel on a kind of processor. The least
+ * capable kind that can run the kernel runs all products. On more capable kinds the kernel runs
+ * too, because operands may be packed by other code there, but only a third of the products. The
+ * kernel `ref` runs an eighth of the products, because it is slow and cpu_f32 gives the same
+ * results. */
 static bool is_run(const cpu_kind *kind, const char *kernel, int number) {
     if (strcmp(kernel, "ref") == 0) return number % 8 == 0;
     const bool is_portable = strstr(kernel, "avx") == NULL;

@@ -95,12 +95,13 @@ BSMM_DEVICE void gemm_epilogue_store_strip(gemm_shape s, const BSMM_IN_LDS float
     }
 }
 
-/* Stores all sums of a wave by the general epilogue. The wave writes 8 or 16 rows of sums at a time
- * to `strip`, its buffer in LDS. If loads or prefetches of the next tile may still write to this
- * buffer, the wave first waits for them. The matrix instruction leaves in each lane four
- * neighbouring columns of row lane % 16 of a 16 x 16 tile. Registers cannot be indexed at run time,
- * so the loop over `t` compares t with every constant i. `row` and `col` are the first row and
- * column of the wave's tile in D. */
+/* Stores all sums of a wave by the general epilogue. The matrix instruction leaves in each lane
+ * four neighbouring columns of row lane % 16 of a 16 x 16 tile. The wave copies 8 or 16 rows of
+ * sums at a time to `strip`, its buffer in LDS, and stores these rows from there. Loads or
+ * prefetches of the next tile may still write to this buffer, so the wave first waits for them.
+ * Iteration `t` copies group number t of rows. Registers cannot be indexed at run time, so it
+ * compares t with every constant i. `row` and `col` are the first row and column of the wave's tile
+ * in D. */
 BSMM_DEVICE void gemm_epilogue_store_slowly(gemm_shape s, const gemm_sums sums,
                                             BSMM_IN_LDS float *strip, uint32_t row, uint32_t col,
                                             bool may_vanish) {

@@ -60,9 +60,10 @@ typedef struct bsmm_cdna_side {
     /* `direct` is 1 if the alignment of the data and of the distance between rows allows direct
      * loads from memory to LDS, else 0. */
     uint32_t direct;
-    /* These fields describe the distances between the scales of a row, counted in scales. With P =
-     * BSMM_CDNA_SCALES, the scale of block i + n * P along K (0 <= i < P) lies scale_at[i] + n *
-     * scale_period after the scale of block 0. */
+    /* These fields tell where the scales of a row are. The distances between them need not be
+     * equal, but they repeat after P = BSMM_CDNA_SCALES scale blocks. The scale of block i + n * P
+     * along K (0 <= i < P) lies scale_at[i] + n * scale_period scales after the scale of block 0 of
+     * the same row. */
     uint32_t scale_at[BSMM_CDNA_SCALES], scale_period;
     /* `scales_in_row` is 1 if the scales of a row of the operand are consecutive in memory. */
     uint32_t scales_in_row;

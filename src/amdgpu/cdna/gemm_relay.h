@@ -17,9 +17,9 @@ typedef struct gemm_relay {
     bsmm_i32x4 pieces[GEMM_RELAYED];
 } gemm_relay;
 
-/* Returns the number of 16-byte pieces of a stage that a thread moves through registers. If
- * operands are row-major, the pieces belong to A and to B. If operands are column-major, each
- * thread has pieces of one operand only. */
+/* Returns the number of pieces of 16 bytes that each thread loads into registers and then writes to
+ * LDS, for one stage. A thread has an equal share of the stage's bytes. With row-major operands it
+ * moves pieces of A and of B. With column-major operands it moves pieces of only one of the two. */
 BSMM_DEVICE uint32_t gemm_relay_pieces(gemm_shape s) {
     return gemm_stage_bytes(s) / 16 / gemm_threads(s);
 }

@@ -114,8 +114,9 @@ BSMM_DEVICE uint32_t gemm_carrier_at(const bsmm_cdna_side *o) {
  * have no register that keeps the field during the plain steps of the main loop. */
 BSMM_DEVICE void gemm_carrier_refresh(gemm_carrier *c, gemm_shape s) {
     if (gemm_scouts(s)) c->at = gemm_carrier_at(&gemm_params_here()->sides[gemm_carrier_side(s)]);
-    /* The wave waits for this load here. Otherwise the compiler would put the wait ahead of the
-     * plain steps of the next tile, where the wave would have to wait for all loads. */
+    /* This makes the wave wait for the load of `at` now. Otherwise the compiler would put the wait
+     * ahead of the plain steps of the next tile (steps that load elements directly to LDS). There
+     * the wave would have to wait for all other loads too. */
     bsmm_isa_stay(c->at);
 }
 

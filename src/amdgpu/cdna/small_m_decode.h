@@ -46,10 +46,11 @@ BSMM_DEVICE uint32_t small_m_lowest(small_m_shape s) {
     return 127 - (s.a.elem == BSMM_ELEM_E5M2 || s.b.elem == BSMM_ELEM_E5M2 ? 53 : 60);
 }
 
-/* Returns 1 if a block of elements times the scale with this e8m0 code must become NaN, else 0.
- * `any` is 1 if an element of the block is nonzero, else 0. Elements of 0 may have any scale below
- * the range, because quantizers give such a scale to a block of zeros. The operators & and | keep
- * the compiler from making branches. */
+/* Returns 1 if a block with this e8m0 scale code must become NaN, so that the slow path computes
+ * its results, else 0. This is so if the scale is above the range that the kernel decodes. It is
+ * also so if the scale is below the range and the block has a nonzero element (`any` is 1). A block
+ * of zeros may have any scale below the range, because quantizers give it such a scale. The
+ * operators & and | keep the compiler from making branches. */
 BSMM_DEVICE uint32_t small_m_is_beyond(small_m_shape s, uint32_t code, uint32_t any) {
     return ((uint32_t)(code < small_m_lowest(s)) & any) | (uint32_t)(code > BSMM_SMALL_M_HIGHEST);
 }

@@ -200,8 +200,8 @@ typedef struct bsmm_gemm {
     /* `is_direct` is true if the whole epilogue runs in one pass over the accumulators
      * (bsmm_cpu_epilogue_is_direct). */
     bool is_direct;
-    /* `expects` is true if D is so large that the code prefetches D's cache lines before it writes
-     * them. */
+    /* `expects` is true if the code prefetches D's cache lines before it writes them. It does so if
+     * the epilogue runs in one pass and D is larger than a quarter of the L2 cache. */
     bool expects;
     /* `b_memory` is the memory for the panels of B that are packed at a time (a slab), or the
      * panels of packed weights. */
@@ -239,10 +239,9 @@ typedef struct bsmm_gemm_row {
      * `wide_limit`, fp32 might not hold all of their products. The result of these two rows is then
      * summed again in double. */
     int wide, wide_limit;
-    /* These arrays have one entry for each of the `cols` columns, i.e. for each of the rows of B
-     * that belong to them. `column_factors` holds the factor that packing has divided out of the
-     * row of B. `column_wide` holds the number `wide` of the row of B, which measures the row's
-     * dynamic range. */
+    /* These arrays have one entry for each of the `cols` columns. A column belongs to a row of B.
+     * `column_factors` holds the factor that packing has divided out of this row. `column_wide`
+     * holds a number that measures the row's dynamic range, as `wide` does for the row of A. */
     const double *column_factors;
     const uint8_t *column_wide;
     /* `gates` is NULL unless the columns are the ups of a gated activation, f(gate) * up, whose

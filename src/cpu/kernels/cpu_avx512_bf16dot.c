@@ -50,9 +50,11 @@ INLINE void add_fmas(const uint8_t *a, const __m512i column[VECTORS], int vector
     }
 }
 
-/* Adds the products of `unit` elements of K to the accumulators. If `wide` is true, A and B were
- * expanded from bf16 to fp32. An expanded element takes as many bytes as a pair of bf16. `vectors`
- * is less than VECTORS if only the first columns of the register tile are needed. */
+/* Adds the products of `unit` elements of K to the accumulators. If `wide` is false, A and B are
+ * packed as bf16, and one dot product instruction multiplies a pair of elements of K. If `wide` is
+ * true, A and B were expanded to fp32, and one FMA multiplies one element of K. Both read 4 bytes
+ * per row at a time. `vectors` is less than VECTORS if only the first columns of the register tile
+ * are needed. */
 INLINE void add_unit(const uint8_t *a, const uint8_t *b, int64_t unit, bool wide, int vectors,
                      __m512 acc[MR][VECTORS]) {
     for (int64_t i = 0; i < (wide ? unit : unit / 2); i++) {

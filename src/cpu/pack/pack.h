@@ -233,9 +233,9 @@ struct bsmm_pack_isa {
      * Codes of 16 and 32 bits keep their size, and lane i begins PITCH * i bytes after `to`. The
      * function reads 8 bytes of each column, or LANES codes if they have 16 or 32 bits. */
     void (*columns)(const bsmm_pack_columns *columns, uint8_t *to);
-    /* Stores the integers that `table` gives for the codes of 8 rows. If begin->factor is not 0,
-     * the initial values of the integer sums (bsmm_pack_begin) are stored after each 16 or 32
-     * elements of K. */
+    /* Packs the codes of 8 rows as integers, which it looks up in `table`. If begin->factor is not
+     * 0, the integer sums of the rows do not begin with 0 (bsmm_pack_begin). The function then also
+     * stores their initial values, after each 16 or 32 elements of K. */
     void (*integers)(const bsmm_pack_codes *codes, const int8_t *table,
                      const bsmm_pack_begin *begin, const bsmm_pack_place *at);
     /* Stores the codes as bf16, multiplied by the factors in *scaling. Codes of 16 bits are bf16

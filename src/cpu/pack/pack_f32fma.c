@@ -17,7 +17,7 @@ enum {
 /* This struct describes a tile of an operand: some rows and up to WINDOW columns of K. */
 typedef struct tile {
     const bsmm_f32fma_row *rows;
-    /* `first` is the first row of the operand. `count` is the number of rows, which may be 0. */
+    /* The tile holds rows `first` to first + count - 1 of the operand. `count` may be 0. */
     int64_t first, count;
     /* `lanes` is the number of rows that are stored in the panel, rows of padding included. */
     int64_t lanes;

@@ -56,8 +56,8 @@ typedef enum bsmm_int8_form {
 /* Returns NULL if an operand can be packed to int8, else the reason why it cannot. */
 bsmm_pack_refuser bsmm_int8_refuse;
 
-/* Returns true if the scales of both operands are powers of two. A packed unit, i.e. a range of K
- * with one scale per row, then has 32 elements of K, else 16. */
+/* Returns true if the scales of both operands are powers of two. A packed unit then has 32 elements
+ * of K, and otherwise it has 16. A unit is a range of K with one scale per row. */
 bool bsmm_int8_by_exponent(const bsmm_product *p);
 
 /* Returns true if the sums of the products of 32 elements of K may not fit 16 bits. This is so only
@@ -72,10 +72,11 @@ static inline int64_t bsmm_int8_unit(const bsmm_product *p) {
  * requires that A has e4m3 scales and that B's scales are not fp32. */
 bool bsmm_int8_has_products(const bsmm_product *p);
 
-/* These constants are the exponent of the smallest scale in the table of products, and the number
- * of rows for scales of one sign. Each exponent has 8 rows, one for each mantissa. e4m3 values have
- * exponents from -9 to 8, and they are divided by up to 2^3, because integers are multiples of
- * elements. */
+/* BSMM_INT8_PRODUCT_LOWEST is the exponent of the smallest scale of A in the table of products.
+ * e4m3 scales have exponents from -9 to 8. Packing multiplies A's elements by up to 2^3, so that
+ * they become integers, and divides the scales by the same number. BSMM_INT8_PRODUCT_ROWS is the
+ * number of rows of the table for scales of one sign. Each exponent has 8 rows, one for each
+ * mantissa. */
 enum {
     BSMM_INT8_PRODUCT_LOWEST = -9 - 3,
     BSMM_INT8_PRODUCT_ROWS = (9 - BSMM_INT8_PRODUCT_LOWEST) * 8,

@@ -72,9 +72,9 @@ typedef struct bsmm_small_m_span {
     /* `chunk_steps` is the number of steps of a chunk, i.e. of a range of K that is summed by
      * itself. 0 means that the sum goes on over all of K. */
     int64_t chunk_steps;
-    /* `first` is the number of steps (32 elements of K) from the start of a chunk to the start of
-     * this range of K. A chunk is a range of K that is summed by itself. `first` is not 0 if the
-     * range begins in the middle of a chunk. */
+    /* This range of K may begin in the middle of a chunk, i.e. of a range of K that is summed by
+     * itself. `first` is the number of steps (32 elements of K) from the start of that chunk to the
+     * start of this range. It is 0 if this range begins with a new chunk. */
     int64_t first;
     bool ends; /* `ends` is true if this range of K reaches the end of K. */
     /* `context` points to the tables that the function make_context of the kernel's function table

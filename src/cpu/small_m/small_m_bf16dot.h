@@ -12,9 +12,10 @@
 
 #include "cpu/small_m/small_m.h"
 
-/* `bsmm_weights` lists the kinds of weights: the number of bits of an element, and how its scale is
- * applied. PRODUCTS means that e4m3 scales are multiplied with the elements. SHIFTED means that
- * scales, if any, are powers of two or multiply whole sums. */
+/* `bsmm_weights` lists the kinds of weights. The number in a name is the number of bits of an
+ * element. PRODUCTS means that the scales are e4m3 (nvfp4), and that each element is multiplied by
+ * its scale when it is decoded. SHIFTED means all other weights: their scales are powers of two, or
+ * fp32 scales by which whole sums are multiplied, or there are none. */
 typedef enum bsmm_weights {
     BSMM_SHIFTED4,
     BSMM_PRODUCTS4,
@@ -70,7 +71,10 @@ typedef struct bsmm_small_m_bf16_form {
 } bsmm_small_m_bf16_form;
 
 /* `bsmm_small_m_bf16_plain_form` holds the multiply loops for weights in bf16 without scales. The
- * indices of `multiply` are [1 for FMAs, 0 for dot products][number of the tile size]. */
+ * first index of `multiply` is 1 for the loops with FMAs and 0 for the loops with dot products. The
+ * last index of both arrays is the number of the tile size: 0 for tiles of A with 1 row, up to
+ * BSMM_BF16_TILES - 1 for 16 rows. `panels` is the number of panels of B that are multiplied side
+ * by side. */
 typedef struct bsmm_small_m_bf16_plain_form {
     int64_t panels[BSMM_BF16_TILES];
     uint32_t (*multiply[2][BSMM_BF16_TILES])(const bsmm_small_m_span *span);

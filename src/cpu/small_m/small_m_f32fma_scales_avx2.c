@@ -95,8 +95,10 @@ TARGET static void leave_steps(const bsmm_small_m_scales *s, int exponents[LANES
         exponents[lane] = before.lane[lane] - 127;
 }
 
-/* Divides the scales of each row by the row's largest scale. The quotients are powers of two, and
- * the function stores their exponents plus 127. */
+/* Divides the e8m0 scales of each row by the row's largest scale, whose code is in `top`. The
+ * quotients are powers of two, and the function stores their exponents plus 127 as the new codes.
+ * exponents[i] becomes the exponent of row i's largest scale. The caller multiplies this scale into
+ * the row's factor. */
 TARGET static void leave_exponents(const bsmm_small_m_scales *s, const codes16 *top,
                                    int exponents[LANES]) {
     for (int64_t i = 0; i < s->units; i++) {

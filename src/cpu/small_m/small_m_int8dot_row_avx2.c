@@ -9,9 +9,9 @@
 
 enum { UNITS = BSMM_INT8_PART_UNITS(BSMM_INT8_MULTIPLY_UNIT) };
 
-/* Adds 32-bit lane 2 * i and 32-bit lane 2 * i + 1 of each register, as pairs of 16-bit numbers.
- * Each 128 bits of x give two 32-bit lanes in this way, and so do those of y. The result has the
- * two lanes of x and then the two lanes of y in each 128 bits. */
+/* Adds neighboring 32-bit lanes of each register, lane 2 * i and lane 2 * i + 1, as pairs of 16-bit
+ * numbers. Within each 128 bits, lanes 0 and 1 of the result are the two sums of x, and lanes 2 and
+ * 3 are the two sums of y. */
 INLINE __m256i add_neighbours(__m256i x, __m256i y) {
     __m256 a = _mm256_castsi256_ps(x), b = _mm256_castsi256_ps(y);
     return _mm256_add_epi16(_mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)),

@@ -35,18 +35,19 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return 0;
 }
 
-/* Returns the error bound, as a multiple of sum |a b| over K. The tensor cores add 16 products and
- * an accumulator at once. They truncate each of these 17 terms 23 bits below the largest term. The
- * bound for 16 elements of K is therefore 17 * 2^-23.
+/* Returns the error bound of the generic GEMM, as a multiple of sum |a b| over K. The tensor cores
+ * add 16 products and an accumulator at once. They truncate each of these 17 terms 23 bits below
+ * the largest term. The bound for 16 elements of K is therefore 17 * 2^-23.
  *
- * The kernels are named after the number of bf16 numbers that hold a value of A and a value of B
- * (gpu/bf16_product.h): 1X1, 1X3, 3X1 and 3X3.
+ * The GEMM has several kernels (gpu/bf16_product.h). In 1X1, a value of A is one bf16 number, and
+ * so is a value of B. There is no other error.
  *
- * 1X3 and 3X1 have two more errors. A value loses what remains after its third bf16 number, at most
- * 2^-23 of the value. The product of an element and its fp32 scale is rounded once (2^-23).
+ * In 1X3 and 3X1, a value of one operand is the sum of three bf16 numbers, which causes two more
+ * errors. The value loses what remains after its third bf16 number, at most 2^-23 of the value. The
+ * product of an element and its fp32 scale is rounded once (2^-23).
  *
- * 3X3 multiplies six pairs of bf16 numbers for each pair of values, and adds all six products to
- * one accumulator.
+ * In 3X3, values of both operands are three bf16 numbers. For each pair of values, six products of
+ * these numbers are added to one accumulator.
  *
  * SCALED has one bf16 number for each value, like 1X1. It multiplies the sum of each step (32
  * elements of K) by fp32 scales. A step takes two additions of 16 products, one FMA, and the

@@ -28,8 +28,7 @@ enum {
  * bytes. */
 typedef struct division {
     uint32_t splits, k_warps, walkers;
-    uint32_t steps_each; /* `steps_each` is the largest number of steps of K (128 elements each)
-                          * that one thread block computes. */
+    uint32_t steps_each; /* `steps_each` is the largest number of steps of K per thread block. */
     uint32_t rows;       /* `rows` is the number of rows of B that a thread block computes. */
     uint32_t tiles_log2; /* `tiles_log2` is the log2 of the number of tiles of 8 columns. */
     /* `columns` is the number of rows of A, or of bf16 parts of its rows, in shared memory. */
@@ -310,9 +309,10 @@ static void measure(const bsmm_product *p, made *m) {
                          (uint64_t)bsmm_small_m_count_steps(p) * m->c.scale_columns * sizeof(float);
 }
 
-/* A band is a range of A's rows that one launch computes, and a column is one row of a band. Halves
- * the bands if they have more than 32 columns and the product is then predicted to be faster.
- * Smaller bands need less shared memory, so fewer thread blocks share K and more clusters run. */
+/* Halves the bands (a band is a range of A's rows that one launch computes) if a band has more than
+ * 32 rows and the predicted time is then shorter. A fixed number of warps splits K. With fewer rows
+ * of A, these warps need less shared memory, so they may fit in a cluster of fewer thread blocks.
+ * The GPU can run more of such clusters at once. */
 static void halve_bands(const bsmm_product *p, made *m) {
     if (m->c.columns <= BSMM_SMALL_M_COLUMNS || !has_bands(p)) return;
     made half = *m;

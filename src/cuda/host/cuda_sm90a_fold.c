@@ -44,9 +44,9 @@ static bool takes(const bsmm_product *p, const bsmm_operand *o) {
 enum { MOST_ROOM = 32 };
 
 /* Chooses the formats to which the kernel packs A and B, and the fallback that runs if packing
- * would not be exact. The fallback plan packs A and B to bf16 without scales, which cannot hold
- * values with fp32 scales. If an operand has fp32 scales, the fallback is therefore the generic
- * GEMM. */
+ * would not be exact. The fallback is usually the bf16 plan, which packs A and B to bf16 without
+ * scales. bf16 cannot hold the product of an element and an fp32 scale. If an operand is FP8 with
+ * fp32 scales, the fallback is therefore the generic GEMM (`otherwise` is NULL). */
 static bsmm_wgmma_plan plan_of(const bsmm_product *p) {
     bsmm_wgmma_plan plan = {
         .kind = BSMM_WGMMA_POW2, .when = BSMM_WHEN_FITS, .otherwise = &bsmm_wgmma_plan_bf16};

@@ -46,10 +46,10 @@ static bool takes_format(const bsmm_format *f, bsmm_pack_route route) {
     return bsmm_elem_is_narrow(f->elem) || f->scale == BSMM_SCALE_NONE;
 }
 
-/* Returns a number of elements. The length of every scale block along K must be a multiple of it.
- * For fp32 scales it is 128, because a packed operand has one fp32 scale for each 128 elements.
- * Scales of other types are multiplied into the elements by kernels that work on 16 elements at
- * once (packing to bf16) or on 32 (packing to 8 bits). */
+/* An operand can be packed only if the length of its scale blocks along K is a multiple of a number
+ * of elements. Returns this number. For fp32 scales it is 128, because a packed operand has one
+ * fp32 scale for each 128 elements. Scales of other types are multiplied into the elements, by
+ * kernels that work on 16 elements at once (packing to bf16) or on 32 (packing to 8 bits). */
 static uint32_t block_multiple(uint32_t scale, bsmm_pack_route route) {
     if (scale == BSMM_SCALE_NONE) return 1;
     return scale == BSMM_SCALE_F32 ? BSMM_PACK_GROUP : route == BSMM_PACK_BF16 ? 16 : 32;

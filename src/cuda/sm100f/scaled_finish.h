@@ -257,7 +257,8 @@ static __device__ __forceinline__ void epilogue_store_chunk(epilogue *f, const u
 #if !SCALED_GROUPS
 /* HELD is the number of chunks (32 columns of an accumulator) that a lane loads from tensor memory
  * before it finishes the results of the first chunk. If the two accumulators share columns of
- * tensor memory, these chunks are the shared columns. */
+ * tensor memory, these chunks are the shared columns. The tensor cores may then overwrite the
+ * shared columns early, with the next tile. */
 enum { HELD = SHARED_COLUMNS ? SHARED_COLUMNS / CHUNK : 1 };
 
 /* Warps read an accumulator in chunks of columns. Returns the first column of chunk number `chunk`
@@ -313,8 +314,10 @@ static __device__ __forceinline__ uint32_t partial_at(uint32_t chunk, uint32_t u
     return ((chunk * (CHUNK / 4) + unit) * TILE_M + row) * 16;
 }
 
-/* Copies the accumulators of this thread's row to shared memory. They overwrite the stages, which
- * is allowed because all tcgen05.mma instructions for this cluster's only tile have completed. */
+/* Copies the accumulators of this thread's row to shared memory, where the thread blocks of the
+ * cluster add them. This happens only if K is divided, and a cluster then computes a single tile.
+ * All tcgen05.mma instructions for this tile have completed, so the accumulators may overwrite the
+ * stages. */
 static __device__ __forceinline__ void keep_sums(const bsmm_scaled_params *p, uint8_t *memory,
                                                  const shared *told) {
     const uint32_t from = told->columns + (threadIdx.x / 32 * 32 << 16);

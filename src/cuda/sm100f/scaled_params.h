@@ -165,10 +165,12 @@ typedef struct bsmm_scaled_params {
      * of D among them. These groups form one cluster. Kernels without block scales require that it
      * is 1. */
     uint32_t parts;
-    /* Only kernels without block scales use these parameters. An element of A is the sum of a_parts
-     * bf16 numbers, and an element of B is the sum of b_parts. headers[0] and headers[1] point to
-     * the headers of packed A and B (NULL if the operand is not packed). The kernel sets *refused
-     * if the headers say that packing was not exact. */
+    /* Only kernels without block scales use these parameters. Such a kernel multiplies bf16
+     * numbers. An element of A is the sum of a_parts bf16 numbers, and an element of B is the sum
+     * of b_parts. headers[0] and headers[1] point to the headers of packed A and B, or are NULL for
+     * an operand that is not packed. A header says whether packing was exact. If it was not, the
+     * kernel computes nothing and sets *refused, so that the generic kernel computes the product.
+     */
     uint32_t a_parts, b_parts;
     const bsmm_pack_header *headers[2];
     uint32_t *refused;

@@ -24,11 +24,12 @@ static __device__ __forceinline__ uint32_t pack_pair(uint32_t store, float low, 
 
 enum { ZERO_UNKNOWN, ZERO_YES, ZERO_NO };
 
-/* LEAST has the fp32 bits of the smallest magnitude of an accumulator that is surely accurate.
- * Without fp32 scales it is 2^-118. In kernels for fp32 scales of 16-bit elements it is 2^-72,
- * because a sum of products may have lost terms of up to 2^-149, and a factor of up to 2^46 then
- * multiplies this error. With 8-bit elements it is 0. Sums of FP8 products lose no terms, and a
- * nonzero sum times the scales that the kernel accepts (2^-46 to 2^46) is a normal fp32 number. */
+/* LEAST has the fp32 bits of the smallest magnitude of an accumulator that is surely accurate. A
+ * sum of products may have lost terms of up to 2^-149 to underflow. Without fp32 scales, LEAST is
+ * 2^-118, i.e. 2^31 times such a term. In kernels for fp32 scales of 16-bit elements, a factor of
+ * up to 2^46 multiplies the sum and thus its error, so LEAST is 2^-72. With 8-bit elements it is 0.
+ * Sums of FP8 products lose no terms, and a nonzero sum times the scales that the kernel accepts
+ * (2^-46 to 2^46) is a normal fp32 number. */
 enum { LEAST = SCALED_GROUPS == 8 ? 0 : SCALED_GROUPS == 16 ? 0x1b800000 : 0x04800000 };
 
 /* Returns true if an accumulator of this magnitude may be wrong. An accumulator is accurate if it

@@ -16,11 +16,11 @@
 #include "gpu/recode_lane.h"
 #include "gpu/small_m_weights.h"
 
-/* load_scale_codes loads the scale codes of a thread's elements, and code_of returns the scale code
- * for row i. A thread dequantizes 8 elements along K in each of `items` rows. `scale_lanes`
- * adjacent threads have elements in the same scale blocks. These threads divide the rows among
- * them: each thread loads the scale codes of some rows and passes them to the other threads by
- * shuffles. */
+/* load_scale_codes loads scale codes, and code_of returns the code for the thread's elements in row
+ * i. A thread dequantizes 8 elements along K in each of `items` rows. In each row, the elements of
+ * `scale_lanes` adjacent threads lie in one scale block, so these threads need the same codes. They
+ * divide the rows among them: each thread loads the codes of some rows and passes them to the other
+ * threads by shuffles. */
 static __device__ __forceinline__ void
 load_scale_codes(const bsmm_dequantize_job *job, uint32_t scale, uint32_t scale_lanes, int items,
                  uint32_t row0, uint32_t row_stride, uint64_t column, bool wanted, uint32_t *mine) {
@@ -101,9 +101,10 @@ static __device__ __forceinline__ float multiplied(int wide, float a, float b) {
 }
 
 /* Returns a / b, rounded to odd: if the quotient is inexact, it is truncated and its last bit is
- * set. The variable `quotient` is one of the two fp32 neighbors of the exact quotient, and the sign
- * of the remainder `rest` says whether the exact quotient is larger or smaller. If a is -0,
- * `quotient` loses the sign, but `first` has it. */
+ * set. The variable `quotient` is one of the two fp32 neighbors of the exact quotient. The sign of
+ * the remainder `rest` says whether the magnitude of `quotient` is too large, and the function then
+ * takes the neighbor below it. If a is 0, the function returns `first`, because `quotient` would be
+ * +0 also for a result of -0. */
 static __device__ __forceinline__ float divided_to_odd(float a, float b, float reciprocal) {
     const float first = a * reciprocal;
     float quotient = fmaf(fmaf(-first, b, a), reciprocal, first);

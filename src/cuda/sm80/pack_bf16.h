@@ -95,10 +95,11 @@ static __device__ __forceinline__ uint32_t bf16_special(const bsmm_pack_job *job
 }
 
 /* Converts a thread's 8 elements of a row to f16 (if `half` is set) or to bf16. bf16 results are
- * bitwise identical to those of emit_bf16. Each element lies at the top of a byte, and its sign is
- * repeated in the byte above. A multiplication moves exponent and mantissa to their positions in
- * the 16-bit float, and a mask removes all but one sign bit. Elements with fp32 scales are not
- * multiplied by `factor`. */
+ * bitwise identical to those of emit_bf16. Each element begins in 16 bits: its code is at the top
+ * of the low byte, and all bits of the high byte are copies of its sign. A multiplication moves
+ * exponent and mantissa to their positions in the 16-bit float, and a mask removes all copies of
+ * the sign but one. A second multiplication corrects the exponent's bias. A third multiplies by the
+ * block scale (`factor`), except if scales are fp32 (`scale` is 3). */
 static __device__ __forceinline__ void bf16_emit(const bsmm_pack_job *job, int bits, bool half,
                                                  uint32_t scale, const uint32_t *raw,
                                                  uint32_t factor, uint32_t *to) {

@@ -313,10 +313,12 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
     c.row_scales = 4 * (c.warpgroup * 64 + c.warp * 16 + c.lane / 4);
     c.empty = empty_to_tell(&r, c.lane);
     c.staging = staging_of(staging, (uint32_t)c.warpgroup);
-    /* Bit i of `chunks` is the parity for which the warpgroup waits before it writes staging buffer
-     * i. At the beginning, the parity 0 makes the warpgroup write at once. With GEMM_PING_PONG, two
-     * warpgroups use one staging buffer alternately. The second warpgroup begins with parity 1,
-     * which makes it wait until the results of the first warpgroup have been stored. */
+    /* A warpgroup waits until its previous results in staging buffer i have been stored, before it
+     * writes the buffer again. It waits for the phase of the buffer's mbarrier whose parity is the
+     * complement of bit i of `chunks`. At the beginning the bits are 0, and the wait for parity 1
+     * ends at once. With GEMM_PING_PONG, two warpgroups use one staging buffer alternately. The
+     * bits of the second warpgroup begin as 1, so that it waits until the results of the first
+     * warpgroup have been stored. */
     c.chunks = GEMM_PING_PONG && c.warpgroup ? ~0u : 0;
     wait_for(ptx_shared_address(&told->ready), 0);
     c.even = EVENS && __shfl_sync(0xffffffff, told->even, 0);

@@ -67,8 +67,9 @@ enum {
     K_ELEMENTS = K_BYTES / (GEMM_WIDE ? 2 : 1),
     A_BYTES = TILE_M * K_BYTES,
     STAGE_BYTES = GEMM_STAGE_BYTES(TILE_M, TILE_N),
-    /* SCALE_BYTES is the number of bytes of row scales in a stage: one scale for each row of A and,
-     * with GEMM_ROW_ROW, one for each row of B. */
+    /* SCALE_BYTES is the number of bytes of fp32 scales of rows in a stage (one k block). These are
+     * one scale for each row of the A tile and, with GEMM_ROW_ROW, one for each row of the B tile.
+     */
     SCALE_BYTES = GEMM_SCALE_BYTES(GEMM_SCALES, TILE_M, TILE_N),
     /* SCALE_BYTES_LOADED is the number of bytes of row scales that TMA loads per stage. */
     SCALE_BYTES_LOADED = A_SCALED ? SCALE_BYTES : 0,

@@ -39,7 +39,7 @@ multiply_by_cols(const bsmm_wgmma_params *p, const float rows[2], float *total, 
 #pragma unroll
     for (int i = 0; i < ACCUMULATORS; i += 4) {
         const float2 cols = load_col_factors(p, col + 2 * i);
-        /* Adding 0 turns a -0 of a negative scale into +0. */
+        /* A sum of +0 times a negative scale would be -0. The FMA adds +0, so the result is +0. */
         total[i] = fmaf(total[i], rows[0] * cols.x, 0.0f);
         total[i + 1] = fmaf(total[i + 1], rows[0] * cols.y, 0.0f);
         total[i + 2] = fmaf(total[i + 2], rows[1] * cols.x, 0.0f);

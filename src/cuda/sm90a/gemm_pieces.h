@@ -284,9 +284,9 @@ static __device__ __forceinline__ factors begin(consumer *c, float *sum) {
 }
 
 /* Returns true if the results of a work unit (a range of k blocks of one tile) can be stored
- * without a function call. When results are stored, the wgmma instructions of the next work unit's
- * first k block are already running. Before a function call the compiler inserts a wait for all
- * running wgmma instructions, so a call would stall these. */
+ * without a function call. The warpgroup starts the wgmma instructions of the next work unit before
+ * it stores the results of this one. A function call would lose this overlap, because the compiler
+ * inserts a wait for all running wgmma instructions before each call. */
 static __device__ __forceinline__ bool ends_by_copies(const consumer *c, const shared *told,
                                                       const work *unit) {
     if (unit->k_end < c->p->k_blocks) return true;

@@ -2,12 +2,13 @@
  * one k block. Promotion multiplies these sums by their scales and adds them to the totals in fp32
  * registers. gemm_body.h includes this file. */
 
-/* These are the bounds of the safe range of the product of a scale of A and a scale of B, as fp32
- * bits. If the product is below 2^-104, a term may be close to fp32's smallest number, 2^-149,
- * because elements of e5m2 can multiply it by 2^-32. The rounding of such a term exceeds the error
- * bound. If the product is 2^64 or more, a sum of up to 2^31 products of up to 2^32 may overflow to
- * Inf. If a product of scales is unsafe, the results that it affects are recomputed in double
- * (store_again). Scales of 0 do no harm. */
+/* The product of a scale of A and a scale of B is safe if it is at least LOWEST_SAFE, 2^-104, and
+ * less than HIGHEST_SAFE, 2^64. Both constants are fp32 bits. The product of two e5m2 elements may
+ * be as small as 2^-32. If the product of the scales is below 2^-104, a term may therefore be so
+ * close to fp32's smallest number, 2^-149, that its rounding exceeds the error bound. If the
+ * product of the scales is 2^64 or more, a sum of up to 2^31 products of up to 2^32 may overflow to
+ * Inf. Results that an unsafe product affects are recomputed in double (store_again). Scales of 0
+ * do no harm. */
 static const uint32_t LOWEST_SAFE = (uint32_t)(127 - 104) << 23, HIGHEST_SAFE = (uint32_t)(127 + 64)
                                                                                 << 23;
 

@@ -4,9 +4,10 @@
 #ifndef BSMM_CUDA_SM90A_GEMM_TILE_H
 #define BSMM_CUDA_SM90A_GEMM_TILE_H
 
-/* These are the possible block scales of a GEMM: none; one scale per 1 x 128 block of A and per 128
- * x 128 block of B; or one per 1 x 128 block of both. TMA loads scales of 1 x 128 blocks like a
- * matrix, so the value is also the number of operands whose scales TMA loads. */
+/* These values name the block scales of a GEMM. GEMM_UNSCALED: there are none. GEMM_ROW_BLOCK: A
+ * has one scale per 1 x 128 block, and B has one per 128 x 128 block. GEMM_ROW_ROW: both have one
+ * scale per 1 x 128 block. TMA loads only scales of 1 x 128 blocks, so the value is also the number
+ * of operands whose scales TMA loads. */
 #define GEMM_UNSCALED  0
 #define GEMM_ROW_BLOCK 1
 #define GEMM_ROW_ROW   2

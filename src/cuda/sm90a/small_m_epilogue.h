@@ -109,9 +109,10 @@ static __device__ __noinline__ float small_m_least_scale(const bsmm_gpu_operand 
                                                          uint32_t block) {
     const uint32_t lane = threadIdx.x % 32;
     const uint8_t *const codes = o->scales + row * pitch;
-    /* The magnitude of a scale grows with its code. For e4m3 scales, the loop subtracts 1 from each
-     * code in unsigned arithmetic. The code 0, whose scale is 0, thereby becomes the largest number
-     * and is ignored. For e8m0 the code 0 means 2^-127, so nothing is subtracted. */
+    /* The magnitude of a scale grows with its code, so the loop looks for the least code. An e4m3
+     * code of 0 is a scale of 0, which must be ignored. The loop therefore subtracts 1 from each
+     * e4m3 code in unsigned arithmetic, so that the code 0 becomes the largest number. The e8m0
+     * code 0 means 2^-127, so nothing is subtracted from e8m0 codes. */
     const uint32_t skip = o->scale == BSMM_SCALE_E4M3, magnitude = skip ? 0x7f : 0xff;
     uint32_t code = ~0u, least = 0x7f000000u; /* 0x7f000000 has the bits of 2^127. */
 #pragma unroll 2

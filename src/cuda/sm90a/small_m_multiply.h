@@ -219,10 +219,11 @@ static __device__ __forceinline__ void small_m_find_half(const int format, uint3
     }
 }
 
-/* Computes the bf16 factors for both halves of a thread's weights. A half is 16 bytes of each of
- * two rows of B. With 6-bit weights both halves lie in one scale block, so only the factors of the
- * first half are computed. `at` is the shared memory address of the current step's scales of the
- * thread's first row. */
+/* Computes the bf16 factors, i.e. block scales, by which a thread multiplies its decoded weights.
+ * The weights come in two halves, and each half is 16 bytes of each of two rows of B. With 6-bit
+ * weights both halves lie in one scale block, so only the factors of the first half are computed.
+ * `at` is the shared memory address of the scales that the thread's first row has in the current
+ * step. */
 static __device__ __forceinline__ void small_m_find_factors(const int format, uint32_t at,
                                                             uint32_t stride, small_m_factors *to,
                                                             uint32_t *most) {
