@@ -74,9 +74,10 @@ typedef struct bench_family_level {
     /* A segment is a range of K that is summed separately. If `block` is not 0, each `block`
      * products of a segment are summed, and then these sums are added to the sum of the segment. */
     int64_t block;
-    /* If `chunk` is not 0, `segment` is used only for operands with fp32 scales. For other
-     * operands, K is split into segments whose lengths are nearly equal and multiples of 128. A
-     * segment has at most `chunk` elements if elements of B have at most 8 bits, else at most
+    /* K is divided into segments, which are summed separately. If `chunk` is 0, `segment` gives
+     * their length for all operands. Otherwise `segment` is used only if an operand has fp32
+     * scales. For other operands, the segments have nearly equal lengths, which are multiples of
+     * 128. They have at most `chunk` elements if elements of B have at most 8 bits, else at most
      * `wide_chunk`. */
     int64_t chunk, wide_chunk;
     /* If `k_parts` is true, the kernel divides K into parts (k_parts in bsmm_explanation), sums

@@ -417,9 +417,9 @@ static const uint16_t rates[] = {
     [IN_F32] = 64,  [IN_XF32] = 256, [IN_F16] = 512,  [IN_BF16] = 512,  [IN_I8] = 1024,
     [IN_F64] = 128, [IN_FP8] = 1024, [IN_BF8] = 1024, [IN_MIXED] = 2048};
 
-/* Returns the time of a matrix instruction in passes of four cycles. An instruction with several
- * blocks that are larger than 4 x 4 takes twice as long as its number of operations would imply,
- * unless the type is f32. */
+/* Returns the time of a matrix instruction in passes of four cycles: its operations divided by the
+ * rate, but at least two passes. CDNA 4's new shapes, and two operands of 6 or 4 bits, have twice
+ * the rate. Several blocks that are larger than 4 x 4 take twice the time, except for f32. */
 static uint32_t passes_of(const shape *s, const gfx9_inst *i) {
     const uint32_t work = 2u * s->m * s->m * s->k * s->blocks,
                    each = (uint32_t)s->k * s->m * s->blocks / LANES;

@@ -235,10 +235,10 @@ struct gfx9_wave {
      * wait state in which an instruction may read VGPR v, and free[v] is the first one in which an
      * instruction may write it. */
     uint64_t ready[VGPRS], free[VGPRS];
-    /* From the wait state `matrix_until` on, no matrix instruction delays a later access, i.e. no
-     * element of `ready`, `free`, ready_as_c and ready_as_own_c lies later. The simulator computes
-     * `matrix_until` with the sum of all kinds of delays of a matrix instruction, so it may be
-     * later than necessary. */
+    /* From the wait state `matrix_until` on, no matrix instruction delays a later access, so the
+     * simulator checks no delays of matrix instructions. No element of `ready`, `free`, ready_as_c
+     * and ready_as_own_c lies later than `matrix_until`. The simulator computes it with the sum of
+     * all kinds of delays of a matrix instruction, so it may be later than necessary. */
     uint64_t matrix_until;
     /* These arrays are for a matrix instruction whose C is the result of an earlier matrix
      * instruction. If VGPR v belongs to such a result, result_of[v] is the first register of the

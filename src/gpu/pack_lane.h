@@ -262,9 +262,9 @@ BSMM_SHARED void bsmm_lane_emit_bf16(const bsmm_narrow_codec *k, const uint32_t 
  * the codes, because some products are subnormal. */
 BSMM_SHARED void bsmm_lane_e2m1_codes(int shift, uint32_t codes[2]) {
     uint32_t step = (uint32_t)shift * 8u;
-    /* These lines set the e4m3 codes of the magnitudes 0, 0.5, 1 and 1.5 in codes[0], and of 2, 3,
-     * 4 and 6 in codes[1]. All of these magnitudes are multiplied by 2^shift. The code of 0 is 0
-     * for every shift. */
+    /* Byte i of codes[0] is the e4m3 code of e2m1's magnitude number i (0, 0.5, 1 and 1.5), times
+     * 2^shift. The bytes of codes[1] are those of the magnitudes 2, 3, 4 and 6. `step` adds `shift`
+     * to the exponent of a code. The code of 0 is 0 for every shift. */
     codes[0] = 0x3c383000u + step * 0x01010100u;
     codes[1] = 0x4c484440u + step * 0x01010101u;
     if (shift == -6) codes[0] = 0x0c080400u, codes[1] = 0x1c181410u;

@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* A register has a class, e.g. `r` for `%r17`. A hash of the class's name selects an entry of a
- * table. If two classes share an entry, the stored differences become larger, but the text stays
+/* A register has a class, e.g. `r` for `%r17`, and each class has a last number, from which the
+ * stored difference is computed. A hash of the class's name selects the table entry with this
+ * number. If two classes share an entry, the stored differences become larger, but the text stays
  * correct. */
 enum { CLASSES = 64, LABELS = CLASSES, ENTRIES };
 

@@ -16,8 +16,8 @@ typedef struct recognising {
      * has a complete weight of the entry. */
     uint64_t seen;
     const char *dtype; /* `dtype` is the type of the tensor that was examined last. */
-    /* `rows` has one bit for each entry of the storage table (families.c). A bit is set if the data
-     * tensors of the entry have the type `dtype`. */
+    /* `rows` keeps the last result of rows_of. It has one bit for each entry of the storage table
+     * (families.c). The bit is set if the entry's data tensors have the type `dtype`. */
     uint64_t rows;
     bsmm_status status; /* `status` is the first failure of adding a weight. */
 } recognising;

@@ -31,9 +31,9 @@ INLINE __m512 next_factor(factor_cursor *cursor, int count) {
     return factor;
 }
 
-/* Returns the factors of the next 32 columns. A register of 16-bit values has two columns in each
- * 32-bit lane. The lower eight lanes of the result therefore have the factor of the first 16
- * columns, and the upper eight lanes have the factor of the last 16 columns. */
+/* Returns the factors of the next 32 columns, for a register of 16-bit values, which has two
+ * columns in each 32-bit lane. The lower eight lanes of the result have the factor that the first
+ * 16 columns share, and the upper eight lanes have the factor that the last 16 columns share. */
 INLINE __m512 next_factors(factor_cursor *cursor) {
     __m512 first = next_factor(cursor, LANES), second = next_factor(cursor, LANES);
     return _mm512_mask_mov_ps(first, 0xff00, second);

@@ -45,9 +45,9 @@ static void amax_blocks(const bsmm_plain *values, int64_t rows, int64_t cols, in
     }
 }
 
-/* Multiplies or divides n values by the factor of their block. A NaN keeps its sign whatever the
- * factor is. If value and factor are both NaN, the sign of the product would otherwise depend on
- * the order of operands that the compiler chooses. */
+/* Multiplies or divides n values by the factor of their block. A value that is NaN keeps its sign.
+ * The code handles NaN values apart, because if value and factor were both NaN, the sign of their
+ * product would depend on the order of operands that the compiler chooses. */
 static void scale_run(bsmm_element_step step, float factor, int64_t n, float *values) {
     if (step == BSMM_STEP_DIVIDE)
         for (int64_t i = 0; i < n; i++)

@@ -112,9 +112,10 @@ static bool has_word(const char *choice, const char *word) {
     return false;
 }
 
-/* Returns the number of bits of an element of a matrix instruction. `choice` is an entry of the
- * table of instructions: a type or a list of types. The result is for `type`, or for the first type
- * of `choice` if `type` is NULL. It is 0 if `choice` does not contain `type`. */
+/* Returns the number of bits of an element of type `type`, or of the first type of `choice` if
+ * `type` is NULL. `choice` is the entry for A or B in the table of instructions: the short name of
+ * one type, or a list of names separated by spaces. Returns 0 if `choice` does not contain `type`.
+ */
 static uint32_t type_bits(const char *choice, const char *type) {
     for (size_t i = 0; i < BSMM_COUNT(types); i++) {
         const bool alone = !strcmp(choice, types[i].short_name);

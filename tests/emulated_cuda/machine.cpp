@@ -159,9 +159,10 @@ template <typename F> static void wait_until(F ready) {
 
 /* ---- warps and blocks ---- */
 
-/* Exchanges alternate between two buffers. A lane writes to a buffer again only after all lanes
- * have entered the exchange with the other buffer. By then all lanes have read the buffer to which
- * it writes. */
+/* In an exchange, each lane of a warp writes its words to a buffer, waits until all lanes have
+ * written theirs, and reads the words of all lanes. Exchanges alternate between two buffers. When a
+ * lane writes to a buffer again, all lanes have entered the exchange with the other buffer in the
+ * meantime, so they have read this buffer. */
 const uint64_t *emulated_exchange_words(const uint64_t *words, uint32_t count,
                                         emulated_warp_work work, const void *argument) {
     fiber *me = now();

@@ -158,10 +158,10 @@ static test_matrix make_small(const char *format, int64_t rows, rng *r) {
     return t;
 }
 
-/* Tests an mxfp8 operand for which packing to bf16 stores scales of groups of 128 elements. The
- * FP8 tensor cores cannot multiply it by the other operand, whose block scales differ too much.
- * The path with bf16 tensor cores ignores group scales, so the generic kernel must compute the
- * product. */
+/* Tests an mxfp8 operand for which packing to bf16 stores group scales, i.e. a scale for each 128
+ * elements (make_small). The other operand's block scales differ so much that the FP8 tensor cores
+ * cannot multiply it. The path with bf16 tensor cores ignores group scales, so its results would be
+ * wrong. The generic kernel must therefore compute the product. */
 static void test_small_elements_of_large_blocks(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

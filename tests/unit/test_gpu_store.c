@@ -258,9 +258,9 @@ static void fill_units(test_matrix *t, rng *r) {
     memset(t->m.scales, 127, t->scale_bytes);
 }
 
-/* Tests a D that the library computes in portions of 128 rows. A and C are divided in the same way.
- * All values are small integers, so all sums are exact, and the order of additions, which depends
- * on the number of rows, changes no bit. */
+/* Tests a D of 133 rows that the library computes in portions of 128 rows, one after another. A and
+ * C are divided in the same way. The order of additions depends on the number of rows of a portion.
+ * All values are small integers, so all sums are exact, and the order changes no bit. */
 static void test_portions(void **state) {
     (void)state;
     static const struct {

@@ -346,9 +346,11 @@ static void test_banks(void **state) {
             }
 }
 
-/* Tests that the reads and writes of a tall tile cause no bank conflicts in LDS. A phase of a write
- * serves eight neighboring lanes. In column-major operands, these lanes hold two rows whose numbers
- * differ by four. In row-major operands, they hold neighboring bytes. */
+/* Tests that the reads and writes of a tall tile cause no bank conflicts in LDS. LDS serves the
+ * lanes of a read or write in phases, and the lanes of one phase must use different banks. A phase
+ * of a write serves eight neighboring lanes. In column-major operands, these lanes hold pieces of
+ * two rows whose numbers differ by four. In row-major operands they write neighboring bytes, which
+ * never conflict, so the test leaves them out. */
 static void test_tall_banks(void **state) {
     (void)state;
     for (uint32_t row = 0; row < 64; row++)

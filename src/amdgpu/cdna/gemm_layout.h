@@ -16,8 +16,8 @@
 /* The instruction f8f6f4 selects an element type by one of these numbers. */
 enum { BSMM_F8F6F4_E4M3, BSMM_F8F6F4_E5M2, BSMM_F8F6F4_E2M3, BSMM_F8F6F4_E3M2, BSMM_F8F6F4_E2M1 };
 
-/* GEMM_E2M1_TWICE is the type number of both operands if both have elements of type e2m1. A stage
- * in LDS then holds 256 elements of K. With other types it holds 128. */
+/* GEMM_E2M1_TWICE is a further type number. It stands for e2m1 if both operands are e2m1. A stage
+ * in LDS then holds 256 elements of K, twice as many as with any other pair of types. */
 enum { GEMM_E2M1_TWICE = BSMM_F8F6F4_E2M1 + 1 };
 
 BSMM_SHARED uint32_t gemm_bits(uint32_t type) {

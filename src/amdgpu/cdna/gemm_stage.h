@@ -136,9 +136,10 @@ BSMM_DEVICE uint32_t gemm_scout_bytes(const gemm_position *at, gemm_shape s) {
     return bytes[0] == bytes[1] || at->sources[0].wave / 4 == 0 ? bytes[0] : bytes[1];
 }
 
-/* Returns the offset, in bytes from the start of a row, of the cache lines that step `step` reads.
- * If direct loads to LDS cannot load this step, the function returns the offset for the last step
- * that they can load. */
+/* Returns the offset in bytes, from the start of a row, at which the wave prefetches data for step
+ * `step` of the main loop. It is the offset of the first byte that the step reads. If direct loads
+ * to LDS cannot load this step, the function returns the offset for the last step that they can
+ * load. */
 BSMM_DEVICE uint32_t gemm_scout_offset(const gemm_position *at, gemm_shape s, uint32_t step) {
     const uint32_t whole = at->sources[0].whole, last = whole ? whole - 1 : 0;
     int32_t offset = __builtin_amdgcn_readfirstlane(

@@ -202,9 +202,9 @@ BSMM_DEVICE void tall_chore(tall_relay *r, tall_scales *g, gemm_shape s, uint32_
 }
 
 /* Ends a group of four matrix instructions. The compiler may move nothing across the end, and puts
- * up to three vector instructions after each matrix instruction of the group. This wave can issue
- * three vector instructions while the matrix core is busy with a matrix instruction of the other
- * wave on the SIMD. */
+ * up to three vector instructions after each matrix instruction of the group. These three cost no
+ * time: two waves share a SIMD, and while the matrix core executes a matrix instruction of the
+ * other wave, this wave can issue three vector instructions. */
 BSMM_DEVICE void tall_end_group(void) {
     /* VECTOR and MATRIX are the masks by which __builtin_amdgcn_sched_group_barrier selects vector
      * instructions and matrix instructions. */

@@ -97,9 +97,9 @@ struct bsmm_engine {
      * scales sums all units in registers and then adds the sum to c once. */
     void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                      bool add, bsmm_ahead ahead);
-    /* `narrow` does the work of `multiply` for a part of B's panel (nr packed rows): it uses only
-     * the first `cols` rows of the panel and computes only `cols` columns of c. cols is at most
-     * narrow_cols. `narrow` is NULL if narrow_cols is 0. */
+    /* `narrow` replaces `multiply` if only the first `cols` of the nr rows of a panel of B are
+     * needed. It computes only `cols` columns of c. cols is at most narrow_cols. `narrow` is NULL
+     * if narrow_cols is 0. */
     void (*narrow)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                    bool add, bsmm_ahead ahead, int64_t cols);
     int64_t narrow_cols;

@@ -54,9 +54,9 @@ static void replace_wide(const bsmm_product *p, const bsmm_gemm_row *row, double
     }
 }
 
-/* Replaces every NaN by the same NaN. If an instruction has several NaN operands, it returns the
- * first one, and the compiler chooses which operand comes first. Without the replacement, the bits
- * of a NaN would depend on the compiler. */
+/* Replaces every NaN by the same NaN, because the bits of a NaN would otherwise depend on the
+ * compiler. If an instruction has several NaN operands, it returns the first one, and the compiler
+ * chooses the order of the operands. */
 static void make_nan_one(int64_t cols, double *values) {
     for (int64_t i = 0; i < cols; i++)
         values[i] = values[i] == values[i] ? values[i] : (double)NAN;

@@ -89,10 +89,10 @@ INLINE bool store_f16(vec value, lanes there, void *to) {
     return true;
 }
 
-/* Rounds fp32 values to bf16 and stores them. The last mantissa bit of each fp32 value is a sticky
- * bit of the double from which it was converted, so the result equals one rounding from double. If
- * an fp32 value is subnormal, the result could differ. The function then stores nothing and returns
- * false. */
+/* Rounds fp32 values to bf16 and stores them. Each fp32 value was truncated from a double. Its last
+ * mantissa bit is a sticky bit, which is set if the truncation lost a bit. Rounding the value to
+ * bf16 therefore gives the same result as rounding the double once. This does not hold for
+ * subnormal fp32 values. If there is one, the function stores nothing and returns false. */
 INLINE bool store_bf16(vec value, lanes there, void *to) {
     __m512i bits = _mm512_castps_si512(value);
     __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));

@@ -112,8 +112,8 @@ INLINE vec times_powers(const part *p, lanes there, bool one) {
             vec_mul(factor, narrow(load_doubles(half_lanes(there, 0), p->column_factors),
                                    load_doubles(half_lanes(there, 1), p->column_factors + HALF)));
     vec acc = vec_add(load_floats(there, p->acc), vec_set1(0));
-    /* The addition of +0 has turned an accumulator of -0 into +0. Among the
-     * factors only alpha may be negative, so a zero result has the sign of alpha. */
+    /* The addition of +0 has turned an accumulator of -0 into +0. All factors but alpha are
+     * positive, so a result of zero gets the sign of alpha. */
     return vec_with_one_nan(vec_mul(acc, factor));
 }
 

@@ -143,8 +143,10 @@ typedef struct reach {
 
 static const reach of_nothing = {{INT_MIN, INT_MAX}, {INT_MIN, INT_MAX}, INT_MAX, false};
 
-/* Extends the range of a row's values (`all`) by blocks whose elements have exponents in the range
- * `e` and whose scales have exponents in the range `scale`. Neither range may be empty. */
+/* Extends *all, the range of a row's values, by some blocks. The blocks' elements have exponents in
+ * the range `e`, and their scales have exponents in the range `scale`. Neither range may be empty.
+ * If `folded` is true, packing multiplies the elements by their scales, so the exponents are added.
+ * Otherwise the range of the scales is kept apart. */
 static void include_blocks(reach *all, bool folded, exponents e, exponents scale) {
     const exponents one = {0, 0};
     exponents inside = folded ? scale : one;

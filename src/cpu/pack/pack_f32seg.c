@@ -72,10 +72,10 @@ static void pack_row(const bsmm_operand *o, const decoder *d, int64_t r, int64_t
     }
 }
 
-/* Packs the scales of a row, one for each segment (range of K without a change of scale). If a
- * scale is Inf, scaling the sum of a segment gives Inf, whereas the sum of scaled terms of both
- * signs is NaN. The segment is therefore marked wide, so that it is summed in double with the
- * scales applied to each term. */
+/* Packs the scales of a row, one for each segment (range of K without a change of scale). The
+ * kernel multiplies the sum of a segment by the scale. If the scale is Inf, this may give Inf where
+ * the correct result is NaN, because terms of both signs become Inf and -Inf. The segment is
+ * therefore marked wide, so that it is summed in double with the scale applied to each term. */
 static void pack_scales(const bsmm_operand *o, int64_t r, int64_t k0, int64_t k, int64_t segment,
                         double *scales, uint8_t *wide, int64_t pitch) {
     for (int64_t s = 0; s * segment < k; s++) {

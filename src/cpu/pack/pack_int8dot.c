@@ -192,8 +192,9 @@ static int32_t replaced(const job *j, const span *s, const tile *t, int64_t lane
     return zero ? 0 : ONE - j->lower;
 }
 
-/* Sets a row's integers and initial sum in one unit (16 or 32 elements of K) to 0. `to` is the
- * address of the unit's scales. */
+/* Sets a row's integers and initial sum in one unit (16 or 32 elements of K) to 0, so that the unit
+ * adds nothing to the row's results. `to` is the address of the unit's scales, which follow the
+ * integers and the initial sums. */
 static void clear_row(const tile *t, int64_t lane, uint8_t *to) {
     for (int64_t g = 0; g <= t->at.unit_groups; g++)
         memset(to - (g + 1) * t->at.pitch + 4 * lane, 0, 4);

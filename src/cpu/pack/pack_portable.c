@@ -196,9 +196,9 @@ void bsmm_pack_portable_floats(const bsmm_pack_codes *c, const bsmm_pack_table *
         to[i] *= factors[i / BSMM_PACK_STEP];
 }
 
-/* Finds the largest magnitude of n values and their smallest nonzero magnitude, from which 1 is
- * subtracted. Magnitudes are compared as integers. If 1 is subtracted from a zero, the result wraps
- * around to the largest integer, so zeros are ignored. */
+/* Sets *largest to the bits of the largest magnitude of n values, and *smallest_less_1 to the bits
+ * of their smallest nonzero magnitude, minus 1. The bits of magnitudes are compared as integers.
+ * For a zero, the subtraction of 1 wraps around to the largest integer, so zeros are ignored. */
 void bsmm_pack_portable_reach(const float *values, int64_t n, int32_t *largest,
                               int32_t *smallest_less_1) {
     int32_t most = 0, least = INT32_MAX;

@@ -274,8 +274,9 @@ static uint32_t loads_of(const bsmm_relayout_job *q) {
     return odd % 2 ? 4 : 2;
 }
 
-/* Returns the parameters of the kernels that copy scales. The extents in the parameters include the
- * destination's padding if the padding must become 0. */
+/* Returns the parameters of the kernels that copy the scales of *job to another layout. If the
+ * destination's padding must become 0, the extents in the parameters include the padding, so that
+ * the kernels write it too. */
 static bsmm_relayout_job job_of(const bsmm_recode *job) {
     bsmm_recode whole = *job;
     if (bsmm_recode_has_padding(job)) add_padding(&whole.dst.map);

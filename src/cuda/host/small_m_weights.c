@@ -3,9 +3,10 @@
 
 #include "cuda/host/small_m_product.h"
 
-/* The last index of the table `functions` is PLACE_1, PLACE_2, PLACE_4 or PLACE_8 for a kernel with
- * 1, 2, 4 or 8 tiles. ON_BLACKWELL_1 adds the kernel for Blackwell to `functions`. ON_BLACKWELL_0
- * adds nothing, for kernels that do not exist on Blackwell. */
+/* The last index of the table `functions` stands for the number of tiles of 8 columns that a kernel
+ * computes: PLACE_1, PLACE_2, PLACE_4 or PLACE_8 for 1, 2, 4 or 8 tiles. KERNEL adds an entry's
+ * kernel for Hopper to the table. ON_BLACKWELL_1 also adds its version for Blackwell.
+ * ON_BLACKWELL_0 adds nothing, for kernels without such a version. */
 enum { PLACE_1, PLACE_2, PLACE_4, PLACE_8 };
 #define ON_BLACKWELL_0(module, name, format, tiles, grouped)
 #define ON_BLACKWELL_1(module, name, format, tiles, grouped)                                       \

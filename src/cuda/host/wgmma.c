@@ -142,10 +142,11 @@ static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t r
     if (t->kind != BSMM_WGMMA_POW2) d->clusters = all * d->splits;
 }
 
-/* A wave is the tiles that all clusters compute at the same time, one each, and the last wave may
- * be incomplete. Splits the tiles of the last two waves along K over all clusters (split-K), if
- * that takes less time. Each cluster then computes its whole tiles and an equal share of the k
- * blocks of the split tiles. This share is as much work as one to two tiles. */
+/* A wave is the tiles that all clusters compute at the same time, one each. If the last wave is
+ * incomplete, some clusters have no tile in it. The function then splits the tiles of the last two
+ * waves along K over all clusters (split-K), if that is predicted to take less time. Each cluster
+ * computes its whole tiles and an equal share of the k blocks of the split tiles, which is as much
+ * work as one to two tiles. */
 static void split_last(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t room,
                        bsmm_wgmma_deal *d) {
     const int64_t all = d->tiles_m * d->tiles_n, blocks = k_blocks(p, t);

@@ -260,9 +260,11 @@ static __device__ __forceinline__ void wait_for(const uint64_t *barrier, uint32_
     }
 }
 
-/* These functions return the parity of the phase for which a thread waits at a barrier. `count` is
- * the number of k blocks, or of tiles, that the thread block has begun before the current one. A
- * wait for the phase that precedes a barrier's first phase returns at once. */
+/* These functions return a parity for which a thread waits at a barrier of a stage. `count` is the
+ * number of k blocks, or of tiles, that the thread block has begun before the current one.
+ * filled_parity is the parity of the phase that belongs to the current k block, e.g. that its data
+ * has arrived. emptied_parity is that of the phase before, e.g. that the stage's previous k block
+ * has been read. If there was none, a wait for this phase returns at once. */
 static __device__ __forceinline__ uint32_t filled_parity(uint32_t count) {
     return count / STAGES & 1;
 }

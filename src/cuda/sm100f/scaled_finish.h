@@ -307,9 +307,9 @@ static __device__ __forceinline__ void epilogue_store_tile(epilogue *f, uint32_t
 }
 
 /* Several groups (a group is a thread block or a pair of them) can divide the K of a tile. Each
- * thread block then keeps an array of sums in its shared memory. Returns the offset in bytes of the
- * sums of row `row` of the thread block's rows, for the four columns of unit `unit` of chunk
- * `chunk`. The lanes of a warp have adjacent rows, so that their accesses use all banks. */
+ * thread block then keeps its sums in its shared memory, in the order [chunk of columns][unit of
+ * four columns][row]. Returns the offset in bytes of the four sums of row `row` in unit `unit` of
+ * chunk `chunk`. The lanes of a warp have adjacent rows, so that their accesses use all banks. */
 static __device__ __forceinline__ uint32_t partial_at(uint32_t chunk, uint32_t unit, uint32_t row) {
     return ((chunk * (CHUNK / 4) + unit) * TILE_M + row) * 16;
 }

@@ -13,9 +13,9 @@
  * tile. */
 enum { BF16_PLANE = BSMM_BF16_TILE * BSMM_BF16_K * 2 };
 
-/* Decodes eight values along K and stores 16 bytes in each plane, i.e. one bf16 part of each value.
- * Returns true if a value is nonzero. With several planes, the function stores one 4-byte word at a
- * time, because registers are scarce then. */
+/* Decodes eight values along K and splits each into `parts` bf16 numbers. Plane i in shared memory
+ * gets part i of the eight values, i.e. 16 bytes. Returns true if a value is nonzero. With several
+ * planes, the function stores one 4-byte word at a time, because registers are scarce then. */
 static __device__ __forceinline__ bool bf16_convert(const int parts, const bsmm_bf16_side *side,
                                                     uint32_t row, uint32_t k, uint32_t end,
                                                     uint8_t *to) {

@@ -84,8 +84,9 @@ bsmm_cuda_gate_header(const bsmm_pack_header *from) {
     return h;
 }
 
-/* Returns true if bf16 holds the values of A and of B without group scales (fp32 scales of 128
- * elements of a row). */
+/* Returns true if bf16 holds all values of A and of B, i.e. their elements times their scales. The
+ * operands can then be packed to bf16 without group scales (fp32 scales of 128 elements of a row).
+ */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_plain(const bsmm_cuda_gate *gate) {
     return bsmm_pack_pair_plain(gate->a, gate->b, gate->slack, gate->log2_k);
 }

@@ -114,8 +114,10 @@ static __device__ __forceinline__ bsmm_block_step quick_e4m3(const bsmm_quantize
                                                              bool *known) {
     float scale = e4m3_scale(job, amax, level);
     uint32_t code = bsmm_ptx_cvt_e4m3x2(0, scale), exponent = code >> 3;
-    /* `grows` is true if elements are divided by the factor, which then grows with the scale.
-     * Otherwise elements are multiplied by the factor, which shrinks as the scale grows. */
+    /* level->factors has the factors of scales from 1 to 1.875, whose exponent field is 7. For
+     * another exponent, the factor is multiplied by a power of two. `grows` is true if elements are
+     * divided by the factor, which then grows with the scale. Otherwise elements are multiplied by
+     * the factor, which shrinks as the scale grows. */
     bool grows = job->steps.step == BSMM_STEP_DIVIDE;
     uint32_t binades = grows ? exponent - 7 : 7 - exponent;
     float factor = __uint_as_float(__float_as_uint(level->factors[code & 7]) + (binades << 23));

@@ -76,9 +76,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
      * initialized. */
     __syncthreads();
 
-    /* These are the thread's fp32 accumulators for D^T. The columns of D^T are the rows of A.
-     * Accumulator i belongs to column 8 (i / 4) + 2 t or the next column, where t = lane % 4. It
-     * belongs to row g or g + 8 of the warp's 16 rows of B, where g = lane / 4 (wgmma_one.h). */
+    /* These are the thread's fp32 accumulators for D^T, whose columns are the rows of A. Let t =
+     * lane % 4 and g = lane / 4. Accumulator i belongs to column 8 (i / 4) + 2 t + i % 2. Its row
+     * of D^T is row g of the warp's 16 rows of B, or row g + 8 if i % 4 is 2 or 3. */
     float total[SUMS];
 #pragma unroll
     for (int i = 0; i < SUMS; i++)

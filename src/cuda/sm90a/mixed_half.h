@@ -18,9 +18,10 @@
 
 #include "cuda/sm90a/mixed_weights.h"
 
-/* MIXED_LOOKS is the largest number of steps of K whose scales decide a row's reference code, i.e.
- * the lowest scale code with which f16 holds the row's weights. MIXED_STEP_BLOCKS is the number of
- * blocks (32 elements that share a scale) in a row of a step. */
+/* The reference code of a row of B is the lowest scale code with which f16 holds the row's weights.
+ * The kernel chooses it from the scales of the first steps of K. MIXED_LOOKS is the largest number
+ * of these steps. MIXED_STEP_BLOCKS is the number of scale blocks (32 elements) that a row has in
+ * one step. */
 enum { MIXED_LOOKS = 3, MIXED_STEP_BLOCKS = BSMM_SMALL_M_K / 32 };
 
 /* MIXED_USUAL is the e8m0 code of the scale 2^-8. It takes the place of a row's largest scale code

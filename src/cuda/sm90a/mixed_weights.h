@@ -121,10 +121,12 @@ static __device__ __forceinline__ void mixed_load_codes(const int format,
     to->code[1][1] = next[scales->to_second];
 }
 
-/* Converts codes of scales to the f16 factors by which decoded weights are multiplied. `reference`
- * holds the reference codes of the thread's two rows (mixed_half.h). *most is the running maximum
- * of e8m0 code minus reference code, which wraps around for codes below the reference code. Codes
- * out of the row's range get the largest factor. */
+/* Converts codes of scales to the f16 factors by which decoded weights are multiplied. For e8m0,
+ * `reference` holds the reference codes of the thread's two rows, i.e. the lowest codes of the
+ * ranges that f16 allows (mixed_half.h). A code counts from its row's reference code, and codes
+ * below it wrap around to large numbers. *most is the running maximum of these numbers, which tells
+ * whether a code lies outside of its row's range. Such codes get the largest factor of the range.
+ */
 static __device__ __forceinline__ void mixed_half_factors(const int format,
                                                           const mixed_codes *codes,
                                                           const uint32_t reference[2],

@@ -129,11 +129,12 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     __syncthreads(); /* After this barrier the mbarriers and flags are initialized. */
     if (!own) ptx_grid_wait();
     /* `ring` is the ring buffer in shared memory that holds a few steps of A. One warp refills a
-     * slot after all warps have read it. If all warps read a slot at the same time, as the four
-     * warps of one warpgroup do with wgmma, the warp refills the slot at once (lag 0). Otherwise
-     * some warps are slower. The warp then first multiplies the next slot, and by then the slower
-     * warps have usually read the slot (lag 1). With wgmma, lag 1 needs a third slot, because a
-     * warp releases a slot one iteration late. */
+     * slot after all warps have read it. With lag 0, this warp refills a slot as soon as it has
+     * read the slot itself. That is best if all warps read a slot at the same time, as the four
+     * warps of one warpgroup do with wgmma. With lag 1, the warp first multiplies the next slot,
+     * and by then slower warps have usually read the older slot. With wgmma, a warp releases a slot
+     * one iteration late, so lag 1 needs a third slot. With only two slots, the warp would wait
+     * forever. */
     const bool refills_at_once = SMALL_M_WGMMA && (row_warps == 4 || p.a_slots < 3);
     small_m_ring ring = small_m_find_ring(&p, k_warp, SPAN, WALKERS, refills_at_once ? 0 : 1);
     const bool fills = row_warp == 0 && lane_id == 0;

@@ -228,8 +228,9 @@ static __device__ __forceinline__ float small_m_times_odd(float a, float b) {
     return __uint_as_float(__float_as_uint(toward_zero) | inexact);
 }
 
-/* Returns true if the product of an accumulator and a scale lies well inside the range of fp32, as
- * small_m_times_odd(value, scale) requires. */
+/* Returns true if small_m_times_odd(value, scale) gives the right result, i.e. if the product lies
+ * so far from the ends of fp32's range that its rounding error is a normal number. `value` is an
+ * accumulator, and `scale` is the fp32 scale of a row of A. */
 static __device__ __forceinline__ bool small_m_is_inside(float value, float scale) {
     return fabsf(value) <= 0x1p127f && fabsf(value * scale) >= 0x1p-100f &&
            fabsf(value * scale) <= 0x1p126f;

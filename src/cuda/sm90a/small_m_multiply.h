@@ -57,8 +57,9 @@ static __device__ __forceinline__ small_m_ring small_m_find_ring(const bsmm_smal
     return ring;
 }
 
-/* Initializes all mbarriers that count copies of A to shared memory. `row_warps` is the number of
- * warps that read each slot of a ring. */
+/* Initializes all mbarriers that count copies to shared memory. Mbarrier 0 counts data that is
+ * loaded once. If A has ring buffers, each slot has one mbarrier that counts the bytes of a copy,
+ * and one that counts the `row_warps` warps that have read the slot. */
 static __device__ __forceinline__ void small_m_make_barriers(const bsmm_small_m_params *p,
                                                              uint32_t row_warps) {
     uint32_t barriers = small_m_address(small_m_shared + p->barriers_at);

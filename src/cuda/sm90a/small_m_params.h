@@ -152,9 +152,10 @@ typedef struct bsmm_small_m_params {
     /* `columns` is the number of columns of A in shared memory: m * parts or, with padding, more. A
      * column is one row of A, or one bf16 part of a row. */
     uint32_t columns;
-    /* `chunk_bytes` is the size in bytes of a chunk of A in shared memory. A chunk is 32 elements
-     * along K of all columns (a column is a row of A or one bf16 part of it). Each of the 4 threads
-     * that share a row of an mma fragment reads 8 of the 32 elements. */
+    /* `chunk_bytes` is the size in bytes of a chunk of A in shared memory. A chunk holds 32
+     * elements along K of every column, where a column is a row of A or one bf16 part of it. In an
+     * mma fragment, 4 threads share a column of the chunk, and each of them reads 8 of its 32
+     * elements. */
     uint32_t chunk_bytes;
     /* The kernels compute the transpose of D, so that the rows of A are the columns of their
      * product. `column_tiles` is the number of tiles into which the mixed-input kernels divide

@@ -150,10 +150,10 @@ static __device__ __forceinline__ void small_m_copy_scales(const bsmm_small_m_pa
             ptx_copy16_once(codes.to + i, codes.from + i, min(16u, codes.end - i));
 }
 
-/* Stores finite scale codes in shared memory where small_m_copy_scales has copied no code of a
- * scale, i.e. past the end of K and past the last row of B. The scales there multiply zeros, or
- * weights whose results are not stored. They must not be NaN, because a NaN would make the zeros,
- * and the results of other rows, NaN. The copy of a row's last code has also written zeros after
+/* small_m_copy_scales copies no scale codes for places past the end of K and past the last row of
+ * B. This function stores finite codes in these places in shared memory. They multiply zeros, or
+ * weights whose results are not stored, but they must not be NaN: a NaN would turn the zeros, and
+ * the results of other rows, into NaN. The copy of a row's last code has also written zeros after
  * this code. The thread that has made this copy therefore stores the finite codes in their place.
  * Each calling thread must have waited for its own copies. */
 static __device__ __noinline__ void small_m_fill_scales(const bsmm_small_m_params *p,

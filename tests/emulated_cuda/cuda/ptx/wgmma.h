@@ -100,8 +100,10 @@ static inline void emulated_wgmma_prepare(const uint64_t *, const void *argument
         emulated_wgmma_row(o->b, i, o->b_type, &to[16 + i]);
 }
 
-/* Adds the products of two rows of A and n / 4 columns of B to this thread's accumulators. A thread
- * holds two of every eight columns of D. */
+/* Adds products to this thread's accumulators. These are the results of two rows of the warp's 16
+ * rows of D (`group` and `group` + 8) and of n / 4 columns (2 t and 2 t + 1 of every eight
+ * columns). Each result is the dot product of a row of A and a column of B, added to the old
+ * accumulator if `add` is set. */
 static inline void emulated_wgmma_add(float *d, uint32_t add, uint32_t n, int k,
                                       sim_tensor_rule rule) {
     const uint32_t group = emulated_now->lane / 4, t = emulated_now->lane % 4;
