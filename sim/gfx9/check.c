@@ -12,8 +12,9 @@ static bool late(const gfx9_wave *w, const gfx9_operand *o) {
     return false;
 }
 
-/* Returns true if the operand is only the destination of a load. An earlier load to the same
- * register may be pending then, because loads return in order and the later value remains. */
+/* Returns true if the operand is only the destination of a load. The register may then still be the
+ * destination of an earlier load. That is no error: loads return in order, so the value of the
+ * later load remains. */
 static bool only_loads(const gfx9_inst *i, uint32_t operand) {
     const int cost = i->row->cost;
     return operand == 0 && (cost == COST_VMEM || cost == COST_LDS || cost == COST_SMEM);

@@ -58,7 +58,7 @@ bool bsmm_axis_is_linear(const bsmm_axis_map *map, int64_t step, int64_t count) 
     const uint64_t distance = bsmm_axis_at(map, (uint32_t)step);
     for (; i < map->count && unit <= (count - 1) * step; i++) {
         const bool last = i + 1 == map->count;
-        /* A digit of extent 1 is always 0. */
+        /* A digit of extent 1 is always 0, so its stride does not matter. */
         if ((last || map->digits[i].extent > 1) &&
             map->digits[i].stride != (uint64_t)(unit / step) * distance)
             return false;

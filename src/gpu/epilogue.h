@@ -48,8 +48,9 @@ BSMM_DEVICE uint32_t bsmm_gpu_epilogue_bf16(float odd) {
 }
 
 /* Encodes an fp32 number as f16, rounded to the nearest value with ties to even. Overflow gives
- * Inf. If the result is subnormal in f16, the function adds 0.5, because fp32 numbers near 0.5 have
- * the unit in the last place of f16's subnormals. */
+ * Inf. If the result is subnormal in f16, the function adds 0.5 in fp32. fp32 numbers near 0.5 have
+ * the same unit in the last place, 2^-24, as f16's subnormals. The addition therefore rounds
+ * correctly, and the last bits of the sum are the code. */
 BSMM_DEVICE uint32_t bsmm_gpu_epilogue_f16(float odd) {
     uint32_t bits = bsmm_float_bits(odd), a = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000;
     if (a >= 0x47800000u) return sign | 0x7c00;

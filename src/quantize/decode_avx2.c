@@ -272,9 +272,9 @@ INLINE bool decode_by_tables(const shape s, const vector_values *v, const uint8_
     return true;
 }
 
-/* Tells whether the exact product of an 8-bit element and its scale may be too small to be a bf16
- * value. Products of elements of at most 6 bits are never too small: the smallest is 2^-131, and
- * the smallest bf16 value is 2^-133. */
+/* Returns true if the product of an 8-bit element and one of the scales may be too small for bf16,
+ * whose smallest value is 2^-133. Such a product must be rounded. Only scales below 2^-96 can cause
+ * this. Products of elements of at most 6 bits are never too small: the smallest is 2^-131. */
 INLINE bool any_tiny(const float *scales, int64_t blocks) {
     bool tiny = false;
     for (int64_t i = 0; i < blocks; i++)

@@ -116,9 +116,10 @@ enum {
     NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC
 };
 
-/* Rounds x * factor to odd. An FMA computes the difference between the exact product and the
- * truncated product, in magnitudes, and shows whether the truncation lost anything. The FMA rounds
- * up, so that a tiny difference cannot underflow to 0. */
+/* Returns x * factor, rounded to odd: if the product is inexact, it is truncated and its last bit
+ * is set. An FMA computes the exact product minus the truncated one, in magnitudes. If this
+ * difference is above 0, the truncation lost something. The FMA rounds up, so that a tiny
+ * difference cannot underflow to 0. */
 INLINE __m512 multiply_odd(__m512 x, __m512 factor) {
     __m512 y = _mm512_mul_round_ps(x, factor, TRUNCATE);
     __m512 rest =

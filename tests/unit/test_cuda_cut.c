@@ -159,7 +159,8 @@ static void test_empty_rows(void **state) {
         uint8_t *scales = a.m.scales;
         memset(scales + EMPTY * BLOCKS, codes[i / 2], BLOCKS);
         memset(scales + PARTLY * BLOCKS, codes[i / 2], 4);
-        /* In every second pass of this loop, the scales of row 20 of A vary along K. */
+        /* In every second pass of this loop, the scales of row 20 of A vary along K. The results of
+         * all other rows must keep their bits. */
         memset(scales + 20 * BLOCKS, i % 2 ? 150 : 127, 4);
         assert_int_equal(test_multiply(&desc), BSMM_OK);
         const float *got = d.m.data;

@@ -91,8 +91,9 @@ static const product_case next_cases[] = {
      false},
     {"mxfp8", "mxfp8", 512, 256, 128, 0, 0, FILL_ORDINARY, false},
     {"mxfp8", "mxfp8", 512, 256, 640, 0, 0, FILL_ORDINARY, false},
-    /* In this product, the last step that loads its elements directly to LDS (plain step) lies
-     * between the steps in which waves load the last group of scales. */
+    /* Some waves load a group of scales a few steps later than other waves. In this product, the
+     * last plain step (a step that loads its elements directly to LDS) lies between the two steps
+     * in which waves load the last group of scales. */
     {"mxfp8", "mxfp8", 512, 256, 1008, 0, 0, FILL_ORDINARY, false},
     /* The tile has an odd number of steps of 256 elements of K. The last steps are not plain
      * steps, i.e. steps that load elements directly to LDS and scales only by wide loads. */

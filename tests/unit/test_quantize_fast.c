@@ -141,9 +141,10 @@ static void test_every_recipe(void **state) {
  * test tries NEAR floats, from 3 ulp below the bound to 3 ulp above it. */
 enum { BOUNDS = 126, NEAR = 7, BLOCK = 16 };
 
-/* Stores blocks of 16 values. The largest magnitude of each block is at most 3 ulp away from a
- * bound, i.e. from a magnitude that gives an e4m3 scale halfway between two codes. `tensor` is the
- * scale of the tensor. */
+/* Stores blocks of 16 values. A bound is a magnitude that gives an e4m3 scale halfway between two
+ * codes. The largest magnitude of each block is a bound or lies up to 3 ulp below or above it, so
+ * that an error in the last bits would change the block's scale. `tensor` is the scale of the
+ * tensor. */
 static void store_bounds(const test_matrix *src, float tensor, rng *r) {
     for (uint32_t i = 0; i < BOUNDS * NEAR; i++) {
         uint32_t code = i / NEAR;

@@ -124,11 +124,11 @@ BSMM_DEVICE uint32_t gemm_scaled_pairs(gemm_scaled *g, const gemm_position *at, 
 }
 
 /* Prepares the scales for the steps that follow the plain steps of a large tile
- * (gemm_scaled_pairs). The first of these steps is `step`. A wide load brings the scales of a group
- * of four units (128 elements of K each). In plain steps, some waves issue this load later than in
- * the first step of the group (gemm_group_delay). The steps from `step` on expect that it was
- * issued in the group's first step. If this wave has not issued the load for the current group yet,
- * the function issues it. Then it waits for all loads. */
+ * (gemm_scaled_pairs). The first of these steps is `step`. One wide load brings the scales of a
+ * group of four units (128 elements of K each). The steps from `step` on expect that this load was
+ * issued in the first step of the group. In plain steps, some waves issue it some steps later
+ * (gemm_group_delay). If this wave has therefore not issued the load for the current group yet, the
+ * function issues it now. Then it waits for all loads. */
 BSMM_DEVICE void gemm_scaled_leave_pairs(gemm_chores *chores, const gemm_position *at, gemm_shape s,
                                          uint32_t step) {
     const uint32_t gone = step % gemm_group_steps(s), unit = gemm_group_unit(s, step);

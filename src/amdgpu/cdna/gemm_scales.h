@@ -283,8 +283,9 @@ typedef struct gemm_scales {
 } gemm_scales;
 
 /* Holds what a lane needs to read scales from the ring buffer in LDS. A unit of this buffer has the
- * scales of 128 elements of K. at[0] and at[1] are offsets of a 32-bit word in a unit, for the
- * lane's row in the wave's first tile of A and of B. `select` is a selector for v_perm_b32. */
+ * scales of 128 elements of K. In a unit, the four scales of a row are a 32-bit word. at[0] and
+ * at[1] are the offsets in a unit of the word for the lane's row in the wave's first tile of A and
+ * of B. `select` is the selector with which v_perm_b32 picks the scales that the lane needs. */
 typedef struct gemm_scale_reader {
     uint32_t at[2], select;
 } gemm_scale_reader;

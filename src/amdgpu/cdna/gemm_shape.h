@@ -136,10 +136,10 @@ BSMM_DEVICE uint32_t gemm_thread_here(void) {
     return thread;
 }
 
-/* Returns the thread's number, for code at the beginning or the end of a tile. On gfx950, where a
- * workgroup may compute several tiles, the compiler must not keep values that only such code needs
- * in registers from one tile to the next. The function therefore hides from the compiler that the
- * number is always the same (gemm_thread_here). */
+/* Returns the thread's number, for code at the beginning or the end of a tile. On gfx950, a
+ * workgroup may compute several tiles. The compiler would then keep values that such code computes
+ * from the number in registers from one tile to the next. To avoid this, the function hides from
+ * the compiler that the number is always the same (gemm_thread_here). */
 BSMM_DEVICE uint32_t gemm_thread_of_tile(void) {
 #if defined(__gfx950__)
     return gemm_thread_here();

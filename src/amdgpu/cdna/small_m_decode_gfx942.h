@@ -133,7 +133,8 @@ BSMM_DEVICE uint32_t small_m_spread_six(const bsmm_u32x4 words[2], uint32_t i) {
 
 /* Decodes four codes to two words of bf16. They are codes of e4m3 or e5m2, or 6-bit codes that
  * small_m_spread_six moved to bytes. If `is_scaled`, the elements are multiplied by the scale.
- * Otherwise an e4m3 or e5m2 element is decoded to half of its value. */
+ * Otherwise an e4m3 or e5m2 element is decoded to half of its value, because gfx942 reads its code
+ * as e4m3fnuz or e5m2fnuz. The kernel corrects the sums later (small_m_correction). */
 BSMM_DEVICE void small_m_decode_eight(small_m_format f, const small_m_factor *factor,
                                       bool is_scaled, uint32_t word, uint32_t to[2]) {
     const int32_t code = (int32_t)small_m_fnuz(word);

@@ -114,8 +114,9 @@ INLINE void store_lanes(uint8_t *to, __m256i lanes, __mmask8 there) {
  * The packer writes a panel faster than the hardware prefetcher fetches its cache lines. */
 enum { AHEAD = 64 };
 
-/* Stores 8 groups, each of which has a pair of bf16 of each row. Each pair is stored as two fp32
- * values. */
+/* Stores 8 groups, each of which has a pair of bf16 of each row. The elements are widened to fp32.
+ * For each group, the second elements of all rows' pairs are stored first, and then the first
+ * elements. */
 INLINE void store_widened(uint8_t *to, int64_t pitch, const __m512i pair[4], __mmask8 there) {
 #    pragma GCC unroll 8
     for (int g = 0; g < 8; g++, to += pitch) {

@@ -16,9 +16,9 @@ bool bsmm_bf16_by_segment(const bsmm_product *p) {
     return bsmm_pack_has_segments(&p->a) || bsmm_pack_has_segments(&p->b);
 }
 
-/* For each scale format, this array has the number of elements of K that the packer scales at a
- * time. The length of a scale block along K must be a multiple of that number. Alternatively, a
- * block of fp32 scales may cover all of K. */
+/* This array gives for each scale format the number of elements along K that the packer multiplies
+ * by one scale at a time. The length of a scale block along K must therefore be a multiple of this
+ * number. There is one exception: a block of fp32 scales may cover all of K, of any length. */
 static const int64_t block_multiples[] = {
     [BSMM_SCALE_NONE] = 1,
     [BSMM_SCALE_E8M0] = BSMM_BF16_FOLDED_UNIT,

@@ -51,8 +51,9 @@ INLINE void store_rows(const __m512i x[LANES], uint8_t *to, int64_t pitch) {
     }
 }
 
-/* Reads codes of up to 8 bits from a column-major operand. Each vector holds 8 columns. The codes
- * of all columns begin at the same bit of a byte. */
+/* Reads codes of up to 8 bits from a column-major operand and stores them row by row, one byte per
+ * code. Each vector holds 8 bytes of each of 8 columns. The codes of all columns begin at the same
+ * bit of a byte, so one constant vector selects them in all columns. */
 INLINE void store_bytes(const bsmm_pack_columns *c, uint8_t *to) {
     const uint8_t *at = c->base + c->bit / 8;
     const __m512i codes =

@@ -64,10 +64,10 @@ typedef struct job {
      * need no conversion to fp32, and the looked-up layout for products of scales from a table. If
      * both flags are false, A has the plain layout. */
     bool floated, looked_up;
-    /* `lower` is the number that is subtracted from the fp32 bits of a scale. The subtraction
-     * divides the scale by a power of two, because the packed integers are multiples of the
-     * elements. If the scales of A and B are added as exponents, `lower` also contains the exponent
-     * bias of one of the two scales. */
+    /* `lower` is subtracted from the fp32 bits of a scale, which divides the scale by a power of
+     * two. The division makes up for the packed integers, which are the elements times this power
+     * of two. If the exponents of the scales of A and B are added, their sum contains the exponent
+     * bias twice. For one of the two operands, `lower` therefore also contains the bias. */
     int32_t lower;
     int64_t unit;
 } job;

@@ -177,10 +177,11 @@ enum {
     COLUMNS = SCALED_SMALL_M ? 256 : 512,
     A_SCALE_COLUMNS = 4 * SCALE_TILES,
     SCALE_COLUMNS = A_SCALE_COLUMNS * SCALE_PARTS,
-    /* FREE_COLUMNS is the number of columns that two sets of scales and one accumulator leave free.
-     * SECOND_AT is the first column of the second accumulator. If there is no room for two whole
-     * accumulators, the second one begins before the first one ends. SHARED_COLUMNS is the number
-     * of columns that both then share. */
+    /* Tensor memory holds two accumulators and two sets of scales. FREE_COLUMNS is the number of
+     * columns that one accumulator and two sets of scales leave free. SECOND_AT is the first column
+     * of the second accumulator. If FREE_COLUMNS is less than TILE_N, there is no room for two
+     * whole accumulators, and the second one begins before the first one ends. SHARED_COLUMNS is
+     * the number of columns that both then share. */
     FREE_COLUMNS = (COLUMNS - 2 * SCALE_COLUMNS - TILE_N) / CHUNK * CHUNK,
     SECOND_AT = FREE_COLUMNS < TILE_N ? FREE_COLUMNS : TILE_N,
     SHARED_COLUMNS = TILE_N - SECOND_AT,

@@ -60,7 +60,8 @@ static __device__ __forceinline__ uint32_t mul_bf16x2(uint32_t a, uint32_t b) {
     return bsmm_ptx_fma_bf16x2(a, b, 0x80008000u); /* Adding -0 keeps the sign of zeros. */
 }
 
-/* Returns a block scale as bf16 in both halves of a word. */
+/* Returns a block scale as bf16 in both halves of a word. `scale` is the type of the scale: 1 is
+ * e8m0 and 2 is e4m3. For every other type the result is 1. */
 static __device__ __forceinline__ uint32_t factor_bf16x2(uint32_t scale, uint32_t code) {
     uint32_t bits = 0x3f80;
     if (scale == 1) {

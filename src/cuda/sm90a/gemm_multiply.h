@@ -37,9 +37,10 @@ typedef struct consumer {
      * different scales. The tile is divided into groups of COL_GROUP columns, and the first `split`
      * groups lie in the first of the two blocks. If COL_BLOCKS is 1, `split` is not used. */
     int32_t split;
-    /* Bit i of `unsafe` is set if the thread's row i (0 or 1) needs a product of a scale of A and a
-     * scale of B that lies outside the range from 2^-104 to 2^64 (is_safe). Only kernels that test
-     * products of scales (CAREFUL) use this mask. */
+    /* Bit i of `unsafe` is set if the results of the thread's row i (0 or 1) need a product of a
+     * scale of A and a scale of B that lies outside the range from 2^-104 to 2^64 (is_safe). These
+     * results are then recomputed in double. Only kernels that test products of scales (CAREFUL)
+     * use this mask. */
     uint32_t unsafe;
     /* The loop keeps the smallest and the largest product of a scale of A and a scale of B that it
      * has met, in `least` and `most`, as fp32 bits. From them the kernel sees whether a product has

@@ -30,9 +30,9 @@
  * once: small_m_mxfp4_8 would need all 128 registers and spill one of them. */
 #define IN_HALVES (SPAN == 2 && SMALL_M_TILES > 4)
 #define SUMS      (ROW_TILES * SPAN * SMALL_M_TILES)
-/* WALKERS is the number of warps that share a range of steps of K. For 4-bit weights it is 2. If it
- * were 1, the kernels would have 1 to 3% more instructions. K would also be divided into twice as
- * many ranges, which would change the order of sums. */
+/* WALKERS is the number of warps that share a range of steps of K and take its steps in turn. For
+ * 4-bit weights it is 2. If it were 1, the kernels would have 1 to 3% more instructions. K would
+ * also be divided into twice as many ranges, which would change the order of sums. */
 #define WALKERS (FOUR ? 2 : 1)
 #define STEP_SCALES                                                                                \
     (SMALL_M_FORMAT == SMALL_M_NVFP4 ? 8 : SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? p.scale_step : 4)
