@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The loop works on a copy of *tensor. The compiler then knows that the stores to `scales` do not
- * change the copy. */
+ * change the copy, and need not load its fields again in each iteration. */
 #define STRIP_RULE(name, function)                                                                 \
     TARGET static void strip_##function(bsmm_strip_scales *scales, int64_t n,                      \
                                         const bsmm_tensor_step *tensor) {                          \

@@ -112,8 +112,8 @@ static void test_ways(void **state) {
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, low, generic_kernel},
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 512, high, generic_kernel},
             {f, formats[(i + 1) % 3], BSMM_ORDER_ROW, BSMM_ORDER_ROW, 1024, apart, bf16_kernel},
-            /* In each of these products, K is not a multiple of 128, K is not a multiple of 8, or
-             * an operand is column-major. */
+            /* These products test the fallback with other shapes and orders. K is not a multiple of
+             * 128, K is not a multiple of 8, or an operand is column-major. */
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 288, apart, bf16_kernel},
             {f, f, BSMM_ORDER_ROW, BSMM_ORDER_ROW, 300, apart, bf16_kernel},
             {f, f, BSMM_ORDER_COL, BSMM_ORDER_ROW, 256, apart, bf16_kernel},

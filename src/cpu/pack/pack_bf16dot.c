@@ -230,8 +230,8 @@ static void survey_bf16(tile *t, span *s, int64_t i) {
 }
 
 /* Divides a row's elements by 2^top, the power of two that is divided out of the row, and writes
- * them as new codes. It is for rows with subnormal elements. Their exponent bits are 0, so a
- * subtraction from the exponent bits cannot divide them. */
+ * them as new codes. For normal elements, a subtraction from the exponent bits would do. This
+ * function is for rows with subnormal elements, whose exponent bits are 0. */
 static void normalize(tile *t, span *s, int64_t i) {
     const uint16_t *from = (const uint16_t *)(const void *)s->codes.row[i];
     uint16_t *to = s->buffer.codes[i];

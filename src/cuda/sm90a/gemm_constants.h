@@ -96,9 +96,10 @@ enum {
      * times as long on an H200. */
     BY_COLS = GEMM_SCALES == GEMM_ROW_BLOCK && IS_E4M3(GEMM_A) && IS_E4M3(GEMM_B),
 
-    /* COL_BLOCKS is, in kernels with GEMM_ROW_BLOCK, the number of 128 x 128 blocks of B that
-     * contain the columns of a tile of D. If the tile's width does not divide 128, there are two
-     * blocks. The border between them then lies at a multiple of COL_GROUP columns of the tile. */
+    /* COL_BLOCKS is used in kernels with GEMM_ROW_BLOCK. It is the number of 128 x 128 blocks of B
+     * in which the columns of a tile of D may lie. It is 2 if the tile's width does not divide 128,
+     * because such a tile may cross the border between two blocks. The border then lies at a
+     * multiple of COL_GROUP columns of the tile. */
     COL_BLOCKS = GEMM_SCALES == GEMM_ROW_BLOCK && 128 % TILE_N ? 2 : 1,
     COL_GROUP = COL_BLOCKS == 1 ? TILE_N
                 : TILE_N % 64   ? 32

@@ -106,9 +106,10 @@ static __device__ __forceinline__ int go_on(consumer *c, float *total, float *su
     return 1;
 }
 
-/* Returns the stage with which the next k block begins, and advances r->next. Only kernels with
- * GEMM_SHORT call this function. In all other kernels, every work unit begins with stage 0. The
- * shuffle tells the compiler that the stage is the same in all lanes, so that addresses stay in
+/* Returns the stage of the current k block, and advances r->next to the stage of the next k block.
+ * Only kernels with GEMM_SHORT call this function: a work unit begins there with the stage after
+ * the previous work unit's last stage. In all other kernels, every work unit begins with stage 0.
+ * The shuffle tells the compiler that the stage is the same in all lanes, so that addresses stay in
  * uniform registers. */
 static __device__ __forceinline__ uint32_t next_stage(ring *r) {
     const uint32_t stage = __shfl_sync(0xffffffff, r->next, 0);
