@@ -61,8 +61,9 @@ typedef struct bsmm_half_range {
  * have `bits` bits, and `mantissa` bits of mantissa. e2m1 elements are first converted to e4m3,
  * which multiplies them by 2^-6. */
 BSMM_SHARED bsmm_half_range bsmm_half_range_of(uint32_t bits, uint32_t mantissa) {
-    /* The smallest nonzero e2m1 element is decoded to 2^-7, and the largest to 6 * 2^-6. f16 holds
-     * the products of decoded elements with all powers of two that are normal f16 numbers. */
+    /* The smallest nonzero e2m1 element is decoded to 2^-7, and the largest to 6 * 2^-6. The
+     * factors may be all powers of two that are normal f16 numbers, 2^-14 to 2^15. The products
+     * then lie between 2^-21 and 6 * 2^9, and f16 holds them exactly. */
     const bsmm_half_range e2m1 = {6, 1, 29, 12};
     /* e4m3 elements are multiples of 2^-9 up to 448. Their products with a factor from 2^-14 to 2^7
      * therefore fit in f16. */

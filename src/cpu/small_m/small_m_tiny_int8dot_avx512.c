@@ -16,10 +16,9 @@ enum { ROWS = BSMM_TINY_ROWS, STEPS = BSMM_TINY_STEPS, LANES = BSMM_SMALL_M_LANE
 enum { STEP_BYTES = 16 }; /* STEP_BYTES is the number of bytes of 32 e2m1 elements. */
 
 /* This struct holds the integers of A. In each step of 32 elements of K, a row has four words of
- * the even elements and four words of the odd ones. A step has one or two scale units. `begin` has
- * the initial values of the integer sums. Of the four values of `begin` for a step and a row, value
- * 0 is for the step's first scale unit and value 2 is for the second one. Values 1 and 3 are not
- * used. */
+ * the even elements and four words of the odd ones. A step has one scale unit, or two. `begin` has
+ * the initial values of the integer sums, in four entries for each step and row. Entry 0 is for the
+ * step's first scale unit, and entry 2 is for the second one. Entries 1 and 3 are not used. */
 typedef struct tile {
     _Alignas(64) int32_t even[STEPS][ROWS][4], odd[STEPS][ROWS][4], begin[STEPS][ROWS][4];
     _Alignas(64) int32_t scales[2 * STEPS][ROWS];

@@ -88,11 +88,12 @@ static __device__ __forceinline__ void emit_bf16(const bsmm_pack_job *job, int b
  * exchange values by shuffles. The threads of a warp hold whole groups, i.e. whole sequences of 128
  * elements along K. */
 
-/* Holds the range of values that a thread has packed, which becomes a part of the packed operand's
- * header. If scales are e8m0, `top` is the largest exponent of the scales of blocks with nonzero
- * elements, and `bottom` is the negated smallest exponent. `spread` is the largest difference of
- * two such exponents within a group (128 elements of a row). `told` is the range of all other
- * values, including those that the slow path has packed. */
+/* Holds the range of the values that a thread has packed, which becomes a part of the packed
+ * operand's header. For blocks with e8m0 scales, the fast path records only the scales' exponents:
+ * `top` is the largest exponent of the scales of blocks with nonzero elements, and `bottom` is the
+ * negated smallest exponent. `spread` is the largest difference of two such exponents within a
+ * group (128 elements of a row). `told` is the range of all other values, including those that the
+ * slow path has packed. */
 typedef struct item_reach {
     int top, bottom, spread;
     bsmm_lane_group told;

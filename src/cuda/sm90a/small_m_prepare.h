@@ -19,9 +19,10 @@
 #include "cuda/ptx/halves.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-/* Reorders eight bf16 values of A from the order along K to the order in which the main loop
- * decodes weights (small_m_weights.h). The decoder puts two elements that are 4 apart (4-bit and
- * 6-bit weights, `narrow`) or 2 apart (8-bit weights) into one 32-bit word. */
+/* The main loop decodes weights in pairs. It puts two elements that are 4 apart along K (4-bit and
+ * 6-bit weights, `narrow`) or 2 apart (8-bit weights) into one 32-bit word (small_m_weights.h). The
+ * elements of A must have the same order. This function reorders eight bf16 values of A from the
+ * order along K to the order of decoded weights. */
 static __device__ __forceinline__ uint4 small_m_arrange(uint32_t narrow, uint4 w) {
     if (narrow)
         return make_uint4(__byte_perm(w.x, w.z, 0x5410), __byte_perm(w.x, w.z, 0x7632),

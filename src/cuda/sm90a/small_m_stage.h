@@ -89,9 +89,10 @@ typedef struct small_m_codes {
     /* A thread copies 16 bytes at a time. `first` is the offset of its first copy and `stride` is
      * the distance from one copy to the next, in bytes. */
     uint32_t first, stride;
-    /* `end` and `all` are offsets in bytes from `from` on. The last code before the end of K ends
-     * at `end`. The last code of the last step ends at `all`, where a step is 128 elements along K
-     * and may extend past the end of K. */
+    /* `end` and `all` are offsets in bytes from `from` on. The codes that exist end at `end`, which
+     * is the end of K or of the thread block's part of K. The main loop reads codes up to `all`,
+     * i.e. for whole steps of 128 elements along K, and the last step may extend past the end of K.
+     */
     uint32_t end, all;
 } small_m_codes;
 
@@ -133,7 +134,8 @@ static __device__ __forceinline__ void small_m_enter_row(const bsmm_small_m_para
     codes->to += codes->rows_each * p->scale_stride;
 }
 
-/* A code of 0x38 is a finite number in both e8m0 and e4m3. */
+/* SMALL_M_FINITE is a scale code that means a finite number in both e8m0 and e4m3. It is stored
+ * where there is no scale, e.g. past the end of K. SMALL_M_FINITES has it in all four bytes. */
 enum { SMALL_M_FINITE = 0x38, SMALL_M_FINITES = 0x38383838 };
 
 /* Copies B's row-major scale codes to shared memory. Each row has `per_step` bytes for each step of
