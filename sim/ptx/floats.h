@@ -19,8 +19,10 @@ static inline uint32_t ptx_f32_to_f16(float v) {
 }
 static inline float ptx_f16_to_f32(uint32_t h) {
     const uint32_t sign = (h & 0x8000) << 16, x = (h & 0x7fff) << 13;
-    /* To convert a subnormal f16, its mantissa bits are put into the mantissa of the float 2^-14,
-     * and 2^-14 is subtracted again. The subtraction is exact, even if the result is subnormal. */
+    /* `small` is the result for a subnormal f16 with the 10 mantissa bits m, whose magnitude is
+     * m * 2^-24. The bits become the top mantissa bits of the fp32 number 2^-14, which gives
+     * 2^-14 + m * 2^-24. Subtracting 2^-14 is exact, because m * 2^-24 is 0 or a normal fp32
+     * number. */
     const float small = sim_float(x + 0x38800000) - 0x1p-14f;
     const uint32_t normal = x + 0x38000000, top = x + 0x70000000;
     return sim_float(sign | ((h & 0x7c00) == 0        ? sim_bits(small)

@@ -41,11 +41,12 @@ typedef struct {
     uint8_t kind, width;
     bool negated, joined, minus;
     uint32_t at;
-    /* `first` and `count` give the elements of a vector or list, or the coordinates of an address,
-     * as indices into the array of operands. */
+    /* A vector, a list or an address in brackets has `count` elements, which begin at index `first`
+     * of the parser's array `raw`. Element 0 of an address is its base: a register, a variable or a
+     * number. Element 1, if there is one, is a vector of coordinates. */
     uint16_t first, count;
-    /* For an address in brackets, `base` is 1 plus the index of the list element that is its
-     * base. */
+    /* `base` is not used and always 0. The base of an address in brackets is the element with the
+     * index `first`. */
     uint16_t base;
     ptx_token token;
     ptx_symbol symbol; /* For an ADDRESS, `symbol` is the symbol of the variable. */

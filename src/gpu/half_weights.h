@@ -75,8 +75,10 @@ BSMM_SHARED bsmm_half_range bsmm_half_range_of(uint32_t bits, uint32_t mantissa)
     return bits == 4 ? e2m1 : bits == 8 ? e4m3 : mantissa == 3 ? e2m3 : e3m2;
 }
 
-/* Returns the factor of a scale code that lies `n` above the row's reference code (the lowest scale
- * code that the kernel can multiply exactly), as f16 in both 16-bit halves of a word. */
+/* Returns the f16 number 2^(r->lowest - 15 + n) in both 16-bit halves of a word. A kernel
+ * multiplies decoded elements of B by it if their e8m0 scale code is the row's reference code plus
+ * `n`. The reference code is the lowest scale code that the kernel supports in this row of B, so
+ * its factor is 2^(r->lowest - 15). `n` is at most r->span. */
 BSMM_SHARED uint32_t bsmm_half_factor(const bsmm_half_range *r, uint32_t n) {
     return n * 0x04000400u + (uint32_t)r->lowest * 0x04000400u;
 }

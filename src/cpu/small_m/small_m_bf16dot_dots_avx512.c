@@ -1,17 +1,24 @@
-/* Multiplies few rows of A by weights that are read as they are stored, with the instruction
+/* Multiplies few rows of A by weights B that are read as they are stored, with the instruction
  * vdpbf16ps (the dot product of pairs of bf16).
  *
- * Tables decode elements to bf16. An e8m0 scale multiplies the sums after each 32 elements of K.
- * With 6-bit elements and 16 rows of A, it is faster to scale the elements than the sums. The
- * exponent of each element is then lowered by log2(the row's largest scale / the element's scale).
- * A saturating subtraction lowers the exponent, so zeros stay zero. Both ways give the same bits
- * (change_unit has the reason). An e4m3 scale is a power of two times one of eight mantissas. The
- * power of two multiplies the sums, as an e8m0 scale does. A table with 64 entries gives the
- * product of the mantissa and an e2m1 element.
+ * Tables decode elements of B to bf16. A row of B may have one e8m0 scale for each block of 32
+ * elements of K. Usually, the kernel then scales the sums and not the elements. It keeps each sum
+ * divided by the scale of the current block of the row of B. When the next block begins, it
+ * multiplies the sum by (old scale / new scale).
  *
- * A dot product has a latency of six cycles, and each one must wait for the one before on the same
- * accumulator. With up to four rows of A, several panels of B are therefore multiplied side by
- * side. */
+ * With 6-bit elements and 16 rows of A, it is faster to scale the elements. L is the largest scale
+ * of a row of B. The kernel multiplies each element of the row by (scale of its block / L): it
+ * lowers the exponent of the element by log2(L / scale of its block). It uses a saturating
+ * subtraction, so that zeros stay zero. Scaling the elements and scaling the sums give bitwise
+ * identical results (change_unit has the reason).
+ *
+ * An e4m3 scale is a power of two times one of eight mantissas. A table with 64 entries gives the
+ * product of the mantissa and an e2m1 element without its sign. The power of two scales the sums
+ * or, with 16 rows of A, these products. L is then 2^8 for all rows.
+ *
+ * A dot product has a latency of six cycles. A dot product must wait for the previous one that adds
+ * to the same accumulator. With up to four rows of A (two with e4m3 scales), the kernel therefore
+ * multiplies several panels of B (16 rows each) side by side. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 

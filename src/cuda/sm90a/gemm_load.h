@@ -1,7 +1,8 @@
 /* This is the producer of the sm_90a GEMM, i.e. the thread that loads operand tiles into the ring
- * of stages. It goes through the work units of its thread block (a tile of D and a range of its k
- * blocks) and announces each of them to the consumers. It also loads B's block scales, unless
- * another warp does (SCALES_WARP). gemm_body.h includes this file. */
+ * of stages. A work unit is a tile of D and a range of the tile's k blocks (128 bytes along K
+ * each). The producer goes through the work units of its thread block and announces each of them to
+ * the consumers. It also loads B's block scales, unless another warp does (SCALES_WARP).
+ * gemm_body.h includes this file. */
 
 /* Tells which tile of A and which tile of B the kernel loads for a k block. `a` and `b` are
  * positions along K in the packed A and B, in units of 128 bytes. Usually they are equal. They

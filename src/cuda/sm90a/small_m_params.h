@@ -5,9 +5,11 @@
 
 #include "gpu/epilogue.h"
 
-/* Kernels for 32 columns or more multiply by wgmma, in which the four warps of a warpgroup work
- * together. Kernels for fewer columns multiply by mma.sync. A column is one row of A, or one of the
- * two or three rows of bf16 numbers whose sum is an f16 or f32 row of A. */
+/* The kernels compute the transpose of D. B is the first operand of the matrix instruction and
+ * gives the rows of the transpose. A is the second operand and gives its columns. A row of A is one
+ * column. If a row of f16 or f32 is split into two or three rows of bf16 numbers, each of these is
+ * one column. Kernels for at least BSMM_SMALL_M_WGMMA_COLUMNS columns multiply by wgmma, which the
+ * four warps of a warpgroup execute together. Kernels for fewer columns multiply by mma.sync. */
 #define BSMM_SMALL_M_WGMMA_COLUMNS 32
 
 enum {
