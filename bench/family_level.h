@@ -99,9 +99,10 @@ typedef struct bench_family_level {
      * products of the leading bits, and the next one those of the rests. `rounds_each` must be
      * true. */
     bool splits_f16;
-    /* A tensor core aligns the terms of a sum and drops their low bits. `fraction` is the number of
-     * bits that it keeps below the leading bit of the largest term (docs/NUMERICS.md, "Tensor
-     * cores"). 0 means that an instruction does not truncate its terms. */
+    /* Before a tensor core adds the terms of a sum, it aligns them to the largest term and drops
+     * their low bits. `fraction` is the number of bits that it keeps below the leading bit of the
+     * largest term (docs/NUMERICS.md, "Tensor cores"). If `fraction` is 0, the kernel's
+     * instructions drop no bits of the terms. */
     int fraction;
     /* If `scaled_bytes` is true, `level` holds only for products in which elements of A have at
      * most 8 bits and B has e8m0 scales. The next entry for the same kernel then holds for all

@@ -11,9 +11,11 @@
  * kernels have levels of 0.5 to 1, so a kernel with errors 4 times as large fails. */
 #define CLI_LEVEL_MOST 2.0
 
-/* If a kernel has a fallback (cli_level_model) and the error level of its results (the ratio that
- * cli_level_run measures) is below CLI_LEVEL_PASSED_ON, the fallback has computed the product. The
- * errors of a fallback are more than 100 times smaller than those of the kernel. */
+/* If the operands do not fit a kernel's packed form, a fallback computes the product
+ * (cli_level_model). The error level of the results (cli_level_run) shows which of the two ran. The
+ * level of the kernel itself is 0.5 to 1, and the errors of a fallback are more than 100 times
+ * smaller. A level below CLI_LEVEL_PASSED_ON therefore means that the fallback computed the
+ * product. */
 #define CLI_LEVEL_PASSED_ON 0.25
 
 /* Describes the order in which a kernel adds. `family` describes the kernels that add in this

@@ -16,7 +16,9 @@ typedef struct products {
     float copies[2][MOST_UNIT];
 } products;
 
-/* Tells which bf16 number of each element of A and of B is multiplied, counted from the largest. */
+/* If each element is split into several bf16 numbers, a kernel multiplies pairs of these numbers.
+ * In a pair, of[0] is the index of the number of A's element, and of[1] that of B's. Index 0 is the
+ * number with the largest magnitude. */
 typedef struct pair {
     int of[2];
 } pair;

@@ -53,9 +53,10 @@ typedef struct cli_level_order {
     int64_t promoted;
 } cli_level_order;
 
-/* Chooses the order in which the model of a kernel adds the products of a result. The kernel
- * belongs to `family`. The operands must fit the packed form that the kernel multiplies, so that it
- * does not pass the product on to another kernel. */
+/* Returns the order in which the model of a kernel adds the products of a result. `family`
+ * describes the kernel, and `parts` is the number of parts into which it divides K. The result
+ * holds only if the operands fit the packed form that the kernel multiplies. Otherwise another
+ * kernel, the fallback, computes the product. */
 cli_level_order cli_level_order_of(const bench_family_level *family, const bsmm_format formats[2],
                                    int64_t parts, int64_t k);
 

@@ -55,9 +55,9 @@ static void check_written(gfx9_wave *w, const gfx9_inst *i) {
     }
 }
 
-/* Returns the first wait state in which operand k of an instruction may access register r. A matrix
- * instruction may read the whole result of an earlier matrix instruction as C much sooner than a
- * part of that result. */
+/* Returns the first wait state in which operand number k of an instruction may access its register
+ * r. Operand 3 of a matrix instruction is C. If C is the whole result of an earlier matrix
+ * instruction, it may be read much sooner than if C is only a part of that result. */
 static uint64_t ready_at(const gfx9_wave *w, const gfx9_inst *i, uint32_t k, uint32_t r) {
     const bool matrix = i->row->cost == COST_MFMA, writes = k == 0 && !matrix;
     const uint32_t reg = i->op[k].reg + r;

@@ -71,8 +71,8 @@ CU CUresult cuStreamCreate(CUstream *s, unsigned flags) {
     if (!s) return sim_fail(CUDA_ERROR_INVALID_VALUE, "stream is NULL");
     *s = calloc(1, sizeof **s);
     if (!*s) return sim_fail(CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
-    /* `count` is the last number given to a stream. The streams 1 and 2 are CUDA's default
-     * streams. */
+    /* `count` is the number of the stream that was created last. The first one gets the number 3,
+     * because CUDA's default streams have the numbers 1 and 2. */
     static uint64_t count = 2;
     (*s)->flags = flags, (*s)->device = sim_current_device();
     (*s)->id = __atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST);

@@ -40,9 +40,10 @@ uint32_t ptx_race_issue(ptx_warp *w, bool product);
  * mbarrier know. END_KNOWN: the warp that issued the operation knows at once. END_ORDERED: no warp
  * knows before the issuing warp's next tcgen05.commit. */
 enum ptx_end { END_SIGNALLED, END_KNOWN, END_ORDERED };
-/* ptx_race_start begins the execution of an asynchronous operation, and ptx_race_finish ends it. An
- * arrival at an mbarrier between the two calls is a signal of this operation. If `after_products`
- * is set, the signal also says that the earlier tcgen05 operations of this warp are complete. */
+/* ptx_race_start begins the execution of asynchronous operation `job`, and ptx_race_finish ends it.
+ * If an mbarrier is arrived at between the two calls, this arrival signals that the operation is
+ * complete. If `after_products` is true, the arrival also signals that the earlier tcgen05
+ * operations of this warp are complete. */
 void ptx_race_start(ptx_warp *w, uint32_t job, bool after_products);
 void ptx_race_finish(ptx_warp *w, uint32_t job, enum ptx_end end);
 /* Records that the asynchronous operation that runs now accesses bytes at `offset` of a block's

@@ -150,9 +150,10 @@ static bool find_place(ptx_warp *w, const ptx_inst *i, const ptx_operand *addres
     return false;
 }
 
-/* Returns the cell of tensor memory for register r of the thread in lane l of the warp. In the
- * shapes with 16 lanes of tensor memory, four threads share one of these lanes. With pack::16b or
- * unpack::16b a register corresponds to two cells, and `part` selects one. */
+/* Returns the cell of tensor memory that register r of thread l of the warp reads or writes. A
+ * shape with 32 lanes has one lane of tensor memory for each thread. In a shape with 16 lanes, two
+ * or four threads share a lane and access different columns of it. With pack::16b or unpack::16b a
+ * register corresponds to two cells, and `part` selects one. */
 static uint32_t *cell_of(ptx_warp *w, const ptx_inst *i, const place *p, uint32_t l, uint32_t r,
                          uint32_t part, bool write) {
     const uint32_t each = shape_registers[p->shape], q = r % each;

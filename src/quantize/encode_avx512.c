@@ -95,11 +95,10 @@ INLINE void load_chunk(const void *from, uint32_t elem, __m512 x[4]) {
         }
 }
 
-/* `meeting` holds the factors by which the values in a register are scaled: `by` has a factor in
- * each lane. WAY_MULTIPLY multiplies the values by the factors, WAY_DIVIDE and WAY_DIVIDE_TAME
- * divide them by the factors, and WAY_COMPARE compares them with the rounding bounds (midpoints
- * between e2m1 values) times the factors. `reciprocal` is 1 / by and is used only with
- * WAY_DIVIDE_TAME. */
+/* `meeting` holds a factor for each of the 16 values in a register. With WAY_MULTIPLY the values
+ * are multiplied by the factors `by`. With WAY_DIVIDE and WAY_DIVIDE_TAME they are divided by `by`.
+ * With WAY_COMPARE they are compared with the products of `by` and the rounding bounds, i.e. the
+ * midpoints between e2m1 values. `reciprocal` is 1 / by and is used only with WAY_DIVIDE_TAME. */
 typedef struct meeting {
     __m512 by, reciprocal;
 } meeting;

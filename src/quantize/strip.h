@@ -123,9 +123,10 @@ const bsmm_strip_ops *bsmm_strip_ops_for(const bsmm_operand *dst);
 void bsmm_plain_load(const bsmm_plain *row, int64_t first, int64_t count, float *to);
 
 /* Returns a view of the same values that begins at (row, col). The function must be inlined.
- * Otherwise a caller would load the returned struct with wider loads than the stores that wrote it.
- * A load of this kind cannot use store forwarding. It waits until all earlier stores are done,
- * including stores of codes that miss the caches. */
+ * Otherwise it would store the fields of the struct one by one, and the caller would load them with
+ * wider loads. Such a load cannot take its data from the stores before they reach the cache (store
+ * forwarding). It would wait for all earlier stores, including stores of codes that miss the
+ * caches. */
 static inline bsmm_plain bsmm_plain_at(const bsmm_plain *values, int64_t row, int64_t col) {
     int64_t bytes = values->elem == BSMM_ELEM_F32 ? 4 : 2;
     const uint8_t *data = (const uint8_t *)values->data + (row * values->pitch + col) * bytes;

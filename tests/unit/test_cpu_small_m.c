@@ -149,9 +149,11 @@ static void test_decoding_layouts(void **state) {
 
 static const char *const integers[] = {"e2m1", "e2m3", "mxfp4", "mxfp6_e2m3", "nvfp4"};
 
-/* Tests 1 to 21 rows of A. The kernel has separate loops for 1, 2, 3 and 4 rows. With 6-bit weights
- * it accepts at most 16 rows. Rows of B are shorter or longer than a cache line, depending on K. A
- * K of 32 to 96 has fewer steps (32 elements of K) than the kernel usually multiplies together. */
+/* Tests the small-M kernels for int8 dot products with 1 to 21 rows of A, because they have
+ * separate loops for 1, 2, 3 and 4 rows. With 6-bit weights there are at most 16 rows, because the
+ * kernels accept no more. The values of K give rows of B that are shorter or longer than a cache
+ * line. With a K of 32 to 96, a row has fewer steps (32 elements of K) than the kernels usually
+ * multiply together. */
 static void test_int8_decoding_agrees(void **state) {
     (void)state;
     static const struct {

@@ -41,10 +41,11 @@ BSMM_DEVICE void gemm_scaled_wait(gemm_shape s, bool direct) {
     bsmm_isa_barrier();
 }
 
-/* Issues the loads of elements for a tile's first stages: for all stages in LDS but one, or for
- * both stages of a large tile (gemm_loads_both). If one wide load can load the tile's first scales,
- * the function issues this load too. Before the call, all waves must have finished reading these
- * stages. Each wave must also have finished reading its tray, i.e. its buffer for scales in LDS. */
+/* Issues the loads with which a tile begins. A stage is a buffer in LDS for the elements of one
+ * step. The function loads elements for all stages but one, or for both stages of a large tile
+ * (gemm_loads_both). It also loads the tile's first scales if one wide load suffices. Before the
+ * call, all waves must have finished reading these stages, and each wave must have finished reading
+ * its tray, i.e. its buffer for scales in LDS. */
 BSMM_DEVICE void gemm_scaled_request(const gemm_position *at, const gemm_carrier *carrier,
                                      gemm_shape s) {
     const uint32_t stages = gemm_stage_count(s);

@@ -93,11 +93,11 @@ BSMM_DEVICE void small_m_split(bsmm_u32x4 from, bsmm_u32x4 *leading, bsmm_u32x4 
 
 #if defined(__gfx950__)
 
-/* Holds the factors for gfx950's instructions that decode two elements and multiply them by a power
- * of two. With e8m0 scales, both entries of `scales` are the factor for all 32 elements of a lane.
- * With e4m3 scales, each entry of `scales` is the factor for 16 of them. `nan` is combined by OR
- * with the first two decoded elements. It is 0 if the lane can decode its elements exactly.
- * Otherwise it makes a decoded element NaN. */
+/* gfx950 has instructions that decode two elements and multiply them by a power of two. This struct
+ * holds these powers for the 32 elements of a lane. With e8m0 scales, scales[0] and scales[1] are
+ * equal. With e4m3 scales, scales[0] is for one half of the elements and scales[1] for the other
+ * half. `nan` is 0 if the lane can decode its elements exactly. Otherwise it has bits that make a
+ * decoded element NaN: the lane combines the first two decoded elements with `nan` by OR. */
 typedef struct small_m_factor {
     float scales[2];
     uint32_t nan;

@@ -2,9 +2,10 @@
  * packed unit.
  *
  * The instruction vdpbf16ps treats subnormal inputs and sums as zero. All packed values are
- * therefore multiples of 2^-60. If a row cannot be packed in this way, it is marked wide, so that
- * its results are summed in double (engine_gemm.h). Every product and every sum is then a multiple
- * of 2^-120, far above fp32's subnormals, and at most K * 2^34 in magnitude. */
+ * therefore multiples of 2^-60. Every product and every sum of products is then a multiple of
+ * 2^-120, so it is 0 or far above fp32's subnormals. Its magnitude is at most K * 2^34. If a row
+ * has values that cannot be packed in this way, the row is marked wide, and its results are summed
+ * in double (engine_gemm.h). */
 #include "cpu/pack/pack_bf16dot.h"
 
 #include <math.h>

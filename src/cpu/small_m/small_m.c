@@ -14,8 +14,8 @@ enum { LANES = BSMM_SMALL_M_LANES, COLUMNS = BSMM_SMALL_M_COLUMNS };
  * It is large enough to cover the latency of memory. */
 static const int64_t ahead = 16384;
 
-/* `strip_ahead` is the prefetch distance in bytes in a strip of compact weights, i.e. in 16 rows of
- * B that are stored together. Half and twice this distance were slower on a Sapphire Rapids. */
+/* `strip_ahead` replaces `ahead` if B is in compact order, i.e. if 16 rows of B are stored
+ * together. Half and twice this distance were slower on a Sapphire Rapids. */
 static const int64_t strip_ahead = 8192;
 
 typedef struct product_run {
@@ -166,8 +166,8 @@ typedef struct strip {
     /* `col` is the first column of the thread's work unit, i.e. of a range of columns of D. `at` is
      * the first column, counted from `col`, of the panels that are multiplied side by side. */
     int64_t col, at;
-    /* `next` is the first column of D that the thread will compute after the current range of
-     * columns. It lies past the last column if there is no next range. */
+    /* `next` is the first column of the range of D's columns that the thread will compute next. If
+     * there is no such range, `next` lies past the last column of D. */
     int64_t next;
     const scratch *to;
     /* Bit p is 1 if panel p must be packed, because scales are NaN, negative or too far apart. */
@@ -250,9 +250,9 @@ static int64_t later_row(const product_run *x, const strip *t, int64_t count) {
 static uint32_t multiply_stored(const product_run *x, const strip *t) {
     int64_t row = t->col + t->at;
     bool compact = is_compact(x), whole = row + x->d->panels * LANES <= x->p->b.m.rows;
-    /* A compact strip (16 rows of B that are stored together) begins at a multiple of 16 rows. With
-     * a gated activation, f(gate) * up, the ups may be the second half of B's rows, so their panels
-     * can begin at any row. Such rows are copied to row order first. */
+    /* In compact order, rows 16 i to 16 i + 15 of B are stored together. A panel that begins at
+     * another row is copied to row order first. Such a panel can occur if the ups of a gated
+     * activation, f(gate) * up, are the second half of B's rows. */
     whole = whole && (!compact || (x->d->reads_compact && row % LANES == 0));
     int64_t direct = whole ? x->m->whole_steps : 0;
     /* A row of B is prefetched that belongs to a later strip (the panels that are multiplied side

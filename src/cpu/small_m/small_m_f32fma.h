@@ -17,8 +17,9 @@ typedef struct bsmm_small_m_f32fma_halves {
     /* `extent` is the difference between the exponents of the largest and the smallest nonzero
      * value of the element format. */
     int extent;
-    /* For formats of 6 and 8 bits, `shift` is the number of bits by which a code is shifted right,
-     * from the top of a 16-bit lane to its place in f16. */
+    /* For formats of 6 and 8 bits, the decoder puts a code into the top bits of a 16-bit lane and
+     * shifts it right by `shift` bits, so that the code's exponent and mantissa reach their places
+     * in f16. */
     int shift;
     int mask; /* For formats of 6 and 8 bits, `mask` has the bits that are kept after the shift. */
 } bsmm_small_m_f32fma_halves;

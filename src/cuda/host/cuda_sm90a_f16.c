@@ -25,8 +25,9 @@ static const bsmm_wgmma_plan in_parts = {
  * then holds all values whose block scale is neither above 2^TOP nor too small. */
 enum { LEAST = -24, MOST = 16, TOP = 3 };
 
-/* Returns the power of two by which packing multiplies the values of an operand with e8m0 scales.
- * Every element times a scale of 2^TOP then lies below 2^MOST. */
+/* For an operand with e8m0 scales, packing to f16 multiplies all values by a power of two, 2^shift.
+ * Returns this shift: the largest one with which every element times a scale of 2^TOP stays below
+ * 2^MOST, the bound of f16's range. */
 static int shift_of(const bsmm_operand *o) {
     return MOST - TOP - bsmm_narrow_codec_of(o->m.format.elem).high;
 }

@@ -26,11 +26,11 @@ uint32_t bsmm_group_sums_b_rows(const bsmm_group_sums *s);
  * fp32 sums and for the rows and columns of the tile. */
 uint32_t bsmm_group_sums_form(const bsmm_group_sums *s);
 
-/* Sets the kernel's parameters and loads the kernel. `kernels` is a row of
- * bsmm_scaled_kernels. A k block has `block_k` elements of K. If elements are sums of several bf16
- * numbers (parts), `pairs` is the number of parts of A times the number of parts of B. Otherwise
- * `pairs` is 1. The caller sets the instruction descriptor and the numbers of parts. Each run sets
- * the pointers. */
+/* Loads the kernel and sets its parameters, except the instruction descriptor and the numbers of
+ * parts, which the caller sets, and the pointers, which each run sets. `kernels` is a row of
+ * bsmm_scaled_kernels. A k block has `block_k` elements of K. If elements of A and B are split into
+ * several bf16 numbers (parts), `pairs` is the number of parts of A times the number of parts of B.
+ * Otherwise `pairs` is 1. */
 bsmm_status bsmm_group_sums_make(const bsmm_product *p, int64_t block_k, int64_t pairs,
                                  const bsmm_scaled_kernel *kernels, bsmm_group_sums *s);
 

@@ -144,8 +144,9 @@ enum {
     /* SPLITS is 1 if several thread blocks, or several pairs of them, may divide the K of a tile
      * among them (split-K, scaled_split.h). */
     SPLITS = SCALED_BLOCK && !SCALED_SMALL_M,
-    /* BURSTS is the number of bursts, i.e. groups of TMA copies, in which a stage is loaded if TMA
-     * spreads elements of 4 or 6 bits to bytes (load_bursts). */
+    /* TMA can spread elements of 4 or 6 bits to bytes. A stage of such elements is loaded in BURSTS
+     * bursts, i.e. groups of TMA copies. A single burst would occupy shared memory so long that the
+     * tensor cores would have to wait (load_bursts). */
     BURSTS = SPLITS && !SCALED_PACKED ? 4 : 1,
     EPILOGUE_WARPS = SCALED_GROUPS ? 8 : 4,
     STAGING = SCALED_SMALL_M ? 0 : EPILOGUE_WARPS * BSMM_SCALED_STAGING / 4,
@@ -290,8 +291,9 @@ static __device__ __forceinline__ void set_up(shared *told) {
     ptx_fence_mbarrier_init();
 }
 
-/* Returns the number of groups that divide the K of a tile among them. A group is one thread block
- * or a pair of them. */
+/* Several groups may compute one tile of D, each by multiplying a part of K. A group is one thread
+ * block or a pair of thread blocks. Returns the number of groups of a tile, which is also the
+ * number of parts of K. */
 static __device__ __forceinline__ uint32_t parts_of(const bsmm_scaled_params *p) {
     return SPLITS || SCALED_SMALL_M ? p->parts : 1;
 }

@@ -84,9 +84,9 @@ static __device__ __forceinline__ void emit_bf16(const bsmm_pack_job *job, int b
     }
 }
 
-/* All threads of a warp must call each of the following functions together, because the functions
- * exchange values by shuffles. The threads of a warp hold whole groups, i.e. whole sequences of 128
- * elements along K. */
+/* The functions below exchange values between threads by shuffles. All threads of a warp must
+ * therefore call each of them together. No group (128 consecutive elements of a row along K) is
+ * divided between two warps. */
 
 /* Holds the range of the values that a thread has packed, which becomes a part of the packed
  * operand's header. For blocks with e8m0 scales, the fast path records only the scales' exponents:

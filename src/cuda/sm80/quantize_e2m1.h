@@ -41,8 +41,9 @@ static __device__ __forceinline__ uint32_t e2m1_tops(float low, float high, uint
     return codes * 8 | (signs & 0x80008000u);
 }
 
-/* Encodes 16 values to packed e2m1 codes. The caller has multiplied the values by 2^-14. Each word
- * of signs_of holds the signs of two values at the top of its halves. If signs_of is NULL, the
+/* Encodes 16 values to packed e2m1 codes. The caller has multiplied the values by 2^-14, so that
+ * e2m1's smallest normal number, 1, has become f16's smallest normal number. signs_of[i] has the
+ * sign of values[2 i] in bit 15 and the sign of values[2 i + 1] in bit 31. If signs_of is NULL, the
  * function uses the values' own signs. */
 static __device__ __forceinline__ void e2m1_values(const float *values, const uint32_t *signs_of,
                                                    uint32_t *to) {

@@ -283,9 +283,9 @@ static __device__ __forceinline__ bool is_quick(const bsmm_quantize_job *job, ui
                                                 float factor) {
     bool tame = is_tame(amax, factor);
     if (quick == BSMM_QUICK_E4M3_DIVIDE) return tame & divides_well(amax, factor);
-    /* This path divides values by `factor`. If the factor were too large, a nonzero value could
-     * underflow to 0. The smallest nonzero magnitude is 2^-149 in f32, and 2^-133 in bf16, which
-     * has the smallest of the 16-bit formats. */
+    /* This path divides values by `factor`, and no nonzero value may underflow to 0. The smallest
+     * nonzero magnitude of f32 is 2^-149, so `factor` must be at most 1. That of the 16-bit formats
+     * is 2^-133, in bf16. Divided by 256, it is still a nonzero fp32 number. */
     if (quick == BSMM_QUICK_E2M1_PLUS_DIVIDE)
         return tame & divides_well(amax, factor) & (factor <= (elem == BSMM_LANE_F32 ? 1 : 256));
     if (quick == BSMM_QUICK_E2M1_MULTIPLY || quick >= BSMM_QUICK_E2M3)

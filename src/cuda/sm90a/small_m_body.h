@@ -211,8 +211,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         if (SPAN == 1) small_m_find_factors(SMALL_M_FORMAT, scale, p.scale_stride, &factors, &most);
 #if SMALL_M_WGMMA
         if (step != first_step) {
-            /* Wait for the wgmma instructions of the previous iteration, because they read a slot
-             * of the ring buffer of A. The slot may be refilled after that. */
+            /* The wgmma instructions of the previous iteration read a slot of the ring buffer of A.
+             * Wait until they have finished. Only then may the slot be refilled. */
             small_m_wait_products(&fragments);
             small_m_ring last = ring;
             small_m_enter_last(&last);

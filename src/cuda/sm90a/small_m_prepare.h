@@ -180,8 +180,9 @@ static __device__ __forceinline__ void small_m_load(const bsmm_small_m_params *p
     }
 }
 
-/* Converts eight values of A to bf16. parts[0] holds the values, or their high bf16 numbers if A is
- * f16. parts[1] holds the low bf16 numbers of f16, else zeros. */
+/* Converts eight values of A to bf16. If A is f16, each value is split into two bf16 numbers, whose
+ * sum is the value: parts[0] gets the high ones, and parts[1] the low ones. In all other formats
+ * parts[0] gets the values, and parts[1] is 0. */
 static __device__ __forceinline__ void small_m_convert(const bsmm_small_m_params *p,
                                                        const bool e2m1, const small_m_raw *raw,
                                                        uint4 parts[2]) {
