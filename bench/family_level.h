@@ -8,8 +8,8 @@
 
 /* Names the main loops by which kernels add products (cli/level_sum.h). */
 typedef enum bench_way {
-    /* BENCH_IN_SEGMENTS: the kernel divides K into segments. It sums the products of a segment,
-     * adds this sum to the total, and goes on to the next segment. */
+    /* BENCH_IN_SEGMENTS: the kernel divides K into segments. It sums the products of a segment by
+     * itself, starting from 0, and then adds this sum to the total over K. */
     BENCH_IN_SEGMENTS,
     /* BENCH_IN_K_BLOCKS: the kernel multiplies k blocks of 64 elements of 16 bits and adds all
      * products to one accumulator. If elements of A or B are sums of several bf16 numbers (parts),

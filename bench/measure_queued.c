@@ -107,9 +107,10 @@ static const char *pack(bench *b) {
     return NULL;
 }
 
-/* Returns the error bound for the validation of D. For a fast kernel it is the bound of the exact
- * FP8 kernels. The documented bound of a fast kernel is far too loose to find errors in random data
- * (docs/NUMERICS.md). */
+/* Returns the error bound with which D is validated. A fast kernel (`compute = fast`) may round the
+ * operands, so its documented bound is far too loose to find errors in random data
+ * (docs/NUMERICS.md). For such a kernel the function returns the bound of the FP8 kernels that do
+ * not round operands. */
 static double bound_of(const bench *b) {
     bsmm_explanation row = BSMM_INIT(bsmm_explanation);
     bsmm_matmul_desc desc = bench_job_describe(b->job, &b->m);

@@ -200,8 +200,8 @@ static const char *fill_quietly(const void *arguments, const bsmm_matrix *source
     return (is_host ? fill_here : fill_there)(options, source, target, NULL);
 }
 
-/* Tells whether the target has one fp32 scale that other weights must share with this weight.
- * *options->amax is then the largest magnitude of all these weights. */
+/* Returns true if this weight must get the same fp32 scale as some other weights. *options->amax is
+ * then the largest magnitude of all these weights. It is 0 if the weight shares no scale. */
 static bool is_joint(const quantize_values *options, const bsmm_matrix *source,
                      const bsmm_matrix *target) {
     return *options->amax != 0 && target->format.scale == BSMM_SCALE_F32 &&

@@ -43,9 +43,9 @@ static __device__ void store_bytes(const held_scales *held, uint32_t bytes, uint
     }
 }
 
-/* Copies the scales of 128 rows of A and of 256 rows of B from shared memory to tensor memory. A
- * thread begins its reads of all rows before it stores. `part` numbers groups of 128 rows: group 0
- * has the rows of A, and groups 1 and 2 have the rows of B. */
+/* Copies the scales of 128 rows of A and of 256 rows of B from shared memory to tensor memory. Part
+ * 0 is the 128 rows of A, and parts 1 and 2 are the rows of B, 128 each. A thread starts all its
+ * loads before its first store, so that their latencies overlap. */
 static __device__ void move_rows(const ladder_params *p, const uint8_t *from, uint32_t to) {
     const uint32_t pitch = p->scale_tiles * 4, lane = threadIdx.x % 32;
     uint32_t words[3][MOST_SCALE_TILES][4];

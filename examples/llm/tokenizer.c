@@ -22,8 +22,8 @@ typedef struct symbol {
     int32_t before, after;
 } symbol;
 
-/* Holds a pair of adjacent tokens that may be merged. The pair is stale if one of its tokens has
- * changed since. `order` holds the rank of the merge, and then the index of the left token. */
+/* Holds two adjacent tokens that may be merged. If one has changed since, the pair is ignored. The
+ * upper bits of `order` are the rank of the merge, the lower bits the index of the left token. */
 typedef struct candidate {
     uint64_t order;
     int32_t left_id, right_id;

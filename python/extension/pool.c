@@ -68,8 +68,8 @@ static void run_alone(bsmm_task task, void *context, size_t count) {
         task(context, i);
 }
 
-/* Lets the worker threads and the caller run the tasks. If a second thread calls the library while
- * the workers are busy, the second thread runs its tasks alone. */
+/* Lets the worker threads and the caller run the tasks. If another thread of the program calls the
+ * library meanwhile, the workers are busy, and that thread runs all of its tasks by itself. */
 static void run_tasks(bsmm_task task, void *context, size_t count) {
     pthread_mutex_lock(&pool.lock);
     if (pool.is_busy) {

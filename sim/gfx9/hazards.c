@@ -244,9 +244,10 @@ void gfx9_check_hazards(gfx9_wave *w, const gfx9_inst *i) {
     if (!i->effects) return;
     const uint32_t ended = ended_by(w, i->effects),
                    effects = i->effects & ((1u << HAZARD_KINDS) - 1);
-    /* Finds the registers that the instruction touches. The operands before its first source are
-     * its results. There may be two results, because some instructions also write a carry. A store
-     * has no results. Its data is operand 0 in buffer stores and operand 1 in other stores. */
+    /* Finds the registers that hold the results of the instruction. In most instructions, these are
+     * the operands before the first source. There may be two of them, because some instructions
+     * also write a carry. A store has no results; here it touches the register that holds its data,
+     * which is operand 0 in buffer stores and operand 1 in other stores. */
     for (uint32_t k = 0; k < (i->effects == BY_STORE ? 2u : i->first) && k < i->operand_count;
          k++) {
         const gfx9_operand *o = &i->op[k];

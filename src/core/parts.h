@@ -61,9 +61,9 @@ typedef struct bsmm_part {
 } bsmm_part;
 
 /* Remembers where the previous group ended. `end` is the number of the first row or column after
- * the group. If each group stores its scales as a separate array, scales[0] and scales[1] are the
- * numbers of scales up to the end of the group's array, in the scale buffers of two operands. The
- * two operands are A and D if the groups divide rows, and A and B if they divide columns. */
+ * the previous group. `scales` is used if each group has a separate array of scales. It then has
+ * the numbers of scales before the end of the previous group's array. If the groups divide rows,
+ * scales[0] is for A and scales[1] for D. If the groups divide columns, they are for A and B. */
 typedef struct bsmm_part_cursor {
     int64_t end;
     uint64_t scales[2];

@@ -9,8 +9,8 @@ enum {
     /* TILE: a portion has a multiple of 128 rows of D, so that a kernel's tiles of up to 128 rows
      * are full. */
     TILE = 128,
-    /* SCALES: a portion is a range of D's rows that is computed at a time. Its scales begin at a
-     * multiple of 16 rows of the scale matrix, so that they have the same alignment as the scales
+    /* SCALES: the first row of scales of a portion (a range of D's rows) has a number that is a
+     * multiple of 16 in the scale matrix of D. The scales of a portion are then aligned like those
      * of the whole matrix. */
     SCALES = 16,
     /* ALIGNMENT is the alignment in bytes of the kernel's workspace, which follows the fp32 results

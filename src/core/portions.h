@@ -1,7 +1,8 @@
-/* Runs products with a block-scaled D on GPUs. GPU kernels store only unscaled results. In a plan
- * with a block-scaled D, the kernel therefore stores fp32 results in the workspace, and the backend
- * quantizes them to D. To limit the size of the workspace, the rows of D are divided into portions,
- * which run one after another and use the same memory. */
+/* Runs products with a block-scaled D on GPUs. GPU kernels store only results without scales. In a
+ * plan with a block-scaled D, a kernel therefore stores fp32 results in the workspace, and the
+ * backend then quantizes them to D. To limit the size of the workspace, D is divided into portions,
+ * i.e. ranges of rows. The plan computes and quantizes one portion after another, and all portions
+ * use the same memory. */
 #ifndef BSMM_CORE_PORTIONS_H
 #define BSMM_CORE_PORTIONS_H
 
@@ -38,9 +39,9 @@ static inline bool bsmm_has_portions(const bsmm_product *p) {
     return p->recipe && !p->backend->host_memory;
 }
 
-/* Makes the first portion of a product, i.e. of its first range of D's rows. The portion is a
- * product of the first rows of A and C, whose D is an fp32 matrix with a NULL pointer. The first
- * portion has at least as many rows as any other portion. */
+/* A portion is a range of D's rows that is computed at a time. Sets *portion to the product that
+ * computes the first portion, from the first rows of A and of C. Its D is an fp32 matrix whose
+ * pointer is NULL until a run sets it. No other portion has more rows than the first one. */
 void bsmm_portion_first(const bsmm_product *product, bsmm_product *portion);
 
 /* Returns the reason why a kernel cannot run the portions (ranges of D's rows) of a product, or

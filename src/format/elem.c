@@ -42,10 +42,12 @@ static const elem_row rows[] = {
 #undef ELEM
 };
 
-/* These macros compute the traits of a format from its entry in elem.def. FITS tells whether every
- * value of one format is also a value of another; it compares their mantissa bits, smallest
- * subnormals and maxima. F16_CODE shifts a code so that its mantissa is at the position of f16's 10
- * mantissa bits; 0x7bff is f16's largest finite code. */
+/* These macros compute the traits of a format from its entry in elem.def. FITS compares the
+ * mantissa bits, smallest subnormals and maxima of two formats, and tells whether every value of
+ * the first format is also a value of the second. F16_CODE shifts a code left, so that its lowest
+ * mantissa bit moves to the place where an f16 code would have this bit. If the shifted largest
+ * finite code is at most 0x7bff, f16's largest finite code, all codes of the format can be shifted
+ * to f16. */
 #define FITS(m, least, most, to_m, to_least, to_most)                                              \
     ((m) <= (to_m) && (least) >= (to_least) && (most) <= (to_most))
 #define F16_CODE(code, m) ((uint64_t)(code) << ((m) <= 10 ? 10 - (m) : 63))

@@ -85,8 +85,8 @@ BSMM_DEVICE void bsmm_any_convert_unit(const bsmm_quantize_job *job, uint32_t r,
 }
 
 /* Quantizes the units of one thread. A unit is a rectangle of unit_rows x unit_cols elements that
- * consists of whole scale blocks and whole bytes of the result. Units form lines: rows of units if
- * the source is row-major, else columns of units. The thread has unit number `fast` of lines
+ * consists of whole scale blocks and whole bytes of the result. A line is a row of units if the
+ * source is row-major, else a column of units. The thread quantizes unit number `fast` of the lines
  * `slow`, slow + step, slow + 2 * step and so on. Neighboring threads have neighboring values of
  * `fast`, so they read adjacent memory. */
 BSMM_DEVICE void bsmm_any_quantize(const bsmm_quantize_job *job, uint32_t unit_rows,

@@ -116,9 +116,9 @@ static bsmm_status read_members(bsmm_header *h) {
     return h->scan.at == h->scan.end ? BSMM_OK : bsmm_header_fail(h, "end of file");
 }
 
-/* Checks that every byte after the header belongs to exactly one tensor. Two tensors with the same
- * name can also cause a gap or an overlap. In this case the message names the duplicate instead
- * (bsmm_file_index fails). */
+/* Checks that every byte after the header belongs to exactly one tensor. If it finds a gap or an
+ * overlap, the cause may be that two tensors have the same name. bsmm_file_index fails in this
+ * case, and the message then names the duplicate instead of the gap or overlap. */
 static bsmm_status check_tiling(const bsmm_header *h) {
     uint64_t at = 0;
     for (uint64_t i = 0; i < h->file->tensor_count; i++) {

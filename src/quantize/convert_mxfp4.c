@@ -207,10 +207,10 @@ static region region_of(const bsmm_operand *src, const bsmm_operand *dst, int64_
                     bsmm_min_i64((tc + 1) * width, src->map.cols)};
 }
 
-/* `shifted` holds tables for converting a block of mxfp4 to FP8. A block of FP8 has the scale 2^m
- * and contains several blocks of mxfp4. If such a block has the scale 2^k, its elements are
- * multiplied by 2^e, where e = k - m. The tables are for one value of e: codes[c] is the e4m3 code
- * of the value of the e2m1 code c, multiplied by 2^e. pairs[b] has the two e4m3 codes for the two
+/* Converting mxfp4 to FP8 puts several blocks of mxfp4 into one block of FP8. If the block of FP8
+ * has the scale 2^m and a block of mxfp4 has the scale 2^k, the elements of the latter are
+ * multiplied by 2^(k - m). `shifted` holds the tables for one value of k - m. codes[c] is the e4m3
+ * code of 2^(k - m) times the value of the e2m1 code c. pairs[b] has the two e4m3 codes for the two
  * e2m1 codes in the byte b. */
 typedef struct shifted {
     uint16_t codes[16];

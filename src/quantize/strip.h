@@ -113,9 +113,9 @@ void bsmm_drain_avx512(void);
 #endif
 
 /* bsmm_strip_ops_best returns the operations for the best instruction set of this processor. These
- * operations can find amax in any source and decode, but cannot encode into every destination.
- * bsmm_strip_ops_for returns the same operations if they can encode into `dst`, else the portable
- * operations. */
+ * operations can decode any source and find its amax, but they cannot encode into every
+ * destination. bsmm_strip_ops_for returns the same operations if they can encode into `dst`.
+ * Otherwise it returns the portable operations. */
 const bsmm_strip_ops *bsmm_strip_ops_best(void);
 const bsmm_strip_ops *bsmm_strip_ops_for(const bsmm_operand *dst);
 

@@ -193,8 +193,9 @@ static void test_rows_to_rows(void **state) {
 }
 
 /* Tests a matrix with a very large scale in one block and a very small scale in another one. The
- * conversion must succeed if the exponents of both differ by as much as the destination format can
- * represent. If they differ by one more, it must fail and leave the destination unchanged. */
+ * destination format limits the difference between the exponents of the two scales. If the
+ * difference is just at this limit, the conversion must succeed. If it is larger by one, the
+ * conversion must fail and leave the destination unchanged. */
 static void test_boundary_of_the_spread(void **state) {
     (void)state;
     rng r = {4};

@@ -31,9 +31,9 @@ static void flush_subnormals(flushed which) {
 
 enum { K = 300, BIG_IN_A = 0, BIG_IN_B = 1 };
 
-/* Fills a row with K values of about 2^-50, except for two elements. Element `big` is 2^(span -
- * 50), so the row's values span `span` binades. Element `hole` is 0. In the product it meets the
- * largest value of the other operand. */
+/* Fills a row of A or of B with K values of about 2^-50, except for two elements. Element `big` is
+ * 2^(span - 50), so the row's values span `span` binades. Element `hole` is 0. It is at the index
+ * of the other operand's element `big`, so the product of the two is 0. */
 static void fill_row(float *row, int span, int big, int hole, rng *r) {
     for (int i = 0; i < K; i++)
         row[i] = (1 + (float)rng_below(r, 1 << 23) * 0x1p-23f) * (i % 3 ? 0x1p-50f : -0x1p-50f);

@@ -157,10 +157,10 @@ static bsmm_matrix with_layout(const bsmm_matrix *from, uint32_t layout, int64_t
     return to;
 }
 
-/* Multiplies `m` rows of a 4-bit A three times by the kernel for few rows of A. The first product
- * has row-major scales, for which the kernel has a fast path. The second one has the scales of A
- * and B in the layout nv_128x4. The third one has an odd stride between the rows of B's scales. The
- * three results must be bitwise identical. */
+/* Multiplies `m` rows of a 4-bit A by B three times, each time by the kernel for few rows of A. In
+ * the first product, the scales are row-major, for which the kernel has a fast path. In the second
+ * one, the scales of A and B have the layout nv_128x4. In the third one, the rows of B's scales
+ * have an odd stride. The three results must be bitwise identical. */
 static void check_4bit_layouts(const char *format, int64_t m, fill how, rng *r) {
     const char *kernel = decode_4bit.kernel;
     const int64_t k = 352;

@@ -108,9 +108,10 @@ static void test_ties_down(void **state) {
     }
 }
 
-/* Tests rounding with ties towards zero, for every e4m3 scale. The encoder must compare a value
- * with midpoint * scale, which is exact. If it compared value / scale with the midpoint, the
- * rounded quotient would give wrong codes. */
+/* Tests that the encoder rounds ties towards zero, with every e4m3 scale. The encoder must compare
+ * a value with midpoint * scale, where a midpoint lies halfway between two element values. This
+ * product is exact. The quotient value / scale would be rounded, and comparing it with the midpoint
+ * would give wrong codes. */
 static void test_bounds_times_scale(void **state) {
     (void)state;
     bsmm_coder coder = bsmm_coder_make(BSMM_ELEM_E2M1, true, BSMM_TIES_DOWN, BSMM_ZERO_CODE_PLUS);

@@ -30,9 +30,9 @@
 #include "amdgpu/cdna/gemm_next.h"
 
 /* Waits until this wave's loads that the next step needs have finished, and then until all waves
- * have reached this point. The wave does not wait for its last load if that load is a prefetch to
- * L2. If LDS has room for three stages, the wave does not wait for the loads to LDS that it has
- * issued in this step either. */
+ * have reached this point. Loads finish in the order of issue. If the wave issued a prefetch to L2
+ * last, this prefetch may be unfinished. If LDS has three stages, the loads to LDS of this step may
+ * be unfinished too, because they are for the step after the next one. */
 BSMM_DEVICE void gemm_scaled_wait(gemm_shape s, bool direct) {
     if (gemm_stage_count(s) == 3 && direct)
         bsmm_isa_wait_loads(gemm_stage_loads(s) + gemm_scouts(s));

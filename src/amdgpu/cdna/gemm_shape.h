@@ -42,8 +42,8 @@ BSMM_DEVICE gemm_shape gemm_small(uint32_t a, uint32_t b) {
 }
 
 /* Returns the shape of a kernel whose workgroups of eight waves compute tiles of 256 x 256 results.
- * Each SIMD unit runs two of the waves. One wave can use the matrix core while the other wave
- * loads. */
+ * Each of the four SIMD units of a compute unit runs two of these waves. While one of the two waves
+ * waits for loads, the other can use the matrix core. */
 BSMM_DEVICE gemm_shape gemm_large(uint32_t a, uint32_t b) {
     return (gemm_shape){.types = {gemm_type(a, b), gemm_type(b, a)}, 2, 4, 8, 4, 0, 0, 0};
 }

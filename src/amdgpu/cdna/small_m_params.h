@@ -24,10 +24,10 @@ enum {
     BSMM_CDNA_SMALL_M_BYTES = INT32_MAX,
 };
 
-/* Returns the number of bytes of LDS that a wave needs, in a kernel that gives each wave `a_tiles`
- * tiles of 16 rows of A and `b_tiles` tiles of 16 rows of B. During the main loop, LDS holds one
- * step of K of A's rows if A's elements have 16 bits. After the loop, the wave's sums are written
- * to the same bytes. */
+/* Returns the number of bytes of LDS that a wave needs. Each wave multiplies `a_tiles` tiles of 16
+ * rows of A by `b_tiles` tiles of 16 rows of B. If A's elements have 16 bits, the main loop holds
+ * one step of K of these rows of A in LDS. After the loop, the wave writes its sums to the same
+ * bytes. The result is the larger of the two sizes. */
 BSMM_SHARED uint32_t bsmm_cdna_small_m_wave_bytes(bool a_is_wide, uint32_t a_tiles,
                                                   uint32_t b_tiles) {
     const uint32_t sums = a_tiles * b_tiles * BSMM_CDNA_SMALL_M_TILE_BYTES;

@@ -142,8 +142,9 @@ BSMM_DEVICE void tall_read(tall_wave *w, uint32_t half, uint32_t side, uint32_t 
         w->rows[tile] = x;
 }
 
-/* Multiplies a half (64 elements of K) of two 16 x 16 tiles. The instructions of the two tiles are
- * interleaved, so that no instruction waits for the one before it. */
+/* Multiplies a half (64 elements of K) of a step for two 16 x 16 tiles. Two instructions for the
+ * same tile would have to wait for each other, because both add to the same sums. Instructions of
+ * the two tiles therefore alternate. */
 BSMM_DEVICE void tall_multiply(tall_wave *w, uint32_t half, const uint32_t i[2],
                                const uint32_t j[2], const bsmm_i32x4 rows[TALL_TILES]) {
     typedef int64_t i64x2 __attribute__((vector_size(16)));
@@ -253,8 +254,10 @@ BSMM_DEVICE tall_wave tall_wave_of(const gemm_position *at) {
     return w;
 }
 
-/* Returns true if a product of a scale of A and a scale of B may have been outside the safe range
- * (GEMM_LEAST_FACTOR to GEMM_MOST_FACTOR). */
+/* Returns true if a product of a scale of A and a scale of B may lie outside the safe range,
+ * GEMM_LEAST_FACTOR to GEMM_MOST_FACTOR. It multiplies the smallest scales of A and of B with each
+ * other, and the largest ones, so the result may be true although no two scales with such a product
+ * meet. */
 BSMM_DEVICE bool tall_doubts(const tall_scales *g) {
     const float low = bsmm_bits_float(g->low[0] + 1) * bsmm_bits_float(g->low[1] + 1);
     const float high = bsmm_bits_float(g->high[0]) * bsmm_bits_float(g->high[1]);

@@ -222,11 +222,11 @@ static const char *refuse_sides(const bsmm_product *p, char *why, size_t size) {
     return reason;
 }
 
-/* Returns true if a workgroup shall compute 32 rows of B instead of 16, so that A is read fewer
- * times. With up to 16 rows of A, the function returns true only if workgroups with 16 rows of B
- * would be so many that each could have only one wave, because a compute unit runs at most WAVES
- * waves at once. With more rows of A, it returns true if all compute units have work even with 32
- * rows of B per workgroup. */
+/* Returns true if a workgroup shall compute 32 rows of B instead of 16. Workgroups with 32 rows
+ * read A fewer times, but there are only half as many of them. With up to 16 rows of A, the
+ * function returns true if workgroups with 16 rows would be so many that each could have only one
+ * wave, because a compute unit runs at most WAVES waves at once. With more rows of A, it returns
+ * true if there are at least as many workgroups of 32 rows as compute units. */
 static bool is_wide(const bsmm_product *p, int64_t units) {
     const int64_t edge = BSMM_CDNA_SMALL_M_EDGE, tiles = bsmm_ceil_div(p->d.m.cols, edge);
     return p->d.m.rows <= edge ? tiles > units * WAVES / 2 : bsmm_ceil_div(tiles, 2) >= units;

@@ -201,9 +201,9 @@ typedef struct bsmm_pack_begin {
     int32_t factor, plus;
 } bsmm_pack_begin;
 
-/* Points to the codes of consecutive columns of a column-major operand. The first column's codes
- * begin at bit number `bit` of base, and the next columns follow every `step` bits. step is a
- * multiple of 8. */
+/* Describes consecutive columns of a column-major operand, whose codes have `bits` bits. The codes
+ * of the first column begin at bit number `bit` of `base`. Those of each further column begin
+ * `step` bits after those of the column before. `step` is a multiple of 8. */
 typedef struct bsmm_pack_columns {
     const uint8_t *base;
     uint64_t bit, step;

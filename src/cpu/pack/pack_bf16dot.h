@@ -1,16 +1,18 @@
 /* Declares the packing for the bf16 engines, i.e. the loops of CPU kernels that multiply by bf16
  * dot products. They accept all formats that are exact in bf16. Block scales that are powers of two
  * are folded into the elements, i.e. the packed elements are multiplied by them. e4m3 scales are
- * folded too if element * scale has at most 8 significant bits.
+ * folded too if every product of an element and a scale has at most 8 significant bits.
  *
- * The largest block exponent of a row is divided out and becomes the row's factor. No packed value
- * is therefore larger in magnitude than its element. If another block's exponent is too far below
- * the largest, the row is wide, i.e. its results are summed in double (pack_bf16dot.c).
+ * The packer divides each row by the power of two of the row's largest block scale, so that no
+ * packed value is larger in magnitude than its element. The power of two becomes the row's factor,
+ * by which the results are multiplied. If another block scale of the row is too small compared with
+ * the largest one, the row is marked wide, i.e. its results are summed in double (pack_bf16dot.c).
  *
- * A packed unit has one of two layouts. In the folded layout, a unit is 32 elements of K without
- * scales. The segmented layout is for an operand with fp32 scales whose blocks are a multiple of
- * 128 along K. A unit is then 128 elements of K, followed by `width` fp32 scales. Elements are
- * stored in pairs along K: unit / 2 groups, each with one pair for each of `width` rows. */
+ * A packed unit has one of two layouts. In the folded layout, a unit is 32 elements of K of `width`
+ * rows, without scales. The segmented layout is for an operand with fp32 scales whose blocks are a
+ * multiple of 128 along K. A unit is then 128 elements of K of `width` rows, followed by `width`
+ * fp32 scales. The elements of a unit are stored as pairs along K: first the first pair of each of
+ * the `width` rows, then the second pair of each row, and so on. */
 #ifndef BSMM_CPU_PACK_BF16DOT_H
 #define BSMM_CPU_PACK_BF16DOT_H
 

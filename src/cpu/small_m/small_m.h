@@ -101,9 +101,9 @@ typedef struct bsmm_small_m_later {
 } bsmm_small_m_later;
 
 /* Describes the bytes of B to prefetch while the caller reads bytes [at, at + bytes) of each row.
- * These rows begin at s->b, and each has `end` bytes. The bytes to prefetch are the next `bytes`
- * bytes of the same rows. If the rows end there, the bytes to prefetch are the first bytes of the
- * rows at s->next. */
+ * The rows begin at s->b, and each has `end` bytes. The function describes the next `bytes` bytes
+ * of the same rows. If the caller reads the last bytes of the rows, the function describes the
+ * first `bytes` bytes of the rows at s->next instead. */
 static inline bsmm_small_m_later bsmm_small_m_follow(const bsmm_small_m_span *s, int64_t at,
                                                      int64_t bytes, int64_t end) {
     const uint8_t *row = at + bytes < end ? s->b + at + bytes : s->next;

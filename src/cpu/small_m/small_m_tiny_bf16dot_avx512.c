@@ -212,8 +212,10 @@ INLINE void multiply_sums(__m512 *acc, int width, __m512 factor) {
         acc[r] = _mm512_mul_ps(acc[r], factor);
 }
 
-/* Multiplies a panel (16 rows) of B. With e8m0 scales, a sum is kept divided by the scale of its
- * current block. At the end it is multiplied by this scale. */
+/* Multiplies A by a panel (16 rows) of B. With e8m0 scales, an accumulator holds the sum divided by
+ * the scale of the current block of B. Where the scale changes along K, the accumulators are
+ * multiplied by the old scale divided by the new one, and after the last block by the last scale.
+ */
 INLINE void multiply_panel(const tile *a, const bsmm_tiny_rows *rows, const bsmm_tiny_codes *codes,
                            int64_t steps, int width, kind b, decoder *d, __m512 *acc) {
     const __m512i zero = _mm512_set1_epi32(127);

@@ -22,11 +22,11 @@ bsmm_pack_layout bsmm_pack_layout_of(int64_t rows, int64_t cols, bsmm_pack_route
     return at;
 }
 
-/* Limits the exponents s of the powers of two 2^s by which packing to e4m3 multiplies elements. For
- * elements of 4 and 6 bits, e4m3 holds every element times 2^s exactly if s is at least fold -
- * window and at most fold. For e2m1, for example, s may be -8 to 6 (tests/unit/test_cuda_pack.c
- * enumerates the exact cases). For elements of 8 bits the result is rounded, and `window` limits
- * the rounding error. */
+/* Packing to e4m3 multiplies an element by a power of two 2^s, which depends on the scales of its
+ * block and of its group. This table limits s for each element format. For elements of 4 and 6
+ * bits, the product is exact in e4m3 if s is at least fold - window and at most fold, e.g. -8 to 6
+ * for e2m1 (tests/unit/test_cuda_pack.c enumerates the exact cases). For elements of 8 bits the
+ * product is rounded, and `window` limits the rounding error. */
 static const struct {
     uint8_t fold, window; /* `window` is 0 if no kernel packs the format to 8 bits. */
 } folds[BSMM_ELEM_COUNT] = {[BSMM_ELEM_E2M1] = {6, 14},

@@ -200,10 +200,10 @@ static bool plan_regions(const bsmm_relayout_job *job, uint32_t cols_log2,
     return down * across <= INT32_MAX;
 }
 
-/* The scale matrix is divided into regions of 8192 bytes. Chooses the numbers of rows and columns
- * of a region with which threads load and store the most bytes at once. Returns false if the kernel
- * move_regions does not support the layouts. Also returns false if threads could load or store only
- * single bytes, because move_scales is then faster. */
+/* The kernel move_regions moves the scale matrix in regions of 8192 bytes. This function chooses
+ * the shape of a region, in rows and columns, with which a thread loads and stores the most bytes
+ * by one instruction. It returns false if move_regions does not support the layouts, or if a thread
+ * could load or store only single bytes. In the second case, move_scales is faster. */
 static bool choose_regions(const bsmm_relayout_job *job, bsmm_relayout_regions *best) {
     const uint32_t most = cols_log2_of(job->cols);
     bool found = false;

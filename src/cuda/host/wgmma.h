@@ -121,8 +121,8 @@ typedef struct bsmm_wgmma_split {
      * that does not divide the pieces in this way, `stores` is 0. */
     int64_t stores;
     double store_cycles;
-    /* `join_cycles` is the number of additional cycles that a tile takes if its K is split. This
-     * number does not depend on the number of parts. */
+    /* `join_cycles` is the number of additional cycles that a tile takes if its K is split,
+     * whatever the number of parts is. part_cycles counts the cycles that depend on this number. */
     double join_cycles;
     /* `part_cycles` is the number of cycles that an SM needs to store the accumulators of one part
      * of K, or to add them. */

@@ -129,9 +129,9 @@ bsmm_status bsmm_wgmma_make_state(const bsmm_product *p, void *state) {
     BSMM_CUDA_RETURN_INSIDE(p->device, make_in_context(p, state));
 }
 
-/* Casts const away. The functions that compute addresses in packed weights serve the kernels that
- * write the weights and the kernels that read them. Weights that were packed in advance are only
- * read. */
+/* Casts const away. The same functions compute addresses in packed weights for kernels that write
+ * the weights and for kernels that only read them, so these functions take pointers without const.
+ * Weights that were packed in advance are const; kernels only read them. */
 static void *mutable(const void *pointer) {
     union {
         const void *from;

@@ -27,9 +27,9 @@ static __device__ __forceinline__ void ptx_tcgen05_dealloc(uint32_t address, uin
                  "r"(columns));
 }
 
-/* PTX ISA "tcgen05.fence". The variant "before" orders this thread's earlier tcgen05 instructions
- * before a signal to other threads. The variant "after" orders this thread's later tcgen05
- * instructions after a signal from other threads. */
+/* PTX ISA "tcgen05.fence". A thread executes the variant "before" before it signals other threads,
+ * so that its earlier tcgen05 instructions precede the signal. It executes the variant "after" when
+ * it has received a signal, so that its later tcgen05 instructions follow the signal. */
 static __device__ __forceinline__ void ptx_tcgen05_fence_before(void) {
     asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
 }

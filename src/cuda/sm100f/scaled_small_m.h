@@ -129,9 +129,10 @@ static __device__ __forceinline__ uint32_t partial_at(uint32_t row, uint32_t col
     return row * TILE_M + col;
 }
 
-/* Stores the results of this thread block's tiles. If several thread blocks divide K among them,
- * the function writes the sums to shared memory instead. The sums overwrite the stages of operands,
- * so the function waits until all products have completed. */
+/* Stores the results of this thread block's tiles to D. If several thread blocks divide K among
+ * them, this thread block has only partial sums. The function then writes them to shared memory,
+ * where the epilogue of the cluster adds them. The sums overwrite the stages of operands, so the
+ * function first waits until all products have completed. */
 static __device__ __forceinline__ void epilogue_store_tiles(const bsmm_scaled_params *p,
                                                             uint8_t *memory, shared *told) {
     const uint32_t lanes = threadIdx.x / 32 * 32 << 16;

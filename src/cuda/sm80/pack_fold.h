@@ -21,9 +21,10 @@ static __device__ __forceinline__ uint32_t block_bytes(uint32_t lanes) {
     return (blocks * 0x00041041u & 0x01010101u) * 0xff;
 }
 
-/* Returns the largest exponent of a block scale for which a group (128 elements) can use the common
- * scale of its row (bsmm_lane_row_top). The result is an e8m0 code. `first` holds the block scales
- * of the first 128 elements of the row. */
+/* A group (128 elements of a row) can use the common scale of its row only if its block scales are
+ * not too large. Returns the largest e8m0 code of a block scale with which it can. `first` holds
+ * the block scales of the row's first group, from which the common scale follows
+ * (bsmm_lane_row_top). */
 static __device__ __forceinline__ int row_top_code(const bsmm_pack_job *job, uint32_t first) {
     return bsmm_lane_row_top(job, (int)(largest_bytes(first & ~nan_bytes(first), 0) >> 16));
 }

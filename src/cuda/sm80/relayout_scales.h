@@ -64,11 +64,11 @@ static __device__ __forceinline__ void move_rows(const bsmm_relayout_job *job, u
     }
 }
 
-/* Copies the scales that one thread block moves. The thread block has `threads` threads. `across`
- * and `down` are its position in the grid of thread blocks, along a row and along a column of the
- * scale matrix. Each thread copies BSMM_MOVED_ROWS rows of one column, or of four adjacent columns
- * if `by_words` is set. Returns false if the thread has no scales because the matrix ends before
- * them. */
+/* Copies the scales that one thread of a thread block of `threads` threads moves. `across` and
+ * `down` are the position of the thread block in the grid, along a row and along a column of the
+ * scale matrix. The thread copies BSMM_MOVED_ROWS rows of one column, or of four adjacent columns
+ * if `by_words` is set. Returns false if the thread has no scales, because its first row or column
+ * lies past the end of the matrix. */
 static __device__ __forceinline__ bool move_block(const bsmm_relayout_job *job, uint32_t threads,
                                                   uint32_t across, uint32_t down) {
     const uint32_t lanes = 1u << job->lanes_log2, row_stride = threads >> job->lanes_log2,

@@ -120,10 +120,10 @@ enum {
      * time. */
     EMPTY_ARRIVALS = CLUSTER == 1 && GEMM_SCALES == GEMM_ROW_BLOCK ? 32 : 1,
 
-    /* These are the registers per thread after setmaxnreg redistributes them. A thread starts with
-     * 168 registers in a block of 384 threads, else with 128. The producer's warpgroup (FEED) and
-     * idle warpgroups (SPARE) give up registers. The consumer warpgroups (MATH), which hold the
-     * accumulators, take them. */
+    /* These are the registers of each thread after setmaxnreg has moved registers from some
+     * warpgroups to others. Before, a thread has 168 registers in a block of 384 threads, else 128.
+     * The producer's warpgroup and warpgroups without work (SPARE) give up registers. The consumer
+     * warpgroups (MATH), which hold the accumulators, receive them. */
     PRODUCER_REGISTERS = BLOCK_THREADS == 512 ? 32 : 40,
     SPARE_REGISTERS = 24,
     MATH_REGISTERS = CONSUMERS == 3         ? 160

@@ -59,8 +59,9 @@ static __device__ __forceinline__ void load_stage(const bsmm_wgmma_params *p, co
         ptx_tma_load(scales + 4 * TILE_M, &p->b_rows, at.col, block, full);
 }
 
-/* Holds B's scales for one k block, i.e. for 128 bytes along K. The columns of a tile of D lie in
- * one or two 128 x 128 blocks of B, and each of these blocks has one scale. */
+/* Holds the scales of B that a tile of D needs for one k block. A k block is 128 elements of K
+ * here. B has one scale for each block of 128 x 128, and the tile's columns lie in one or two such
+ * blocks (COL_BLOCKS). */
 typedef struct block_scales {
     float of[COL_BLOCKS];
 } block_scales;

@@ -8,9 +8,9 @@
 typedef struct factors {
     float row[2], col[2];
     uint32_t cols;
-    /* `moderate` is true if each product of a scale of A and a scale of B is certain to lie between
-     * 2^-104 and 2^64 (is_safe), for all scales that this warp needs. Only kernels that test
-     * products of scales (CAREFUL) use it. */
+    /* `moderate` is true if, for all scales of A and of B that this warp needs, each product of two
+     * scales is certain to lie between 2^-104 and 2^64 (is_safe). The warp then need not test the
+     * products one by one. Only kernels that test them (CAREFUL) use this field. */
     bool moderate;
 } factors;
 

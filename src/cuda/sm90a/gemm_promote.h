@@ -88,10 +88,11 @@ static __device__ __forceinline__ void promote(consumer *c, float *total, float 
     promote_by_rows(total, sum, &f);
 }
 
-/* Adds the sums of one k block to the totals over K. If `even` is set, each row has one scale for
- * all of K, and the sums are added unscaled. scale_even then scales the total once, at the end of
- * the tile. Unscaled additions take half of the instructions. If the scales are powers of two, the
- * results are bitwise identical to those of scaled additions. */
+/* Adds the sums of one k block to the totals over K. If `even` is false, the sums are multiplied by
+ * the scales of the k block first. `even` is true if each row of A and of B has one scale for all
+ * of K. The sums are then added without scales, which takes half of the instructions, and
+ * scale_even multiplies the totals by the scales at the end of the tile. If the scales are powers
+ * of two, both ways give bitwise identical results. */
 static __device__ __forceinline__ void add_sum(consumer *c, float *total, float *sum, factors f,
                                                bool even) {
     if (!even) {

@@ -103,8 +103,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
      * which write zeros, must therefore have ended. */
     ptx_copy_wait(0);
     __syncthreads();
-    /* Each column of accumulators in shared memory has 4 floats of padding, so that the stores of a
-     * warp go to different banks. */
+    /* In shared memory, the accumulators of a column are contiguous, and 4 floats of padding follow
+     * them. Without padding, the stores of a warp would go to the same banks. */
     const uint32_t pitch = block.rows + 4;
     float *mine = (float *)small_m_shared + k_group * MIXED_COLUMNS * pitch + row_warp * 16;
 #pragma unroll

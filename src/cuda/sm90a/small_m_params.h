@@ -101,9 +101,10 @@ typedef struct bsmm_small_m_params {
      * that there is no ring buffer, because shared memory holds all of A that the thread block
      * needs. */
     uint32_t a_slots;
-    /* `a_image` is the image of A in the workspace, i.e. A converted to bf16 (or in f16, see
-     * `half`) in the order in which the main loop reads it (sm90a/small_m_prepare.h). If it is
-     * NULL, each thread block makes an image of its part of A in shared memory. */
+    /* `a_image` is the image of A in the workspace, i.e. A in the order in which the main loop
+     * reads it (sm90a/small_m_prepare.h). Its elements are bf16, or f16 if `half` is nonzero. If
+     * a_image is NULL, the workspace has no image, and each thread block makes an image of its part
+     * of A in shared memory. */
     uint8_t *a_image;
     /* `a_image_any` tells which rows of A are nonzero. A row is divided into blocks_per_row parts,
      * and entry [row][i] is for part i. If the kernel small_m_prepare makes A's image, an entry is

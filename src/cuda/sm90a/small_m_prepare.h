@@ -88,10 +88,11 @@ static __device__ __forceinline__ uint4 decode_values_e2m1(uint32_t codes, uint3
         __byte_perm(pairs[0], pairs[1], 0x7632), __byte_perm(pairs[2], pairs[3], 0x7632));
 }
 
-/* Splits one value of A, of any format, into p->parts bf16 numbers with 8 bits of mantissa each,
- * and returns number `part`. If the sum of these bf16 numbers is not exactly the value, number 0
- * becomes NaN. The value includes its block scale, but not an fp32 scale, because the main loop
- * multiplies sums by fp32 scales. */
+/* Splits one value of A, of any format, into p->parts bf16 numbers with 8 significant bits each,
+ * and returns the bits of number `part`. The value includes its block scale, but not an fp32 scale,
+ * because the main loop multiplies sums by fp32 scales. If the sum of the bf16 numbers is not
+ * exactly the value, number 0 becomes NaN, so that the results become NaN and are computed again in
+ * double. */
 static __device__ __forceinline__ uint32_t small_m_split(const bsmm_small_m_params *p, uint32_t row,
                                                          uint32_t k, uint32_t part) {
     float rest = bsmm_gpu_elem(&p->a, bsmm_gpu_code(&p->a, row, k));
