@@ -1,6 +1,6 @@
-/* Compares the typical error of the kernel that bench measures with an earlier measurement. The
- * earlier error is that of the kernel's family, i.e. of the kernels that add in the same order
- * (level.h). */
+/* Compares the typical error of the kernel that bench measures with an earlier measurement for the
+ * kernel's family. The typical error is the root mean square of the relative errors of results. A
+ * family contains the kernels that add products in the same order (level.h). */
 #include "bench_session.h"
 #include "level.h"
 #include "multiply.h"

@@ -115,8 +115,9 @@ static void collect(const cli_level_order *o, const cli_level_row rows[2], pair 
     }
 }
 
-/* Returns true if an instruction multiplies adjacent elements, which are neither split into bf16
- * numbers nor multiplied by scales first. */
+/* Returns true if the kernel multiplies elements as they are, i.e. if they are not split into bf16
+ * numbers and not multiplied by scales first, and if one instruction multiplies adjacent elements
+ * of K. */
 static bool is_plain(const cli_level_order *o) {
     return !o->run && !o->by_elements && o->bf16_parts[0] * o->bf16_parts[1] == 1;
 }

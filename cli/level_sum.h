@@ -45,8 +45,8 @@ typedef struct cli_level_order {
      * bf16_parts[1]. If the number is 1, the element is multiplied as it is. */
     int bf16_parts[2];
     bool splits_f16; /* `splits_f16` is true if A is f16 and family->splits_f16 is true. */
-    /* `by_elements` is true if the kernel multiplies elements by their fp32 scales and rounds the
-     * results before it adds products. */
+    /* `by_elements` is true if the kernel multiplies elements by fp32 scales before it adds
+     * products. Each scaled element is rounded to fp32. */
     bool by_elements;
     /* `promoted` is used only by BENCH_IN_K_BLOCKS. It is the number of k blocks whose sum is
      * multiplied by the fp32 scales, or 0 if only the sum over all of K is multiplied. */

@@ -56,9 +56,10 @@ typedef struct {
 extern const gfx9_format gfx9_formats[];
 
 float gfx9_widen(uint32_t code, enum gfx9_small format);
-/* Converts a value to a small format. Rounding is to nearest even. With `stochastic`, the high
- * bits of `noise` are added below the mantissa, and the sum is truncated. A value that is too
- * large becomes the largest finite value if `saturate` is set, else infinity or NaN. */
+/* Converts a value to a small format, rounding to nearest even. With `stochastic`, the function
+ * instead adds the high bits of `noise` below the last mantissa bit of the result, and truncates
+ * the sum. A value that is too large becomes the largest finite value if `saturate` is set, else
+ * infinity or NaN. */
 uint32_t gfx9_narrow(double v, enum gfx9_small format, int saturate, int stochastic,
                      uint32_t noise);
 #endif

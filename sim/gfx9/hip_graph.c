@@ -99,9 +99,9 @@ HIP hipError_t hipGraphGetNodes(hip_graph *g, hip_work **nodes, size_t *count) {
     return hipSuccess;
 }
 
-/* Copies the nodes of `g` to `made` in an order in which each node comes after the nodes on which
- * it depends. waits[k] is the number of nodes that must be copied before node k, or TAKEN after
- * node k has been copied. */
+/* Copies the nodes of `g` to `made`. A node is copied only after all nodes on which it depends. Of
+ * the nodes that may be copied next, a random one is chosen. waits[k] is the number of nodes that
+ * must still be copied before node k. It becomes TAKEN when node k has been copied. */
 static hipError_t sort_nodes(const hip_graph *g, hip_graph *made, size_t *waits) {
     enum { TAKEN = -1 };
     uint64_t state = hip_setting("BSMM_SIM_SEED", 1);

@@ -68,9 +68,10 @@ BSMM_SHARED bsmm_half_range bsmm_half_range_of(uint32_t bits, uint32_t mantissa)
     /* e4m3 elements are multiples of 2^-9 up to 448. Their products with a factor from 2^-14 to 2^7
      * therefore fit in f16. */
     const bsmm_half_range e4m3 = {0, 1, 21, 8};
-    /* Decoded e2m3 elements are multiples of 2^-17, and decoded e3m2 elements are multiples of
-     * 2^-16. f16 holds multiples of 2^-24, so the factors by which the kernel multiplies these
-     * elements must be at least 2^-7 for e2m3 and 2^-8 for e3m2. */
+    /* The kernel multiplies decoded elements by scale factors in f16. Decoded e2m3 elements are
+     * multiples of 2^-17, and decoded e3m2 elements are multiples of 2^-16. f16 holds a product
+     * exactly only if it is a multiple of 2^-24. The factors must therefore be at least 2^-7 for
+     * e2m3 and 2^-8 for e3m2. */
     const bsmm_half_range e2m3 = {14, 8, 22, 8}, e3m2 = {12, 7, 23, 8};
     return bits == 4 ? e2m1 : bits == 8 ? e4m3 : mantissa == 3 ? e2m3 : e3m2;
 }

@@ -86,9 +86,10 @@ typedef struct bsmm_quantize_job {
      * and do not depend on the second-level scale. */
     bsmm_tensor_step tensor;
     bsmm_coder coder;
-    /* `amax` points to the tensor's largest magnitude in device memory. It is NULL if the recipe
-     * has no second-level scale. If the caller chose this scale (the rules BSMM_TENSOR_GIVEN and
-     * BSMM_TENSOR_GIVEN_DIVISOR of `steps`), `amax` points to the scale itself. */
+    /* `amax` points to a number in device memory from which the second-level scale follows: the
+     * tensor's largest magnitude, or the second-level scale itself if the caller chose it (the
+     * rules BSMM_TENSOR_GIVEN and BSMM_TENSOR_GIVEN_DIVISOR of `steps`). It is NULL if the recipe
+     * has no second-level scale. */
     const float *amax;
 } bsmm_quantize_job;
 

@@ -50,9 +50,10 @@ typedef struct bsmm_decode_job {
     float table[32];
     /* For 4-bit codes, these are the low and high byte of each code's value as bf16. */
     uint8_t low_bytes[16], high_bytes[16];
-    /* These constants convert 6-bit and 8-bit codes by way of f16. A code's magnitude bits, shifted
-     * by `shift`, are an f16 code. The value of this f16 code times `bias` is the element's
-     * magnitude. A code of 8 bits is NaN if (code - nan_base) & nan_mask < nans. */
+    /* These constants convert 6-bit and 8-bit codes by way of f16. The magnitude bits of a code are
+     * shifted left by `shift`, so that they form an f16 code. The value of this f16 code differs
+     * from the element's magnitude by a power of two; times `bias` it is the magnitude. An 8-bit
+     * code is NaN if (code - nan_base) & nan_mask < nans. */
     int shift;
     float bias;
     int16_t nan_base, nan_mask, nans;

@@ -53,8 +53,9 @@ BSMM_SHARED float bsmm_round_to(const bsmm_tensor_step *t, float value) {
     if (t->source_max == FLT_MAX || a > 0x7f800000u) return value;
     uint32_t half = (1u << (dropped - 1)) - 1 + (a >> dropped & 1);
     float rounded = bsmm_bits_float((a + half) >> dropped << dropped);
-    /* Subnormal f16 values are multiples of 2^-24, which is the last mantissa bit of fp32 numbers
-     * from 0.5 to 1. The addition of 0.5 therefore rounds to f16. */
+    /* An f16 number below 2^-14 is subnormal, i.e. a multiple of 2^-24. In fp32, the numbers from
+     * 0.5 to 1 are the multiples of 2^-24. Adding 0.5 therefore rounds to a multiple of 2^-24, and
+     * subtracting 0.5 is exact. */
     if (dropped == 13 && a < 0x38800000u) rounded = (bsmm_bits_float(a) + 0.5f) - 0.5f;
     if (rounded > t->source_max) rounded = bsmm_bits_float(0x7f800000u);
     return bsmm_bits_float(bsmm_float_bits(rounded) | sign);

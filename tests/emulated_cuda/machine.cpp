@@ -31,8 +31,8 @@ struct place {
     void *words[5];
 };
 
-/* A fiber runs one thread of the GPU after another. The fiber is started once by setcontext. Later
- * switches between fibers are jumps, because setcontext makes system calls. */
+/* A fiber runs one thread of the emulated GPU after another. It is started once by setcontext.
+ * Later switches between fibers are jumps, because setcontext makes slow system calls. */
 struct fiber : emulated_thread {
     place at;
     bool started, ended;

@@ -43,8 +43,8 @@ static const int64_t lengths[] = {128, 512, 4096};
 
 typedef struct value {
     double element;
-    /* `exponent` is the exponent of the block's scale. In the patterns TIES and SPARSE_TIES, the
-     * first block has a larger exponent than all other blocks. */
+    /* `exponent` is the exponent of the scale of the element's block. In the patterns TIES and
+     * SPARSE_TIES, the scale of the first block is 2^12 times that of all other blocks. */
     int exponent;
 } value;
 

@@ -1,6 +1,7 @@
-/* Tests every pair of 8-bit scales of A and B on the integer kernels. Only the elements of the
- * first block of each row are not 0, so the exact value of each result is known. The kernels'
- * results must be bitwise identical to this value, rounded once. */
+/* Tests the integer kernels with every pair of an 8-bit scale of A and an 8-bit scale of B. In each
+ * row, only elements of the first block are not 0. A result therefore depends on a single pair of
+ * scales, and its exact value is easy to compute. The result must be bitwise identical to the exact
+ * value, rounded once. */
 #include "cpu_hooks.h"
 #include "product.h"
 

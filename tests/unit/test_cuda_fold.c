@@ -1,7 +1,8 @@
-/* Tests the code paths of cuda_sm90a_fold, the kernel for MX operands on Hopper. The kernel uses
- * the FP8 tensor cores if e4m3 can represent all elements multiplied by their block scales.
- * Otherwise it uses the bf16 tensor cores or the generic kernel. The bits of the result show which
- * path was taken: they must equal those of a kernel that has only this path. */
+/* Tests the code paths of cuda_sm90a_fold, the kernel for MX operands on Hopper. If e4m3 can
+ * represent all elements multiplied by their block scales, the FP8 tensor cores compute the
+ * product. Otherwise the bf16 tensor cores or the generic kernel compute it. The tests find out
+ * which code path ran by comparing bits: the result must be bitwise identical to that of a kernel
+ * that has only this code path. */
 #include "cuda.h"
 #include "cuda/host/wgmma.h"
 #include "operand.h"

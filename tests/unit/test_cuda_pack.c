@@ -166,9 +166,10 @@ static void spreads_are_told(void **state) {
     assert_int_equal(flags_of("mxfp8", BSMM_PACK_BF16, high, 0), BSMM_PACK_SCALED);
 }
 
-/* Packs a row of 256 columns by a route (BSMM_PACK_FP8 or _FAST). Returns true if the two halves of
- * the row get different packed scales. All block scales of the first half are 1. Those of the
- * second half are 2^top, except for one of 2^bottom. */
+/* Packs rows of 256 elements by a route (BSMM_PACK_FP8 or _FAST). Each row has two groups of 128
+ * elements. In the first group, all block scales are 1. In the second group, one block scale is
+ * 2^bottom and the others are 2^top. Returns true if packing gives the two groups different group
+ * scales, i.e. if it sets the flag UNEVEN. */
 static bool is_uneven(const char *name, bsmm_pack_route route, int top, int bottom) {
     test_matrix t;
     rng r = {3};

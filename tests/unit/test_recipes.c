@@ -177,8 +177,9 @@ static void test_halfway_elements(void **state) {
             assert_int_equal(e2m1_code(to_zero[j], down(rows[i].value)), rows[i].down);
         }
     }
-    /* 0.2505 is above the midpoint 0.25, so it rounds to 0.5. Rounding it to bf16 first would give
-     * 0.25, which rounds to 0. */
+    /* e2m1 has no value between 0 and 0.5. 0.2505 is above the midpoint 0.25, so it rounds to 0.5
+     * (code 1). If it were rounded to bf16 first, it would become 0.25, and this tie would round to
+     * 0. */
     assert_int_equal(e2m1_code("compressed-tensors", 0.2505f), 1);
 }
 

@@ -71,9 +71,9 @@ BSMM_DEVICE void stage(const int parts, const bsmm_bf16_side *side, uint32_t fir
 }
 
 /* Holds the values that one lane passes to matrix instructions for 32 elements of K, i.e. 16 values
- * of one row. Lanes 0 to 31 hold the first 16 elements of their rows along K, and lanes 32 to 63
- * hold the last 16. The matrix instruction would expect another order of elements along K. The
- * order does not matter, because it is the same in A and B, so the sum has the same products. */
+ * of one row. Lanes 0 to 31 hold the first 16 of the 32 elements of their rows, and lanes 32 to 63
+ * hold the last 16. The matrix instructions assign other elements of K to these lanes. That does no
+ * harm, because A and B are permuted along K in the same way, so the sum has the same products. */
 typedef struct fragment {
     words4 w[2];
 } fragment;

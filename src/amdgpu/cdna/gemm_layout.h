@@ -86,13 +86,15 @@ BSMM_SHARED uint32_t gemm_row_in_lds(uint32_t tiles, uint32_t row) {
     return row / (16 * tiles) * (16 * tiles) + tile * 16 + quad * 4 + row % 4;
 }
 
-/* Returns the index of piece `which` (0 or 1) of a lane's fragment among the pieces of its row. A
- * piece has 16 bytes (12 bytes for 6-bit elements). A fragment is the data that a lane passes to a
- * matrix instruction: 32 elements of K, i.e. two pieces of 8-bit or 6-bit elements, or one piece of
- * 4-bit elements. If a stage has 256 elements of K, `which` selects the piece for the first or for
- * the second of two instructions. The scales of both pieces are then in the same aligned 32-bit
- * word of four scales, so that a lane needs only one word (gemm_scales.h). `group` is lane / 16,
- * because lanes with the same quotient hold the same part of K. */
+/* A fragment is the data that a lane passes to a matrix instruction: 32 elements of K of a row. In
+ * LDS, a row is stored in pieces of 16 bytes (12 bytes for 6-bit elements). A fragment is two
+ * pieces of 8-bit or 6-bit elements, or one piece of 4-bit elements. Returns the index of piece
+ * number `which` (0 or 1) of the fragment in its row. `group` is lane / 16, because lanes with the
+ * same quotient hold the same part of K.
+ *
+ * If a stage has 256 elements of K (GEMM_E2M1_TWICE), a lane has two fragments for two
+ * instructions, and `which` selects one of them. The scales of both fragments are in the same
+ * aligned 32-bit word of four scales, so that a lane needs only one word (gemm_scales.h). */
 BSMM_SHARED uint32_t gemm_piece_of(uint32_t type, uint32_t group, uint32_t which) {
     const uint32_t bits = gemm_bits(type);
     if (type == GEMM_E2M1_TWICE) return group % 2 + 2 * which + group / 2 * 4;

@@ -45,9 +45,10 @@ BSMM_DEVICE uint32_t gemm_relay_steps(const bsmm_cdna_gemm *p, gemm_shape s) {
 }
 
 /* Describes the block of a column-major operand that a thread transposes: 16 elements along K of
- * each of four rows, from `row` on. The 16 bytes of a row become piece number `piece` of this row.
- * Neighbouring threads have different pieces of the same rows, so that their stores use all LDS
- * banks. After four threads the rows change, so that the loads of a wave share cache lines. */
+ * four rows, `row` to `row` + 3. In LDS, the 16 bytes of a row become piece number `piece` of this
+ * row. Four neighbouring threads have different pieces of the same four rows, so that their stores
+ * use all LDS banks. The next four threads have the next four rows, so that the loads of a wave
+ * share cache lines. */
 typedef struct gemm_quad {
     uint32_t side, row, piece;
 } gemm_quad;

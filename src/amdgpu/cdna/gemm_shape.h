@@ -48,9 +48,9 @@ BSMM_DEVICE gemm_shape gemm_large(uint32_t a, uint32_t b) {
     return (gemm_shape){.types = {gemm_type(a, b), gemm_type(b, a)}, 2, 4, 8, 4, 0, 0, 0};
 }
 
-/* These functions return two shapes for FP8 with fp32 scales: a tile of 64 x 64 results for four
- * waves, and a tile of 128 x 128 results for eight waves. Two stages of the large tile fill the 64
- * KB of LDS of gfx942. */
+/* These functions return two shapes of workgroups for FP8 with fp32 scales. The first has four
+ * waves and a tile of 64 x 64 results. The second has eight waves and a tile of 128 x 128 results.
+ * Two stages of operands of the second shape fill the 64 KB of LDS of gfx942. */
 BSMM_DEVICE gemm_shape gemm_groups_small(uint32_t ocp, uint32_t col_scales, uint32_t columns) {
     return (gemm_shape){.types = {0, 0}, 2, 2, 2, 2, ocp, col_scales, columns};
 }

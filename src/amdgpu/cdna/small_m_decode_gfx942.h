@@ -174,8 +174,9 @@ BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *fa
     return (bsmm_u32x4){to[0], to[1], to[2], to[3]};
 }
 
-/* Returns the factor by which a sum of products must be multiplied, because the kernel decodes e4m3
- * elements with fp32 scales or without scales to half their value. */
+/* The kernel decodes e4m3 elements without scales or with fp32 scales to half of their values.
+ * Returns the factor that corrects this for an operand of format f: 2, or 1 for all other formats.
+ * The kernel multiplies sums of products by it. */
 BSMM_DEVICE float small_m_correction(small_m_format f) {
     const bool decoded_to_half = f.scale == BSMM_SCALE_F32 || f.scale == BSMM_SCALE_NONE;
     return small_m_bits(f) == 8 && decoded_to_half ? 2 : 1;

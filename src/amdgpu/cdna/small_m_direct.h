@@ -1,9 +1,10 @@
-/* Multiplies elements as they are stored, for the kernels for few rows of A (small_m_body.h). The
- * lanes then decode nothing. There are two cases:
+/* Multiplies elements without decoding them, for the kernels for few rows of A (small_m_body.h).
+ * There are two cases:
  *
- * - The FP8 instructions multiply e4m3 operands with fp32 scales or without scales. gfx942
- *   multiplies e4m3fnuz, where the code of an e4m3 number means half its value. The lanes of gfx942
- *   replace the codes of -0 and NaN.
+ * - The FP8 instructions multiply e4m3 operands with fp32 scales or without scales. The
+ *   instructions of gfx942 read e4m3 codes as e4m3fnuz, where a code means half of its value in
+ *   e4m3. Only the codes of -0 and NaN have other meanings there, so the lanes of gfx942 replace
+ *   them.
  * - On gfx950, the scaled instruction, which reads e8m0 scales, multiplies two operands that are
  *   each mxfp8, mxfp6 or mxfp4, or one such operand and an e4m3 operand without scales. */
 #ifndef BSMM_AMDGPU_CDNA_SMALL_M_DIRECT_H

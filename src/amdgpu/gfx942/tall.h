@@ -289,9 +289,9 @@ BSMM_DEVICE void tall_distrust(const tall_scales *g, const gemm_position *at, ta
             }
 }
 
-/* Sets up flags in LDS that tell which of the tile's rows of A and of B contain a NaN, and returns
- * their address. The flags overwrite the stages of operands, so the function first waits until all
- * waves have read the stages. */
+/* Finds out which of the tile's rows of A and of B contain a NaN. Returns the address of an array
+ * in LDS that has a flag for each of these rows. The array overwrites the stages of operands, so
+ * the function first waits until all waves have read the stages. */
 BSMM_DEVICE BSMM_IN_LDS const uint32_t *tall_flags(const tall_relay *r, gemm_shape s) {
     BSMM_IN_LDS uint32_t *flags = (BSMM_IN_LDS uint32_t *)gemm_stages;
     bsmm_isa_wait_barrier();

@@ -126,8 +126,8 @@ static inline void bsmm_small_m_ask(bsmm_small_m_later *x, int lines) {
 /* `bsmm_small_m_scales` holds the scales of one panel (16 rows of B), gathered into arrays. */
 typedef struct bsmm_small_m_scales {
     const bsmm_product *p;
-    /* `row` is the first row of B and `rows` is the number of rows. If there are fewer rows than
-     * lanes, the remaining lanes hold the scales of the last row too. */
+    /* The panel has the rows row to row + rows - 1 of B. If it has fewer rows than lanes, the other
+     * lanes hold the scales of its last row too. */
     int64_t row, rows;
     /* `units` is the number of scale units (ranges of K with one gathered scale), padded to a
      * multiple of 128 elements of K. */
@@ -184,9 +184,9 @@ typedef struct bsmm_small_m_engine {
     /* `longest_chunk` is the largest number of elements of K in a chunk, i.e. in a range of K that
      * is summed by itself (bsmm_gemm_chunk). 0 means that the sum goes on over all of K. */
     int64_t longest_chunk;
-    /* `wide_limit` is compared with the sum of two numbers `wide`, which measure how far the
-     * magnitudes in a row of A and in a row of B are apart. If the sum is larger, the result of the
-     * two rows is summed in double. */
+    /* If the magnitudes in a row differ too much, fp32 sums of its products may lose terms. A
+     * number `wide` measures this difference for each row of A and of B. If the sum of the two
+     * numbers of a result's rows is larger than `wide_limit`, the result is summed in double. */
     int wide_limit;
     /* `reads_compact` is true if the function `multiply` reads B in compact order. Otherwise the
      * caller copies B to row order. */

@@ -87,10 +87,11 @@ static bool is_usual(uint32_t scale, uint8_t code) {
     return (code & 0x7f) != 0x7f;
 }
 
-/* Returns true if the loops can use a scale code as it is, i.e. if the packer would not change it.
- * If the packer would change it, but all elements of the code's block are zero, the function
- * replaces the code by the code of 1, as the packer does, and returns true. Otherwise it returns
- * false, and the panel (16 rows of B) must be packed. */
+/* Returns true if the loops can use a scale code. They can use every code that the packer would not
+ * change. If the packer would change the code, the function checks whether all elements of the
+ * code's block are zero and the code is not NaN. If so, it replaces the code by the code of 1, as
+ * the packer does, and returns true. Otherwise it returns false, and the panel (16 rows of B) must
+ * be packed. */
 static bool replace_unusual(const bsmm_small_m_scales *s, int64_t unit, int64_t lane) {
     uint32_t scale = s->p->b.m.format.scale;
     uint8_t *code = &s->codes[unit * LANES + lane];

@@ -3,14 +3,15 @@
  * to f16.
  *
  * Packing multiplies elements by their 8-bit scales. f16 holds a product exactly if it is a
- * multiple of 2^-24 below 2^16. e4m3 scales always give such products. e8m0 scales give them only
- * in a range of scales. Packing multiplies all values by a power of two that puts the upper end of
- * this range at 2^3, and the epilogue undoes this multiplication. If a scale lies outside the
- * range, A is split into two bf16 parts and is multiplied by B in bf16, as cuda_sm90a_bf16 does. If
- * bf16 cannot hold the values either, the generic GEMM (cuda_sm80_bf16.c) computes the product.
+ * multiple of 2^-24 and its magnitude is below 2^16. With e4m3 scales, f16 holds all products. With
+ * e8m0 scales, packing also multiplies all values of B by a power of two, by which the epilogue
+ * divides again. f16 then holds all products with scales from a lower bound to 2^3. If a scale of B
+ * lies outside this range, A is split into two bf16 parts and is multiplied by B in bf16, as
+ * cuda_sm90a_bf16 does. If bf16 cannot hold the values either, the generic GEMM (cuda_sm80_bf16.c)
+ * computes the product.
  *
- * fp32 scales of whole rows multiply complete sums. fp32 scales of 128 x 128 blocks multiply the
- * sums of each k block, i.e. of 64 columns. */
+ * fp32 scales of whole rows multiply sums over all of K. fp32 scales of 128 x 128 blocks multiply
+ * the sums of each k block, i.e. of 64 elements of K. */
 #include "cuda/host/wgmma_kernel.h"
 
 static const bsmm_wgmma_plan in_parts = {

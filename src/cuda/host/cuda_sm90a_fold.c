@@ -38,8 +38,8 @@ static bool takes(const bsmm_product *p, const bsmm_operand *o) {
     return folds(p, o) || is_scaled_fp8(o);
 }
 
-/* MOST_ROOM is the largest number of binades by which the largest element of a scale block may lie
- * below the largest number of the block's 8-bit format. It is an upper bound: the nonzero
+/* MOST_ROOM is an upper bound for the number of binades by which the largest element of a scale
+ * block may lie below the largest number of the 8-bit format. The bound is 32, because the nonzero
  * magnitudes of every 8-bit format span at most 32 binades. */
 enum { MOST_ROOM = 32 };
 

@@ -45,8 +45,9 @@ uint32_t bsmm_small_m_bits(const bsmm_small_m_weights *w);
  * device. */
 int bsmm_small_m_generation(const bsmm_product *p);
 
-/* Returns true if A or B has fp32 scales that change along K. The kernels then compute a separate
- * sum for each step of K (128 elements), multiply it by its scales, and add the scaled sums. */
+/* Returns true if A or B has fp32 scales that change along K. The kernels then sum each step of K
+ * (128 elements) by itself, starting from 0. They multiply this sum by the step's scales of A and B
+ * and add it to the total. */
 bool bsmm_small_m_is_grouped(const bsmm_product *p);
 
 /* This array holds, for each generation of GPUs, the kernel that converts A to bf16. */

@@ -60,12 +60,12 @@ typedef struct bsmm_wgmma_side {
 /* Describes one tile shape of the GEMM kernels. wgmma.c has the table of all tile shapes. */
 typedef struct bsmm_wgmma_tile bsmm_wgmma_tile;
 
-/* Returns the number of bf16 numbers whose sum is an element of an operand, when the GEMM kernel
- * multiplies bf16. It is 2 for f16, 3 for fp32, and 1 for all other formats. If the product has a
- * C, it is 1 for every format, for the following reason. If a nonzero element is a sum of several
- * bf16 numbers, one of these numbers may be 0. The product of this 0 and an Inf of the other
- * operand is NaN, which makes the result wrong. The GEMM must then be recomputed, which is
- * impossible if D has overwritten C. */
+/* If the GEMM kernel multiplies bf16, an element of an operand is the sum of several bf16 numbers.
+ * Returns how many: 2 for f16, 3 for fp32, and 1 for all other formats. If the product has a C, the
+ * function returns 1 for every format, for this reason: one of the several bf16 numbers of a
+ * nonzero element may be 0. If it meets an Inf of the other operand, their product is NaN, and the
+ * result is wrong. The GEMM must then be computed again, which is impossible if D has overwritten
+ * C. */
 uint32_t bsmm_wgmma_parts(const bsmm_product *p, const bsmm_operand *o);
 
 /* Returns entry number `index` of the table of all tile shapes, or NULL past the last entry. */

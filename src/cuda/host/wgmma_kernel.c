@@ -96,9 +96,11 @@ uint64_t bsmm_wgmma_workspace_bytes(const bsmm_product *p, const void *state) {
     return 1024 + HEAD_BYTES + s->first.bytes + (s->plan.otherwise ? s->second.bytes : 0);
 }
 
-/* Returns the number of parts into which the plan's GEMM kernel splits K of every tile. Clusters
- * that continue with each other's accumulators (split_last in wgmma.c) do not count, because they
- * do not change the bits of a result. */
+/* Returns the number of parts into which the plan's GEMM kernel splits K of every tile. Each part
+ * is summed by itself, and the number of parts changes the bits of a result. The kernel may also
+ * divide the K of the last tiles among clusters, where each cluster continues with the accumulators
+ * of the one before (split_last in wgmma.c). This division does not count, because it does not
+ * change the bits. */
 uint32_t bsmm_wgmma_k_parts(const bsmm_product *p, const void *state) {
     const bsmm_wgmma_state *s = state;
     return (uint32_t)bsmm_wgmma_deal_of(p, s->first.tile).splits;

@@ -100,12 +100,12 @@ static void set_form(const bsmm_operand *o, bsmm_wgmma_source *s) {
 }
 
 /* Returns true if a bf16 operand must be packed, although the kernel could read it where the caller
- * stores it. Packing also writes a header with the range of the operand's values. There are two
- * cases. First, the product has a C. Without a header, the kernel finds out only from its
- * accumulators that a value was too large or too small for the fast path, and the whole GEMM must
- * then be computed again. That would be too late if D has already overwritten C. Second, the GEMM
- * kernel multiplies accumulators by scales. It then needs the header to know the range of the
- * elements. */
+ * stores it. Packing also writes a header with the range of the operand's values, and the header is
+ * needed in two cases. First, the product has a C. Without a header, the kernel finds out only at
+ * the end, from its accumulators, that a value was too large or too small for the fast path. The
+ * whole GEMM must then be computed again, which is impossible if D has already overwritten C.
+ * Second, the GEMM kernel multiplies accumulators by scales. It can check the range of these
+ * products only if it knows the range of the elements. */
 static bool needs_header(const bsmm_product *p, const bsmm_wgmma_wish *wish) {
     return !wish->settles && (p->has_c || wish->kind != BSMM_WGMMA_BF16);
 }

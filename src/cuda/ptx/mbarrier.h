@@ -12,8 +12,9 @@ static __device__ __forceinline__ void ptx_mbarrier_init(uint32_t barrier, uint3
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
 }
 
-/* PTX ISA 9.7.13.15.13 "mbarrier.arrive" with 9.7.13.15.12 "expect_tx": arrives once. The current
- * phase then also waits until copies have written `bytes` bytes. */
+/* PTX ISA 9.7.13.15.13 "mbarrier.arrive" with 9.7.13.15.12 "expect_tx": arrives at the mbarrier
+ * once, and adds `bytes` to the number of bytes for which its current phase waits. The phase
+ * completes only when copies have written all of these bytes. */
 static __device__ __forceinline__ void ptx_mbarrier_arrive_expect(uint32_t barrier,
                                                                   uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)

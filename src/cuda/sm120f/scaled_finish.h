@@ -6,8 +6,9 @@
  * lost to underflow. Such results are recomputed in double. An accumulator of 0 is right if all
  * elements of its row of A or of its row of B are 0. Otherwise it is recomputed too. */
 
-/* Returns true if an accumulator may be wrong. Finite accumulators with a magnitude of at least
- * 2^-118 are right. 0 is right if `zero` is true, i.e. if its row of A or of B has only zeros. */
+/* Returns true if an accumulator may be wrong, so that the result must be computed again in double.
+ * Finite accumulators with a magnitude of at least 2^-118 are right. An accumulator of 0 is right
+ * only if `zero` is true, i.e. if all elements of its row of A or of its row of B are 0. */
 static __device__ __forceinline__ bool is_doubtful(float sum, bool zero) {
     const uint32_t magnitude = __float_as_uint(sum) & 0x7fffffffu;
     if (magnitude == 0) return !zero;

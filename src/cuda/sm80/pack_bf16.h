@@ -120,9 +120,9 @@ static __device__ __forceinline__ void bf16_emit(const bsmm_pack_job *job, int b
     }
 }
 
-/* Returns a mask of the lanes that have a nonzero element in this lane's row. The mask has 16 bits,
- * one for each lane of a group. A group is 128 elements of a row along K, and each lane has 8 of
- * them. */
+/* A group is 128 elements of a row along K. 16 lanes hold a group, 8 elements each. Returns a mask
+ * of 16 bits for the group of this lane's row: bit i is 1 if lane i of these 16 lanes has a nonzero
+ * element. */
 static __device__ __forceinline__ uint32_t bf16_lanes(int bits, const uint32_t *raw) {
     const int words = bits == 4 ? 1 : 2;
     uint32_t mine = threadIdx.x % BF16_ROWS, lanes = 0;

@@ -17,8 +17,9 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS, 4)
     NAME(const __grid_constant__ bsmm_pack_job job) {
     uint32_t scales[ITEMS], thread = threadIdx.x;
     item_reach reach = reach_nothing();
-    /* This call allows the stream's next kernel to start. This kernel itself waits for the previous
-     * kernel only at its end, before it updates the header of the packed operand. */
+    /* Allows the stream's next kernel to start now, before this kernel ends. This kernel itself
+     * waits for the end of the previous kernel only before it updates the header of the packed
+     * operand. */
     bsmm_cuda_admit_next_kernel();
 
 #if BY_ROWS

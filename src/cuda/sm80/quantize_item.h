@@ -88,8 +88,9 @@ static __device__ __noinline__ uint32_t any_four(const bsmm_quantize_job *job, f
            bsmm_lane_encode(job, &e, c) << 16 | bsmm_lane_encode(job, &e, d) << 24;
 }
 
-/* Returns value i of a thread's 16 values as f32. No value may be NaN. Unlike item_value, this
- * function has no code that preserves the payload of a NaN. */
+/* Returns value number i of a thread's 16 values as f32. If the values are f16, they are converted
+ * by one instruction, which does not keep the payload of a NaN. The caller must therefore make sure
+ * that no value is NaN; item_value has no such condition. */
 static __device__ __forceinline__ float tame_value(uint32_t elem, const uint32_t *raw, int i) {
     if (elem != BSMM_LANE_F16) return item_value(elem, raw, i);
     return bsmm_ptx_cvt_f32_f16((uint16_t)(raw[i / 2] >> 16 * (i % 2)));

@@ -18,8 +18,9 @@ typedef struct consumer {
     const bsmm_wgmma_params *p;
     ring r;
     int32_t warpgroup, warp, lane;
-    /* Stage 0 is the first buffer for operand tiles in shared memory. `a` and `b` are its wgmma
-     * descriptors: `a` is for this warpgroup's first 64 rows of A, and `b` is for the tile of B. */
+    /* `a` and `b` are the wgmma descriptors of the operands in stage 0, i.e. in the first buffer
+     * for operand tiles in shared memory. `a` is for the first 64 rows of A that this warpgroup
+     * multiplies, and `b` is for the tile of B. */
     uint64_t a, b;
     /* `row_scales` is the offset in bytes, in a stage's scales, of the scale of this thread's first
      * row of A. */

@@ -89,8 +89,8 @@ typedef struct bsmm_wgmma_params {
      * a bf16 part of B from 0 to 8. To divide such a number by a_parts, they multiply it by
      * a_reciprocal and shift right by 5, which is exact for these numbers. */
     int32_t a_reciprocal;
-    /* `tiles_m` and `tiles_n` are the numbers of cluster tiles along M and N. A cluster tile is the
-     * area of D that the thread blocks of one cluster compute together. */
+    /* A cluster tile is the part of D that the thread blocks of one cluster compute together.
+     * `tiles_m` and `tiles_n` are the numbers of cluster tiles of D along M and along N. */
     int32_t tiles_m, tiles_n;
     /* `group_m` is the number of cluster tiles along M in a band, i.e. in a horizontal stripe of D.
      * Clusters compute D band by band, so that the tiles that run at the same time share most of
