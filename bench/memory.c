@@ -13,8 +13,9 @@
  * cache lines; one read and one write together move STEP lines. */
 enum { LINE = 64, STEP = 32 };
 static const size_t total = (size_t)256 << 20;
-/* A measurement moves at least MOVED bytes. If its memory is smaller, each thread passes over its
- * part several times. A thread moves at least LEAST_LINES cache lines in each pass. */
+/* A measurement moves at least MOVED bytes. If the measured memory is smaller than that, each
+ * thread reads and writes its part of the memory several times. The part of a thread has at least
+ * LEAST_LINES cache lines. */
 static const size_t MOVED = (size_t)32 << 20;
 enum { LEAST_LINES = 64 };
 

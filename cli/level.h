@@ -44,10 +44,10 @@ bool cli_level_decode(const bsmm_matrix *m, cli_level_row *to);
 void cli_level_free(cli_level_row *row);
 
 /* Returns true if f16 holds all values of a matrix after packing, or if the matrix has no e8m0
- * scales. Packing multiplies all values by one power of two. This power is the largest one with
- * which the element format's largest number times 2^3 is still below the upper end of f16's range.
- * Like packing, the function assumes that each block with a nonzero element contains the largest
- * and the smallest element of the format. */
+ * scales. Packing multiplies all values by one power of two: the largest one with which 2^3 times
+ * the format's largest element still lies in f16's range. Like packing, the function looks only at
+ * the scales: it assumes that each block with a nonzero element contains the largest and the
+ * smallest element of the format. */
 bool cli_level_fits_f16(const bsmm_matrix *m, const cli_level_row *values);
 
 /* Multiplies on the device that the description names. The operands are in host memory. On

@@ -222,9 +222,10 @@ static double sum_part_divided(const cli_level_order *o, const cli_level_row row
     return (double)sum * last;
 }
 
-/* Returns the sum of all products of a row of A and a row of B, rounded as the kernel rounds. If
- * elements of A are split into bf16 numbers, the function first sums over K for each of these
- * numbers, and then adds these sums. */
+/* Returns the sum of all products of a row of A and a row of B, rounded as the kernel rounds. An
+ * element of A may be split into several bf16 numbers. The function then makes one sum over K with
+ * the first bf16 number of each element, one with the second and so on, and adds these sums at the
+ * end. */
 static double sum_segments(const cli_level_order *o, const cli_level_row rows[2]) {
     double total = 0;
     for (int n = 0; n < o->bf16_parts[0]; n++) {

@@ -350,10 +350,10 @@ typedef enum bsmm_group_flags {
     BSMM_GROUP_EACH_B_GLOBAL = 8,
     BSMM_GROUP_EACH_D_GLOBAL = 16,  /* d_global of bsmm_buffers has G second-level scales of D */
     BSMM_GROUP_EACH_COL_SCALE = 32, /* The epilogue's col_scale has the shape (G, columns of D) */
-    /* The kernel gathers the rows of A (kinds ROWS and MASKED only). A is then one matrix with any
-     * number of rows, and row r of D is computed from row gather[r] of A. For MASKED, row m of
-     * group g has the index r = g * M + m, where M is the number of rows of each matrix of D. An
-     * index that is no row of A, such as -1, stands for a row of zeros. If A has block scales, its
+    /* The kernel gathers the rows of A (kinds ROWS and MASKED only): A is one matrix with any
+     * number of rows, and row r of D is computed from row gather[r] of A. For MASKED, r is g * M +
+     * m for row m of group g, where M is the number of rows of each matrix of D. If gather[r] is no
+     * row of A, for example -1, the kernel uses a row of zeros. If A has block scales, its
      * block_rows must be 1. */
     BSMM_GROUP_GATHER_A = 64,
     /* The scales of a matrix that is divided among the groups are separate arrays, one for each

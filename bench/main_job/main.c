@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* This program accepts at most this relative error, because the library promises the accuracy of
- * fp32 accumulators. Rounding each of K partial sums of random terms to fp32 causes a relative
- * error of about 2^-24 * sqrt(K / 6). */
+/* The program fails if the relative error exceeds promised_error. The library promises the accuracy
+ * of fp32 accumulators: if each of K partial sums of random terms is rounded to fp32, the relative
+ * error is about 2^-24 * sqrt(K / 6). */
 static const double promised_error = 1e-6;
 
 static double decibels(double signal, double noise) {

@@ -7,8 +7,9 @@
 #include <string.h>
 
 /* Gives the size of the product: D has `m` rows and `n` columns, and A and B have `k` columns, i.e.
- * `k_blocks` k blocks. Unless the arguments set the sizes, there are four k blocks, and D has two
- * tiles side by side, each of the size that a pair of thread blocks computes. */
+ * `k_blocks` k blocks. By default there are four k blocks, and D has two tiles along N, each as
+ * large as the tile that a pair of thread blocks computes. The program's arguments may set other
+ * sizes. */
 static struct {
     uint32_t m, n, k, k_blocks;
     /* `checked` is true if the results are compared with those of the reference kernel. */

@@ -36,9 +36,10 @@ enum { MODE_REG = VGPRS + SGPRS };
 enum { MOST_STATES = 5 };
 static const struct {
     const char *what, *source;
-    /* `by` is one of the bits BY_VALU to BY_CMPX. This bit says what the earlier instruction did to
-     * a register. `to` is a mask of the bits TO_VALU to TO_OTHER. This mask says which later
-     * instructions must not follow too closely. */
+    /* Each row describes a hazard between two instructions. `by` is one of the bits BY_VALU to
+     * BY_CMPX, which says what the first instruction did to a register. `to` is a mask of the bits
+     * TO_VALU to TO_OTHER, which says which instructions must not access this register too soon
+     * after. */
     uint16_t by, to;
     uint8_t states, regs;
     uint16_t reg; /* `reg` is the register, if `regs` is ONE. */

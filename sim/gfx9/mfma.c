@@ -219,9 +219,9 @@ static void fuse_row(size_t m, size_t depth, size_t flip, const float *a, const 
             sum[j] = fmaf(a[(k ^ flip) * m], b[(k ^ flip) * m + j], sum[j]);
 }
 
-/* Returns the number of the block of A that the instruction multiplies by block `block` of B. With
- * the field cbsz, 2^cbsz neighboring blocks of B use one block of A. The field abid is the number
- * of this block of A among the 2^cbsz blocks. */
+/* Returns the number of the block of A that the instruction multiplies by block `block` of B. The
+ * field cbsz makes 2^cbsz neighboring blocks of B use the same block of A. The field abid says
+ * which of the 2^cbsz neighboring blocks of A that is. */
 static uint32_t broadcast(const gfx9_inst *i, uint32_t block) {
     return (block & ~((1u << i->cbsz) - 1)) + (i->abid & ((1u << i->cbsz) - 1));
 }

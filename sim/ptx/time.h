@@ -123,9 +123,9 @@ void ptx_time_arrive(ptx_warp *w, enum ptx_waited_kind kind, uint64_t number);
  * begins. */
 void ptx_time_turn(ptx_cluster *c, enum ptx_waited_kind kind, uint64_t number);
 /* Records that instruction `i` of the warp has waited for the last completed phase of an object (a
- * barrier or an mbarrier). The wait is recorded only when it is over. At its beginning, other lanes
- * of the warp may still have to arrive at the same phase, and the model would wait forever if it
- * played back the wait first. */
+ * barrier or an mbarrier). It is called when the wait is over. If the wait were recorded when it
+ * begins, other lanes of the warp might arrive at the same phase later. The model, which plays back
+ * the records of a warp in order, would then wait forever. */
 void ptx_time_wait(ptx_warp *w, const ptx_inst *i, enum ptx_waited_kind kind, uint64_t number);
 /* Records that the lanes in the mask `lanes`, which have waited at a barrier, now continue (see
  * ptx_time_wait). */

@@ -41,9 +41,9 @@ typedef struct bsmm_elem_traits {
      * magnitude 0 to 63 times min_subnormal. */
     bool small_integer;
     bool exact_in_bf16, exact_in_f16;
-    /* `shifts_to_f16` is true if a shift of exponent and mantissa bits converts the codes of finite
-     * values to f16. The f16 then has the element's value times a power of two that is the same for
-     * all codes. */
+    /* `shifts_to_f16` is true if the codes of all finite values can be converted to f16 by a shift
+     * of their exponent and mantissa bits. The value of the f16 code is the element's value times a
+     * power of two, which is the same for all codes of the format. */
     bool shifts_to_f16;
     bool has_inf;
     /* `lone_nan` is true if the only NaN is the code in which just the sign bit is set (fnuz

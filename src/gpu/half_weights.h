@@ -57,9 +57,9 @@ typedef struct bsmm_half_range {
     uint32_t above;
 } bsmm_half_range;
 
-/* Returns the range of scale codes that the kernel multiplies exactly, for a format whose elements
- * have `bits` bits, and `mantissa` bits of mantissa. e2m1 elements are first converted to e4m3,
- * which multiplies them by 2^-6. */
+/* Returns the range of scale codes that the kernel can multiply by exactly in f16, for elements
+ * with `bits` bits, `mantissa` of which are the mantissa. e2m1 elements are decoded by way of e4m3
+ * codes, which multiplies them by 2^-6. */
 BSMM_SHARED bsmm_half_range bsmm_half_range_of(uint32_t bits, uint32_t mantissa) {
     /* The smallest nonzero e2m1 element is decoded to 2^-7, and the largest to 6 * 2^-6. The
      * factors may be all powers of two that are normal f16 numbers, 2^-14 to 2^15. The products

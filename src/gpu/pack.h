@@ -235,8 +235,8 @@ typedef struct bsmm_pack_job {
     bsmm_pack_header *header;
 } bsmm_pack_job;
 
-/* Holds the parameters for packing to bf16 by the thread blocks of a GEMM kernel
- * (sm80/pack_plain.h), if bf16 holds all values of the operand without group scales. */
+/* Holds the parameters with which a GEMM kernel itself packs an operand to bf16
+ * (sm80/pack_plain.h). It does so if bf16 holds all values of the operand without group scales. */
 typedef struct bsmm_pack_plain {
     /* `job` holds the parameters of a packing kernel for elements of 4, 6 or 8 bits with e8m0
      * scales. */

@@ -143,9 +143,10 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_f32(const bsmm_narrow_codec *k, float s
     return g;
 }
 
-/* Chooses the scale of a group (128 elements of a row) for packing to bf16. If bf16 holds all
- * values of the group, the scale is 1. Otherwise it is the largest block scale of the group, whose
- * exponent is `top`. */
+/* Chooses the scale of a group (128 elements of a row) for packing to bf16. `low` and `high` are
+ * the exponents of the group's smallest and largest value, and `top` is that of its largest block
+ * scale. If all values are normal bf16 numbers, the scale is 1. Otherwise it is 2^top. If bf16
+ * cannot hold the smallest value divided by this scale, the function sets the flag WIDE. */
 BSMM_SHARED void bsmm_lane_fit_bf16(bsmm_lane_group *g, int top, int high, int low) {
     bool fits = low >= -126 && high <= 127;
     g->exponent = fits ? 0 : top;

@@ -35,10 +35,10 @@ static const char *refuse(const bsmm_storage *row, const bsmm_operand *o, bool w
     return NULL;
 }
 
-/* Chooses the storage table entry (families.c) for a weight. Entries that depend on shapes
- * (by_shape) are used only if no other entry fits and the caller names their family. The reason is
- * that such an entry can fit by chance: fp8_group128 with 128 columns also has one scale per
- * row. */
+/* Chooses the entry of the storage table (families.c) by which a weight is stored. Some entries
+ * depend on shapes (by_shape) and may fit by chance: for example, fp8_group128 with 128 columns has
+ * one scale per row, like FP8 with row scales. Such an entry is used only if no other entry fits
+ * and the caller names its family. */
 static bsmm_status choose(const char *family, const bsmm_operand *o, bool wants_global,
                           bool is_gguf, const bsmm_storage **chosen) {
     /* `reason` is the reason why the entry of the storage table (families.c) that fits the weight

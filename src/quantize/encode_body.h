@@ -68,9 +68,9 @@ TARGET static bool find_windows(const float *factors, int64_t n, float *windows)
     return !unusual;
 }
 
-/* Encodes a row of bf16 values as e2m1, with the results of encode_all, but by integer arithmetic.
- * row->factors holds the windows of the factors (16-bit constants that find_windows computes)
- * instead of the factors. */
+/* Encodes a row of bf16 values as e2m1 by integer arithmetic. The codes are the same as those of
+ * encode_all. In place of the factors, row->factors holds their windows, i.e. the 16-bit constants
+ * that find_windows computes from them. */
 WINDOW_TARGET static void encode_by_windows(const encode_row *row) {
     const uint16_t *from = row->from;
     uint8_t *to = row->to;

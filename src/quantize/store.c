@@ -54,10 +54,10 @@ static const tame_ranges tame_multiplying = {{0, 0x7f7fffffu, 0},
 static const tame_ranges tame_dividing = {{0, 0x5d800000u, 0},
                                           {0x21800000u, 0x5d800000u, 0x21800000u}};
 
-/* Computes the scales of a strip (some adjacent blocks) and tells whether the strip is tame, i.e.
- * whether the fast encoder is exact for it. If the fast rule (bsmm_tame_rule_apply) accepts the
- * blocks, each amax is at most 2^60, so it lies in the ranges of tame_multiplying and tame_dividing
- * and needs no test. */
+/* Computes the scales of a strip (some adjacent blocks of a row of blocks). Sets s->tame to true if
+ * the fast encoder is exact for the strip, i.e. if its largest magnitudes (amax) and its factors
+ * lie in certain ranges. The magnitudes are tested only if the fast rule (bsmm_tame_rule_apply)
+ * does not accept the blocks, because the fast rule accepts only magnitudes of at most 2^60. */
 static void choose_scales(const bsmm_recipe_run *run, strip *s) {
     const bsmm_recipe_steps *steps = &run->recipe->steps;
     const tame_ranges *ranges =

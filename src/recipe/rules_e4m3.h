@@ -168,9 +168,9 @@ BSMM_SHARED float bsmm_e4m3_ggml_factor(uint32_t code, const bsmm_tensor_step *t
     return bsmm_e4m3_value(code);
 }
 
-/* For each rule that chooses e4m3 scales, one function computes the code of a scale, and another
- * one computes the factor by which the values of the block are multiplied or divided. The macros
- * and functions from here on define one function per rule that calls both. */
+/* Each rule that chooses e4m3 scales has two functions. One computes the code of a block's scale.
+ * The other computes the factor by which the block's values are multiplied or divided. The macros
+ * and functions from here on define a third function for each rule, which calls both. */
 
 #define BSMM_E4M3_RULE(rule)                                                                       \
     BSMM_SHARED bsmm_block_step rule(float amax, const bsmm_tensor_step *t) {                      \

@@ -133,8 +133,9 @@ static double slack(const bsmm_pack_job *job, const bsmm_operand *o, double expe
     return scale * exp2(e4m3 ? -10 : -17);
 }
 
-/* Returns true if the packed scale of 128 elements is so large that the elements lose more bits
- * than allowed. `amax` is their largest magnitude. Only BSMM_PACK_FAST, which packs mxfp8 with
+/* A scale that is larger than necessary makes packed elements small, and rounding costs them more
+ * bits. Returns true if the packed scale of a group of 128 elements is too large in this sense.
+ * `amax` is the largest magnitude of the group. Only BSMM_PACK_FAST, which packs mxfp8 with
  * rounding, can choose such a scale. */
 static bool is_coarse(const bsmm_pack_job *job, const bsmm_operand *o, double scale, double amax) {
     double normal = o->m.format.elem == BSMM_ELEM_E4M3 ? 240 : exp2(15);

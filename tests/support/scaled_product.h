@@ -208,9 +208,10 @@ static inline double element(const bsmm_matrix *m, int64_t row, int64_t col) {
     return bsmm_elem_decode(m->format.elem, bsmm_elem_load(m->format.elem, m->data, (uint64_t)at));
 }
 
-/* A product is computed once with alpha, beta, C and bias, and once without them. Both products
- * have the same accumulators. Checks that the first D is the formula applied to these accumulators,
- * rounded once. D may have any type and order. */
+/* Computes a product twice, once with alpha, beta, C and bias, and once without them. The
+ * accumulators are the same in both runs, and the second run returns them. Checks that the D of the
+ * first run is alpha * accumulator + beta * C + bias, rounded once. D may have any type and order.
+ */
 static inline void check_epilogue(operands *o, const char *format, uint32_t order, rng *r) {
     const int64_t rows = o->d.m.rows, cols = o->d.m.cols;
     static const float alpha = -1.5f, beta = 0.75f;

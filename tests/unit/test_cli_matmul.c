@@ -1,5 +1,6 @@
-/* Tests that `bsmm matmul --check` writes no result and fails if a kernel's result is wrong. The
- * test replaces the kernel and the check, because no kernel of the library is wrong. */
+/* Tests that `bsmm matmul --check` fails and writes no result if a kernel's result is wrong. No
+ * kernel of the library gives wrong results, so the test replaces the kernel and the check by
+ * functions of its own. */
 #include "../../cli/rows.h"
 
 static int shown;

@@ -20,8 +20,8 @@ static const struct {
     /* `narrow` and `wide` are the largest number of elements in a chunk of K: `narrow` if elements
      * of B have at most 8 bits, else `wide`. */
     int64_t narrow, wide;
-    /* `pairs` is true if the engine takes the elements of K in pairs and adds the product of the
-     * second (odd) element of each pair first, as vdpbf16ps does. */
+    /* If `pairs` is true, the engine takes the elements of K in pairs, as vdpbf16ps does. It adds
+     * the product of the second (odd) element of a pair before that of the first. */
     bool pairs;
 } engines[] = {
     {"cpu_avx2_f32", 512, 128, false},

@@ -23,9 +23,10 @@ static const bsmm_small_m_speed *find_speed(uint32_t k_warps) {
     return NULL;
 }
 
-/* Checks that the library's choice for one product is nearly the fastest of several measured
- * choices. `text` lists measured times such as "8/2=8.7". This means 8.7 us with 8 warps along K in
- * each thread block and with K split into 2 parts. */
+/* Predicts the times of several choices for one product, as the library does, and checks that the
+ * choice with the least predicted time is nearly the fastest one in measurements. `text` lists the
+ * measured times. For example, "8/2=8.7" means 8.7 us with 8 warps along K in each thread block and
+ * with K split into 2 parts. */
 static void check_product(const bsmm_product *p, char *text) {
     double best = 1e9, chosen = 0, least = 1e9;
     for (char *word = strtok(text, " \n"); word; word = strtok(NULL, " \n")) {

@@ -108,9 +108,9 @@ BSMM_DEVICE void gemm_scaled_pair(gemm_scaled *g, const gemm_position *at, gemm_
     }
 }
 
-/* Runs the plain steps of a large tile in pairs. In a plain step, the loads have no bounds checks.
- * In a loop over pairs, the stages in LDS are constants, and so is the part of a load of scales
- * that a step reads. Returns the number of steps. */
+/* Runs the plain steps of a large tile, i.e. the steps whose loads have no bounds checks, and
+ * returns their number. The steps run in pairs. In the loop body of a pair, each step has a
+ * constant stage in LDS, and a constant part of a load of scales. */
 BSMM_DEVICE uint32_t gemm_scaled_pairs(gemm_scaled *g, const gemm_position *at, gemm_chores *chores,
                                        gemm_shape s, gemm_stage_pair *pair, gemm_sums sums) {
     if (!chores->plain) return 0;

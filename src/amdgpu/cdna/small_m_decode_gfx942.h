@@ -176,7 +176,8 @@ BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *fa
 
 /* The kernel decodes e4m3 elements without scales or with fp32 scales to half of their values.
  * Returns the factor that corrects this for an operand of format f: 2, or 1 for all other formats.
- * The kernel multiplies sums of products by it. */
+ * The kernel multiplies sums of products by it, or the fp32 scales by which it multiplies the sums.
+ */
 BSMM_DEVICE float small_m_correction(small_m_format f) {
     const bool decoded_to_half = f.scale == BSMM_SCALE_F32 || f.scale == BSMM_SCALE_NONE;
     return small_m_bits(f) == 8 && decoded_to_half ? 2 : 1;

@@ -54,9 +54,9 @@ BSMM_DEVICE bool small_m_doubts(small_m_shape s, float sum) {
     return !(size >= small_m_least_sum(s) && size <= 0x1p127f);
 }
 
-/* Returns the factor by which a sum must be multiplied, because gfx942 decodes e4m3 elements
- * without scales to half their value (small_m_correction). The kernel has already corrected the
- * sums of elements with fp32 scales in each step. */
+/* gfx942 decodes e4m3 elements to half of their values (small_m_correction). For operands with fp32
+ * scales, the kernel corrects this in each step. Returns the factor by which a sum over K must be
+ * multiplied to correct it for operands without scales. */
 BSMM_DEVICE float small_m_correction_of_sum(small_m_shape s) {
     const float a = s.a.scale == BSMM_SCALE_NONE ? small_m_correction(s.a) : 1;
     const float b = s.b.scale == BSMM_SCALE_NONE ? small_m_correction(s.b) : 1;

@@ -29,9 +29,10 @@ enum { LANES = BSMM_PACK_LANES, RUN = BSMM_PACK_RUN };
             QUAD(0, bits), QUAD(1, bits), QUAD(2, bits), QUAD(3, bits), QUAD(4, bits),             \
                 QUAD(5, bits), QUAD(6, bits), QUAD(7, bits)                                        \
         }
-/* FOR_UNPACKING is the order of 64-bit lanes for a later unpacking of bytes to 16-bit lanes. With
- * this order, unpacking the low half of each 128 bits gives codes 0 to 31, and unpacking the high
- * half of each 128 bits gives codes 32 to 63. */
+/* The instruction that unpacks bytes to 16-bit lanes works on each 128 bits of a vector separately.
+ * FOR_UNPACKING is an order of 64-bit lanes that makes up for this: if the codes are stored in this
+ * order, unpacking the low halves gives codes 0 to 31, and unpacking the high halves gives codes 32
+ * to 63. */
 #    define FOR_UNPACKING(bits)                                                                    \
         {                                                                                          \
             QUAD(0, bits), QUAD(4, bits), QUAD(1, bits), QUAD(5, bits), QUAD(2, bits),             \

@@ -31,10 +31,10 @@ typedef struct tile {
     bsmm_pack_buffer buffer;
 } tile;
 
-/* Returns true if fp32 represents `factor` exactly. A multiplication by `factor` in fp32 then gives
- * the same result as a multiplication in double that is rounded to fp32. If the processor treats
- * subnormals as zero, the conversion of a subnormal factor gives 0, and the function returns
- * false. */
+/* Returns true if fp32 represents `factor` exactly, or if it is NaN. The packer may then multiply
+ * by the factor in fp32 instead of in double: the result is the same as that of a multiplication in
+ * double, rounded to fp32. If the processor treats subnormals as zero, a subnormal factor becomes 0
+ * in fp32, and the function returns false. */
 static bool is_narrow(double factor) {
     return isnan(factor) || (double)(float)factor == factor;
 }

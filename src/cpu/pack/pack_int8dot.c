@@ -5,8 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-/* These constants limit the range of usable scales, as fp32 bits. If the scales of both operands
- * are between 2^-50 and 2^50, sums over K up to 2^20 stay in fp32's range. */
+/* Only scales between smallest_scale and largest_scale are usable. These constants are the bits of
+ * fp32 numbers. If the scales of both operands are between 2^-50 and 2^50, no sum over a K of up to
+ * 2^20 leaves fp32's range. */
 enum { EXPONENT = 1 << 23, ONE = 127 * EXPONENT };
 static const uint32_t smallest_scale = (127 - 50) * EXPONENT, largest_scale = (127 + 50) * EXPONENT;
 

@@ -233,10 +233,11 @@ typedef struct batch {
     panel_rows *rows, *next;
 } batch;
 
-/* Copies one row of each panel (16 rows of B) of the next batch, and prefetches a cache line of a
- * later batch. A batch has 64 bytes of each row. 4-bit codes are read from more rows side by side
- * than other codes. Cache lines of 4-bit codes are prefetched only to L2, because rows whose stride
- * is a power of two map to the same sets of L1 and would evict each other. */
+/* A batch is 64 bytes of each row of the panels (16 rows of B each). Copies row number `row` of
+ * each panel from the next batch, and prefetches this row's cache line of a later batch. Cache
+ * lines of 4-bit codes are prefetched only to L2. The reason is that 4-bit codes are read from more
+ * rows side by side than other codes. If the stride of the rows is a power of two, these rows map
+ * to the same sets of L1 and would evict each other. */
 INLINE void bring_row(const bsmm_small_m_span *s, const batch *b, int panels, bsmm_weights kind,
                       int row) {
 #    pragma GCC unroll 4

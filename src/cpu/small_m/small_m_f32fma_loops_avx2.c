@@ -57,8 +57,9 @@ typedef struct batch {
     int64_t width;
     float *sums; /* `sums` holds accumulators in the order [row of A][pitch]. */
     int64_t pitch;
-    /* A batch is the elements of K that are decoded at a time. `begins` is true if the batch is the
-     * first one of a chunk (a range of K that is summed by itself). The sums then begin with 0. */
+    /* A batch is the elements of K that are decoded at a time, and a chunk is a range of K that is
+     * summed by itself. If `begins` is true, this batch is the first one of a chunk, and its sums
+     * begin with 0. */
     bool begins;
     /* A chunk is a range of K that is summed by itself. If this batch is the last one of a chunk,
      * the sums of the chunk are added to D's accumulators at `totals`. These accumulators have the

@@ -31,9 +31,9 @@ enum {
      * `wide` of a row of A plus `wide` of a row of the panel exceeds SPAN_LIMIT + top, where `top`
      * is the exponent of the largest decoded element. */
     SPAN_LIMIT = 125,
-    /* A panel (16 rows of B) must also be packed before it is multiplied if the ratio of two scales
-     * of one of its rows is larger than 2^(DEEPEST - top), where `top` is the exponent of the
-     * largest decoded element. */
+    /* If two scales of a row of B differ too much, fp32 sums could lose terms. The row's panel (16
+     * rows of B) must then also be packed before it is multiplied. The limit is a ratio of
+     * 2^(DEEPEST - top), where `top` is the exponent of the largest decoded element. */
     DEEPEST = 53,
     /* E4M3_SPREAD is the difference between the exponents of the largest and the smallest e4m3
      * scale. */

@@ -78,8 +78,9 @@ INLINE void spread_step(const uint8_t *b, int64_t pitch, const uint8_t *codes, c
     }
 }
 
-/* Multiplies one unit of B (`unit` elements of K) by all rows of A, `rows` rows at a time. `part`
- * points to 64 elements of K of A, and `u` is the number of the unit in them. */
+/* Multiplies unit number u of a part of A by a unit of B. A part is 64 elements of K of `width`
+ * rows of A, at the address `part`, and consists of units of `unit` elements of K. `b` points to
+ * the unit of B. The function multiplies `rows` rows of A at a time. */
 INLINE void add_unit(const uint8_t *part, int64_t width, int rows, int64_t u, const uint8_t *b,
                      bool fours, int64_t unit, bool wide, float *acc) {
     const bsmm_int8_strides places = {.row = BSMM_INT8_ROW_BYTES(unit),

@@ -23,9 +23,10 @@ static bool has_column_tiles(const bsmm_operand *o) {
            o->map.tile_rows == bsmm_min_i64(LANES, o->map.rows);
 }
 
-/* Returns true if the functions for tiny products can load the operand's scales: the scales of a
- * panel's 16 rows are adjacent or have a constant stride. Blocks must have one row, except that
- * blocks of fp32 scales may have several rows and must have all of K. */
+/* Returns true if the functions for tiny products can load the operand's scales. There are two
+ * conditions. First, the scales of a panel's 16 rows must be adjacent or have a constant stride.
+ * Second, a block of 8-bit scales must have one row. A block of fp32 scales must have one row or a
+ * multiple of 16 rows, and all of K. */
 static bool has_usable_scales(const bsmm_operand *o) {
     const bsmm_format *f = &o->m.format;
     if (f->scale == BSMM_SCALE_NONE) return true;

@@ -120,9 +120,8 @@ static bool try_division(const bsmm_product *p, const bsmm_small_m_weights *w, i
     return place_a(can_make_own(p, w, c), c);
 }
 
-/* Returns true if `lanes` warps in total, in the `splits` thread blocks of a cluster, may divide K.
- * If more than one thread block divides K, each of these warps must have at least one step of 128
- * elements. */
+/* Returns true if the warps of `splits` thread blocks of a cluster, `lanes` warps in total, may
+ * divide K. If `splits` is larger than 1, each warp must have at least one step of 128 elements. */
 static bool has_steps(const bsmm_product *p, uint32_t lanes, uint32_t splits) {
     return splits == 1 || lanes <= bsmm_small_m_count_steps(p);
 }
@@ -187,8 +186,9 @@ typedef struct made {
 
 BSMM_CHECK_STATE(made);
 
-/* Returns four kernels, for up to 8, 16, 32 and 64 columns, that support the product's scales. A
- * column is one row of A or one bf16 part of a row. */
+/* Returns an array of four kernels for the formats and scales of the product. They are for up to 8,
+ * 16, 32 and 64 columns. A column is one row of A, or one of the bf16 parts into which a row is
+ * split. */
 static const bsmm_cuda_function *find_kernels(const bsmm_product *p,
                                               const bsmm_small_m_weights *w) {
     const bsmm_cuda_function(*functions)[4] = w->functions[bsmm_small_m_generation(p)];

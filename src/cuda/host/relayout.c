@@ -119,10 +119,9 @@ static uint32_t place_of(uint32_t number) {
     return number ^ ((number >> 7 ^ number >> 10) & 7) << 4;
 }
 
-/* The 13 bits of a byte's number in its region determine the byte's position. Returns the distances
- * that the bit `b` adds to the position if it is set: the distance in bytes in the source (`way` is
- * 0) or the destination (`way` is 1), the distance in shared memory, and the distance in rows and
- * columns of scales. */
+/* The bits of a byte's number in its region (13 bits) determine where the byte lies. Returns the
+ * distances by which the byte moves if bit `b` is set: in bytes in the source (`way` is 0) or in
+ * the destination (`way` is 1), in bytes in shared memory, and in rows and columns of scales. */
 static bsmm_region_spot spot_of(const bit *b, int way, const bit *const *by_store) {
     uint32_t number = 0;
     while (by_store[number] != b)

@@ -55,12 +55,13 @@ enum {
     /* MEMORY_BYTES_OF_CYCLE is the number of bytes that device memory moves in a cycle of the SMs:
      * 7.2 TB/s at 1850 MHz on a B200. */
     MEMORY_BYTES_OF_CYCLE = 3890,
-    /* A thread block stores its rows of a tile in chunks of 32 columns. Storing one chunk takes
-     * about STORE_CYCLES. If several groups divide K among them (split-K), the groups need about
-     * JOIN_CYCLES to wait for each other, and CHUNK_JOIN_CYCLES for each chunk of the tile to write
-     * their sums to shared memory and to add them. A fit to 35 launches in the simulator's time
-     * model of a B200 gave lower numbers (docs/notes/blackwell.md). The numbers here are larger, so
-     * that K is not split if the gain is doubtful. None was measured on a GPU. */
+    /* These are constants of the time model by which the host chooses a tile, in cycles. None was
+     * measured on a GPU. A thread block stores its rows of a tile in chunks of 32 columns, which
+     * take STORE_CYCLES each. With split-K, the groups that divide K also need JOIN_CYCLES to wait
+     * for each other, and CHUNK_JOIN_CYCLES for each chunk of the tile to write and add their sums.
+     * A fit to 35 launches in the simulator's time model of a B200 gave lower numbers
+     * (docs/notes/blackwell.md). The numbers here are larger, so that K is not split if the gain is
+     * doubtful. */
     STORE_CYCLES = 700,
     JOIN_CYCLES = 400,
     CHUNK_JOIN_CYCLES = 300,

@@ -43,8 +43,8 @@ typedef struct bsmm_wgmma_wish {
      * again by itself. The packed operand then needs no header with the range of its values,
      * because nobody has to decide before the GEMM whether its result is valid. */
     bool settles;
-    /* `by_rows` is true if the fp32 scales of A and of B cover whole rows, and the GEMM kernel
-     * multiplies by B's scales only once, i.e. multiplies the sums over all of K. */
+    /* `by_rows` is true if the fp32 scales of A and of B cover whole rows. The GEMM kernel then
+     * sums over all of K before it multiplies by B's scales. */
     bool by_rows;
     /* `row_wide` is used only if each row of the operand has one scale for all of K. It is true if
      * the GEMM kernel can then read the scales where the caller stores them. */

@@ -35,8 +35,9 @@ static __device__ __forceinline__ float ptx_load_shared_f32(uint32_t from) {
     return value;
 }
 
-/* PTX ISA 9.7.9.8 "ld.shared": loads two floats, aligned to 8 bytes. The compiler may move this
- * load across other memory accesses, so nothing may write the memory at the same time. */
+/* PTX ISA 9.7.9.8 "ld.shared": loads two floats from an address that is aligned to 8 bytes. The
+ * compiler may move the load across other memory accesses, because the assembly does not declare
+ * that it reads memory. No thread may therefore write the two floats meanwhile. */
 static __device__ __forceinline__ void ptx_load_shared_f32x2(uint32_t from, float to[2]) {
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to[0]), "=f"(to[1]) : "r"(from));
 }

@@ -11,10 +11,10 @@ static const char *no_image(const void *device, const char *module, char *why, s
     return bsmm_cuda_no_image(device, module, why, size);
 }
 
-/* Lets this thread load a module even while it captures a stream into a graph. Loading may allocate
- * memory, which the driver forbids during a capture unless the capture mode is relaxed. This
- * function relaxes the mode until loading has ended, which does not disturb a capture. *before gets
- * the previous mode. */
+/* Allows this thread to load a module although it may be capturing a stream into a graph. Loading
+ * may allocate memory, which the driver forbids during a capture unless the thread's capture mode
+ * is "relaxed". This function sets that mode and stores the previous one in *before, and `end`
+ * restores it. The change does not disturb the capture. */
 static bsmm_status begin(const void *device, int *before) {
     const bsmm_cuda_device *d = device;
     BSMM_TRY(bsmm_cuda_enter(d));

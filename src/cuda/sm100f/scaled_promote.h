@@ -128,10 +128,10 @@ static __device__ __forceinline__ void promote_sum(uint32_t from, const uint64_t
     }
 }
 
-/* Computes a thread's results of a tile: for each result, the sum over each 128 elements of K is
- * multiplied by its scales and added to the result's element of `totals`. The tensor cores compute
- * these sums in two accumulators, alternately. *count is the number of sums of earlier tiles, and
- * tells which accumulator is next. */
+/* Computes a thread's results of a tile. The tensor cores make a separate sum for each 128 elements
+ * of K, alternately in two accumulators. This function waits for each sum, multiplies it by its
+ * scales of A and B, and adds it to the result's element of `totals`. *count is the number of sums
+ * of earlier tiles and of this one so far, and tells which accumulator is next. */
 static __device__ __forceinline__ void promote_tile(const bsmm_scaled_params *p, corner at,
                                                     strip part, shared *told, uint32_t *count,
                                                     float *totals) {

@@ -90,12 +90,12 @@ static __device__ __forceinline__ void epilogue_store_parts(const bsmm_scaled_pa
     if (f.lane == 0) PTX_TMA_WAIT(0);
 }
 
-/* A group is one or two thread blocks that compute a tile together. If the groups of a cluster have
- * split the K of a tile, waits until all groups have written their sums, adds them, and stores the
- * columns of the tile that belong to this group. All threads call this function. No thread block
- * may end while another one reads its sums, so the thread blocks of the cluster wait for each other
- * again at the end. In kernels whose groups are pairs of thread blocks (CTAS is 2), the caller does
- * this last wait. */
+/* A group is one thread block or a pair of them. If the groups of a cluster have divided the K of a
+ * tile, each group holds partial sums in its shared memory. The function waits until all groups
+ * have written them, adds the sums of all groups for this group's columns of the tile, and stores
+ * these columns. All threads call it. At the end the thread blocks of the cluster wait for each
+ * other again, because none may exit while another one reads its sums. If groups are pairs (CTAS is
+ * 2), the caller does this last wait. */
 static __device__ __forceinline__ void join_parts(const bsmm_scaled_params *p, uint8_t *memory,
                                                   uint32_t partials, shared *told) {
     if (p->parts == 1) return;

@@ -62,8 +62,8 @@ typedef struct bsmm_sm120_params {
     uint32_t pair;
 } bsmm_sm120_params;
 
-/* These are the types of elements that take one byte each in a stage. An e2m1 code is stored in
- * bits 2 to 5 of its byte, where it is an e2m3 code with the same value. */
+/* These are the types of elements that take one byte each in a stage. e2m1 needs no type of its
+ * own: an e2m1 code in bits 2 to 5 of a byte is the e2m3 code of the same value. */
 typedef enum bsmm_sm120_type {
     BSMM_SM120_E4M3,
     BSMM_SM120_E5M2,

@@ -98,9 +98,9 @@ static __device__ __forceinline__ bool bsmm_cuda_gate_else_plain(const bsmm_cuda
     return !bsmm_pack_pair_fits(gate->a, gate->b, gate->log2_k) && bsmm_cuda_gate_is_plain(gate);
 }
 
-/* Waits until the stream's previous kernel has ended, and returns true if the gate is open, i.e. if
- * this kernel must do its work. All threads call this function before the kernel accesses
- * memory. */
+/* A gate is the condition under which a kernel does its work. Waits until the stream's previous
+ * kernel has ended, and returns true if the gate is open, i.e. if the condition holds. All threads
+ * call this function before the kernel accesses memory. */
 static __device__ __forceinline__ bool bsmm_cuda_gate_is_open(const bsmm_cuda_gate *gate) {
     bsmm_cuda_await_kernel_before();
     if (gate->only && !*gate->only) return false;

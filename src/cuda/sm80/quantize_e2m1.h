@@ -25,8 +25,9 @@ static __device__ __forceinline__ uint32_t e2m1_packed(const uint32_t *tops) {
     return (even >> 4 & 0x0f0f0f0fu) | (odd & 0xf0f0f0f0u);
 }
 
-/* Rounds the magnitude of a value to e2m1. The caller has multiplied the value by 2^-14, so that
- * e2m1's smallest normal number is f16's smallest normal number. */
+/* Rounds the magnitude of a value to e2m1. The caller has multiplied the value by 2^-14, which
+ * moves 1, e2m1's smallest normal number, to f16's smallest normal number. The result can therefore
+ * be converted to f16 exactly, and its f16 code contains the e2m1 code. */
 static __device__ __forceinline__ float e2m1_rounded(float value) {
     float a = fabsf(value), least = fmaxf(a, 0x1p-14f);
     float magic = __uint_as_float(__float_as_uint(least) & 0x7f800000u) * 0x1p22f;

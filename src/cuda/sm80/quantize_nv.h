@@ -44,8 +44,8 @@ static __device__ __forceinline__ uint32_t nv_scale(const quantize_level *level,
 #endif
 
 /* Rounds the magnitude of a value to e2m1. The caller has multiplied the value by 2^-14, and the
- * result is multiplied by 2^-14 too. The function is faster than e2m1_rounded, but it requires a
- * magnitude below 7 * 2^-14. */
+ * result is 2^-14 times an e2m1 number. The magnitude must be below 7 * 2^-14. Because of this
+ * condition, the function is faster than e2m1_rounded. */
 static __device__ __forceinline__ float nv_rounded(float value) {
     uint32_t unit = (__float_as_uint(value) & 0x7f800000u) + (22u << 23);
     float magic = __uint_as_float(max(unit, (127u - 14 + 22) << 23));

@@ -221,11 +221,11 @@ static __device__ __forceinline__ void mixed_collect_own(const mixed_runs *runs,
 }
 
 /* Multiplies the accumulators of MIXED_AT_ONCE runs by their factors and by row_factor[r], which is
- * the fp32 scale of A's row, or 1 if A has no such scales. If products are inexact and D's elements
- * have 16 bits (`wide` is false), products are rounded to odd, so that the rounding to 16 bits
- * gives the same result as one rounding of the exact product. Clears bit r of *fits if an inexact
- * product of run r is too close to the ends of the fp32 range (small_m_is_inside). If `inexact` is
- * false, all products are exact. */
+ * the fp32 scale of A's row, or 1 if A has no such scales. If `inexact` is false, all products are
+ * exact. Otherwise, if D's elements have 16 bits (`wide` is false), the products are rounded to odd
+ * in fp32. The rounding to 16 bits then gives the same result as one rounding of the exact product.
+ * The function clears bit r of *fits if an inexact product of run r is too close to the ends of the
+ * fp32 range (small_m_is_inside). */
 static __device__ __forceinline__ void mixed_scale_runs(const mixed_fast *fast, const bool inexact,
                                                         bool wide, const float *row_factor,
                                                         float (*v)[MIXED_RUN], uint32_t *fits) {

@@ -85,8 +85,9 @@ typedef struct mixed_codes {
     uint32_t code[2][2];
 } mixed_codes;
 
-/* Holds the address of the scales of a thread's first row of B. The scales of its second row, 8
- * rows below, begin `to_second` bytes after them. */
+/* Tells where the scales of a thread's two rows of B lie. `first` is the address of the scales of
+ * the first row. The second row is 8 rows below, and its scales begin `to_second` bytes after
+ * `first`. */
 typedef struct mixed_scales {
     const uint8_t *first;
     uint32_t to_second;

@@ -128,8 +128,9 @@ static __device__ __forceinline__ void small_m_fetch_steps(const bsmm_small_m_pa
                       barrier);
 }
 
-/* Returns the end of the first `head` steps of a range of K. A step is 128 elements. A is loaded
- * for these first steps separately, so that the warps can begin early. */
+/* A range is the part of K that some warps of the thread block multiply. Its first `head` steps
+ * (128 elements of K each) of A are loaded separately, so that the warps can begin before the rest
+ * has arrived. Returns the end of these steps of range number `range`. */
 static __device__ __forceinline__ uint32_t small_m_head_end(const bsmm_small_m_params *p,
                                                             uint32_t range, uint32_t head) {
     return min(small_m_begin(p, range) + head, small_m_begin(p, range + 1));
