@@ -108,10 +108,10 @@ typedef struct bench_family_level {
      * most 8 bits and B has e8m0 scales. The next entry for the same kernel then holds for all
      * other formats. */
     bool scaled_bytes;
-    /* `fallback` is the name of the kernel that computes the product if the operands do not fit the
-     * packed form that this kernel multiplies. `scaled_fallback` is the name of this other kernel
-     * if an operand has fp32 scales. The choice between the kernel and its fallback is made on the
-     * device. NULL means that there is no fallback with other errors. */
+    /* Some kernels multiply operands in a packed form. If the operands do not fit this form,
+     * another kernel computes the product, which is decided on the device. `fallback` is the name
+     * of this other kernel, and `scaled_fallback` is its name if an operand has fp32 scales. They
+     * are NULL if there is no other kernel, or if its errors are like those of this kernel. */
     const char *fallback, *scaled_fallback;
     /* `level` is the largest measured error of the family: the typical error of a kernel divided by
      * the typical error of fp32 sums that add the products in the same order. 0 means that the

@@ -272,9 +272,9 @@ static bool has_common_scale(bsmm_format format) {
            (format.scale == BSMM_SCALE_F32 && !format.block_rows && !format.block_cols);
 }
 
-/* Tells whether the command quantizes both of the weights `one` and `other`, and to the same
- * format. Weights that share an fp32 scale must also have the same type, because quantize_joint
- * stores the amax in this type. */
+/* Returns true if two weights can share an fp32 scale. The command must quantize both to the same
+ * format. Their types must also be the same, because quantize_joint stores the common amax in this
+ * type. */
 static bool is_alike(const void *arguments, const bsmm_weight *one, const bsmm_weight *other) {
     const fused_context *context = arguments;
     const quantize_values *options = context->transfer->options;

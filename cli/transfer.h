@@ -138,9 +138,9 @@ typedef struct cli_transfer_result {
     uint64_t bytes;
 } cli_transfer_result;
 
-/* Tells whether the command changes a weight. `broken` is true if the library cannot read the
- * weight. The command then treats the weight as quantized. If it copied the weight unchanged, users
- * would believe that the weight was converted. */
+/* Returns true if the command must change a weight, and false if it copies the weight. `broken` is
+ * true if the library cannot read the weight. The function then treats the weight as a quantized
+ * one. If the command copied it, users would believe that it was converted. */
 bool cli_transfer_selects(const cli_transfer *transfer, const bsmm_file *file,
                           const bsmm_weight *weight, bool broken);
 /* Copies the model at path `in` to the output file or folder (folder.h). On failure, the function

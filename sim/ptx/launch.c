@@ -231,9 +231,10 @@ static bool finish_cluster(ptx_cluster *c) {
     return ptx_async_finish(c);
 }
 
-/* Lets the thread blocks of a cluster take turns until all have ended. Lanes of a warp that wait
- * for different mbarriers take turns too, so the cluster is deadlocked only after LANES rounds
- * without progress. */
+/* Lets the thread blocks of a cluster take turns until all have ended. In a turn, a warp may run
+ * only the lanes that wait for one mbarrier, and lanes that wait for other mbarriers get later
+ * turns. The cluster is therefore deadlocked only if nothing has happened in more than LANES
+ * rounds. */
 static bool run_cluster(ptx_cluster *c, uint64_t limit, const char *error) {
     for (uint32_t idle = 0;;) {
         bool ran = false, any = false;

@@ -65,8 +65,9 @@ static void read_word(ptx_parser *p, ptx_raw *r) {
 static void read_operand(ptx_parser *p, ptx_raw *r, int depth);
 
 /* Reads a list of operands up to the character `close`. The elements of the list become children of
- * r and are stored one after another in p->raw. The elements of lists inside this list are stored
- * elsewhere in p->raw. */
+ * r. They must be adjacent in p->raw, although reading an element that is itself a list appends
+ * that list's elements to p->raw. The function therefore collects its elements in `items` and
+ * appends them at the end. */
 static void read_list(ptx_parser *p, ptx_raw *r, char close, int kind, int depth) {
     ptx_raw items[272];
     uint32_t count = 0;

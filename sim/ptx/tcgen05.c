@@ -375,8 +375,9 @@ static bool read_word(ptx_async *j, uint64_t at, uint32_t *word) {
 }
 
 /* Reads four elements of 4 or 6 bits from shared memory and puts each into the low bits of a byte
- * of *word. In shared memory, 16 such elements are packed without gaps at the beginning of 16
- * bytes. `at` is the address that the first of the four elements would have if each took a byte. */
+ * of *word. Shared memory is divided into units of 16 bytes. Each unit holds 16 elements without
+ * gaps at its beginning, and its last bytes are unused. `at` is the address that the first of the
+ * four elements would have if each element took a byte. */
 static bool unpack_word(ptx_async *j, uint64_t at, uint32_t bits, uint32_t *word) {
     const uint64_t unit = at & ~15ull;
     const uint32_t bytes = 2 * bits, first = (uint32_t)(at & 15) * bits;

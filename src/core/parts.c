@@ -38,9 +38,9 @@ static uint64_t few_workspace(const bsmm_kernel *few, const bsmm_product *widest
     return most;
 }
 
-/* Returns the best kernel for a part of the product that has only one row of A. Returns NULL if the
- * best kernel is `many`, the kernel of the whole plan, or if the caller named a kernel in the
- * description. */
+/* Returns the best kernel for a part of the product with few rows of A. It chooses as for a part
+ * with a single row. It returns NULL if that is `many`, the kernel of the whole plan, or if the
+ * caller named a kernel in the description. */
 static const bsmm_kernel *choose_few(const bsmm_request *request, const bsmm_product *widest,
                                      const bsmm_kernel *many) {
     bsmm_request one = *request;

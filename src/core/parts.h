@@ -6,14 +6,13 @@
 
 #include "core/groups.h"
 
-/* `bsmm_parts` holds the kernels of a product that is divided into parts (plain products). `few` is
- * the best kernel for a part with few rows of A. `many` is the kernel of the plan. On the CPU the
- * two kernels compute bitwise identical rows of D (docs/NUMERICS.md, Determinism). `empty` is the
- * reference kernel, which runs groups with K = 0. */
+/* On the CPU, a product with groups, or with a number of rows that each run chooses, is divided
+ * into parts. A part is a plain product, for example that of one group. This struct holds the
+ * kernels that run the parts. `few` and `many` compute bitwise identical rows of D
+ * (docs/NUMERICS.md, Determinism). `empty` is the reference kernel. */
 typedef struct bsmm_parts {
-    /* A part is one product with a fixed number of rows and without groups, such as the product of
-     * one group. `few` is the kernel for parts with few rows of A, `many` is the plan's kernel, and
-     * `empty` runs groups with K = 0. `few` is NULL if it would be the same kernel as `many`. */
+    /* `few` is the best kernel for a part with few rows of A. It is NULL if it is the same kernel
+     * as `many`, which is the kernel of the plan. `empty` is the kernel for groups with K = 0. */
     const bsmm_kernel *few, *many, *empty;
     /* The rows of A that a group selects are gathered, i.e. copied one after another to the start
      * of the workspace. `gathered_bytes` is the size in bytes of this copy. */

@@ -12,8 +12,8 @@ enum { BSMM_AXIS_DIGITS = 6 };
  * extent, and it adds value * stride to the offset of the scale. The quotient index / extent is the
  * index for the next digit of the map.
  *
- * Kernels divide by multiplying: index / extent = (2 * index * magic >> 32) >> shift. This is exact
- * for an index below 2^31. The last digit of a map has magic = 0. Its quotient is therefore 0, and
+ * Kernels multiply instead of dividing: index / extent is (2 * index * magic >> 32) >> shift, which
+ * is exact for an index below 2^31. The last digit of a map has magic = 0, so its quotient is 0 and
  * its value is the whole rest of the index. */
 typedef struct bsmm_axis_digit {
     uint32_t extent, magic, shift, reserved;

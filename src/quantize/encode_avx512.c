@@ -127,8 +127,9 @@ INLINE __m512 meet(__m512 x, meeting m, element_way way) {
     return way == WAY_DIVIDE ? _mm512_div_ps(x, m.by) : _mm512_mul_ps(x, m.by);
 }
 
-/* Restores x in lanes in which x is NaN, so that a NaN keeps its sign. If x and the factor are both
- * NaN, the sign of the product would depend on the order of operands that the compiler chooses. */
+/* Returns y, but x in the lanes in which x is NaN, so that a NaN keeps its sign. y is the product
+ * or quotient of x and a factor. If x and the factor are both NaN, the sign of y depends on the
+ * order of operands that the compiler has chosen. */
 INLINE __m512 keep_nan(__m512 y, __m512 x) {
     return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
 }

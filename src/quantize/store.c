@@ -43,9 +43,9 @@ typedef struct tame_ranges {
     bsmm_bits_range amax, factors;
 } tame_ranges;
 
-/* These are the ranges for recipes that multiply the values of a block by a factor: the block's
- * amax must be finite, and the factor must be positive and normal. No product of such numbers is
- * NaN. */
+/* These are the ranges of "tame" blocks for recipes that multiply the values of a block by a
+ * factor. The block's largest magnitude (amax) must be finite, and the factor must be positive and
+ * a normal number. No product of such numbers is NaN. */
 static const tame_ranges tame_multiplying = {{0, 0x7f7fffffu, 0},
                                              {0x00800000u, 0x7f7fffffu, 0x00800000u}};
 /* These are the limits for recipes that divide: amax is at most 2^60 (0x5d800000), and divisors are

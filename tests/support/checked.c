@@ -116,9 +116,10 @@ static double rounded(uint32_t elem, double value) {
     return bsmm_elem_decode(elem, bsmm_elem_encode(elem, value, saturate));
 }
 
-/* Returns true if a result is right. A right result lies between `want` - `slack` and `want` +
- * `slack`, after both limits are rounded to D's format. Formats of 8 bits saturate. If `want` is
- * NaN, the result must be NaN. */
+/* Returns true if a result is right. It is right if it lies between the lower limit `want` -
+ * `slack` and the upper limit `want` + `slack`. The limits are first rounded to D's format, because
+ * the result was rounded to it too; formats of 8 bits saturate. If `want` is NaN, the result must
+ * be NaN. */
 static bool close_enough(uint32_t elem, double got, double want, double slack) {
     if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
     return rounded(elem, want - slack) <= got && got <= rounded(elem, want + slack);

@@ -68,9 +68,9 @@ uint64_t grouped_scale_step(const bsmm_operand *o, int64_t given) {
     return (uint64_t)(o->m.scale_ld * (by_rows ? o->map.rows : o->map.cols));
 }
 
-/* Locates a group's matrix in the matrix of the grouped call. The group's first element is (row,
- * col). If own_scales is true, each group has scales of its own, and the group's first one is scale
- * number scale_base of the buffer. */
+/* Says where the matrix of one group lies in the matrix of the whole grouped product. Its first
+ * element is at row `row` and column `col`. If own_scales is true, the scales of each group are a
+ * separate array, and scale_base is the index of the group's first scale in the scale buffer. */
 typedef struct placement {
     int64_t row, col;
     uint64_t element_base, scale_base;

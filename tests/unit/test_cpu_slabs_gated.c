@@ -1,7 +1,7 @@
-/* Tests products with a gated activation, f(gate) * up, whose B is packed in slabs, i.e. a few rows
- * of B at a time. The gates and the ups may be two halves of B's rows. A slab then holds some gates
- * and the ups that belong to them. Results must be bitwise identical to those with all of B in one
- * slab. */
+/* Tests products with a gated activation, f(gate) * up. B is packed in slabs, i.e. some rows of B
+ * at a time. If the gates are one half of B's rows and the ups the other half, a slab has some
+ * gates and the ups that belong to them. The results must be bitwise identical to those with all of
+ * B in one slab. */
 #include "cpu_hooks.h"
 #include "slabs.h"
 

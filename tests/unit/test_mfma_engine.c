@@ -80,10 +80,10 @@ static const product_case tile_cases[] = {
 };
 
 /* A workgroup that computes several tiles loads the first elements of its next tile before it
- * stores results. Only in some of these products does it also prefetch further steps of the next
- * tile before the stores. With scales in the layout nv_128x4, or with few elements of K, it does
- * not. Each product has whole tiles. Unless a comment says otherwise, they take the fast path of
- * the stores. */
+ * stores results. If the next tile has plain steps, the workgroup also prefetches operands of these
+ * steps before it stores. With scales in the layout nv_128x4, or with few elements of K, there are
+ * no plain steps. These products test both cases. Each product has whole tiles. Unless a comment
+ * says otherwise, the fast path stores the results. */
 static const product_case next_cases[] = {
     {"mxfp8", "mxfp8", 512, 256, 640, 0, BSMM_LAYOUT_NV_128X4, FILL_ORDINARY, false},
     {"mxfp8", "mxfp8", 256, 512, 640, BSMM_LAYOUT_NV_128X4, 0, FILL_ORDINARY, false},
@@ -305,9 +305,9 @@ static void test_schedule(void **state) {
     }
 }
 
-/* LDS serves reads of 16 bytes by a wavefront in several phases. Each entry of the table is the
- * phase of a group of four lanes. wide_phases[0] is for gfx942, and wide_phases[1] is for gfx950.
- * The source is lds_summary.md (source [2] of docs/SIMULATOR.md). */
+/* If a wavefront reads 16 bytes per lane, LDS serves the lanes in several phases. Entry i of a
+ * table is the phase in which lanes 4 i to 4 i + 3 are served. wide_phases[0] is for gfx942, and
+ * wide_phases[1] is for gfx950. The source is lds_summary.md (source [2] of docs/SIMULATOR.md). */
 static const uint32_t wide_phases[2][16] = {{0, 2, 4, 6, 2, 0, 6, 4, 1, 3, 5, 7, 3, 1, 7, 5},
                                             {0, 2, 2, 0, 2, 0, 0, 2, 1, 3, 3, 1, 3, 1, 1, 3}};
 

@@ -1,5 +1,6 @@
-/* Tests the forms (formats) of packed weights. The form "compact" must contain B's bytes in another
- * order with at most 3 % more bytes, and plans with any M and any format of A must accept it. */
+/* Tests the forms (formats) of packed weights. Weights of the form "compact" must contain B's bytes
+ * in another order, and must have at most 3% more bytes than B. Plans with any M and any format of
+ * A must accept them. */
 #include "packed_b.h"
 
 #include <setjmp.h>

@@ -15,9 +15,9 @@
  * L2. */
 BSMM_DEVICE uint32_t gemm_part_here(const bsmm_cdna_gemm *p) {
 #if defined(GEMM_SKIPS_PARTS)
-    /* If K is not split, the number of the part is 0, and the code below is not needed. A source
-     * file defines GEMM_SKIPS_PARTS to enable this shortcut if one of its kernels would otherwise
-     * spill registers. */
+    /* If K is not split, the number of the part of K is 0, and the computation below is not needed.
+     * A source file enables this shortcut by defining GEMM_SKIPS_PARTS if one of its kernels would
+     * spill registers without it. */
     if (p->parts == 1) return 0;
 #endif
     const uint32_t tiles = p->row_tiles * p->col_tiles;

@@ -39,12 +39,12 @@ enum {
 #define BSMM_CDNA_STAGE_BYTES(a_rows, b_rows, a_bits, b_bits)                                      \
     (((a_rows) * (a_bits) + (b_rows) * (b_bits)) * (BSMM_CDNA_STAGE_K(a_bits, b_bits) / 8))
 
-/* BSMM_CDNA_STAGES is the number of stages in LDS of a GEMM with e8m0 scales. It is three if three
- * stages and the scales fit in LDS, and otherwise two. BSMM_CDNA_SCALE_BYTES is the number of bytes
- * of LDS that the scales need. BSMM_CDNA_TRAY is the size in bytes of a thread's tray, i.e. of its
- * buffer for scales in LDS (gemm_trays). `stage` is the size of a stage in bytes. `rows` is the
- * number of rows of A and B together in a workgroup's tile. The expressions are constant, because
- * tables of the host code contain them. */
+/* These are sizes for GEMMs with e8m0 scales. `rows` is the number of rows of A and B together in a
+ * workgroup's tile, and `stage` is the size of a stage of operands in bytes. BSMM_CDNA_TRAY is the
+ * size in bytes of a thread's tray, i.e. of its buffer for scales in LDS (gemm_trays).
+ * BSMM_CDNA_SCALE_BYTES is the number of bytes of LDS for scales. BSMM_CDNA_STAGES is the number of
+ * stages in LDS: three if three stages and the scales fit, else two. The expressions are constant,
+ * because tables of the host code contain them. */
 #define BSMM_CDNA_TRAY              32
 #define BSMM_CDNA_SCALE_BYTES(rows) ((BSMM_CDNA_SCALE_UNITS * 4 + BSMM_CDNA_TRAY) * (rows))
 #define BSMM_CDNA_STAGES(stage, rows)                                                              \

@@ -50,9 +50,10 @@ typedef struct gemm_carrier {
     /* `wide` is the number of units (128 elements of K each) whose scales come by wide loads. A
      * wide load loads the scales of four units at once. */
     uint32_t wide;
-    /* `arrived` says which scales the previous step has loaded: none, those of one step to the
-     * thread's tray (a buffer in LDS), or those of four units to the ring buffer. `unit` is the
-     * first unit to which these scales belong. */
+    /* `arrived` says which scales the previous step of the main loop has loaded: none, or those of
+     * one step, or those of four units (128 elements of K each). The scales of one step are in the
+     * thread's tray, i.e. its buffer in LDS. Those of four units are in the ring buffer. `unit` is
+     * the first unit to which these scales belong. */
     enum { GEMM_NOTHING, GEMM_ONE_STEP, GEMM_FOUR_UNITS } arrived;
     uint32_t unit;
 } gemm_carrier;

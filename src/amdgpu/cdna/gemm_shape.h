@@ -62,9 +62,9 @@ BSMM_DEVICE gemm_shape gemm_groups_large(uint32_t ocp, uint32_t col_scales, uint
 typedef BSMM_GLOBAL const uint8_t gemm_memory;
 typedef BSMM_IN_LDS uint8_t gemm_lds;
 
-/* Returns the swizzle of a row, i.e. the number that is XORed with the index of each piece of the
- * row in LDS. A piece has 16 bytes, or 12 bytes for 6-bit elements. The swizzle depends on the
- * number of LDS banks: 64 on gfx950 and 32 on gfx942. */
+/* Returns the swizzle of a row of an operand in LDS. A row is stored in pieces of 16 bytes (12
+ * bytes for 6-bit elements), and the index of each piece is XORed with the swizzle, to avoid bank
+ * conflicts. The swizzle depends on the number of LDS banks: 64 on gfx950 and 32 on gfx942. */
 BSMM_DEVICE uint32_t gemm_swizzle(uint32_t type, uint32_t row) {
 #if defined(__gfx950__)
     return gemm_swizzle_of(type, row, 64);

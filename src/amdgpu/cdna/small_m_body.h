@@ -31,10 +31,10 @@
 /* The size of this array is set when the kernel is launched. */
 extern BSMM_IN_LDS uint8_t launched[];
 
-/* Holds the addresses in LDS at which a lane writes and reads A. LDS holds a step of A as
- * [row][piece], and a piece is eight elements along K. Piece 8 * x + 4 * y + z of row r (x, y < 2,
- * z < 4) lies at position (8 * x + 2 * z + y) XOR r % 16, so that neither writes nor reads have
- * bank conflicts. */
+/* Holds the addresses in LDS at which a lane writes and reads A. LDS holds one step of A, row by
+ * row. A row consists of 16 pieces of eight elements along K. To avoid bank conflicts of writes and
+ * of reads, the pieces of a row are permuted: piece 8 * x + 4 * y + z of row r (x, y < 2, z < 4)
+ * lies at position (8 * x + 2 * z + y) XOR r % 16 of the row. */
 typedef struct small_m_lds_addresses {
     BSMM_IN_LDS uint8_t *to, *from;
     uint32_t write, read;

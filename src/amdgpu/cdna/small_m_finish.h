@@ -36,11 +36,11 @@ BSMM_DEVICE bool small_m_is_zero(small_m_format f, const bsmm_cdna_small_m *p, u
     return __builtin_amdgcn_ballot_w64(any) == 0;
 }
 
-/* Returns the smallest magnitude of a sum that is certainly accurate. In a smaller sum, terms that
- * were lost to underflow may matter. With a bf16 or f16 A, a lost term is at most 2^-149. If B has
- * fp32 scales, a scale of at most 2^62 multiplies the sum, so the error from a lost term is at most
- * 2^-87. Kernels for other types of A lose no terms, because they refuse scales that are small
- * enough for underflow. */
+/* Returns the smallest magnitude of a sum that is certainly accurate. The limit is 0 for an A of 8
+ * bits or less, because the kernels refuse scales with which its products could underflow. With a
+ * bf16 or f16 A, products below 2^-149 become 0 in fp32, and a smaller sum may lack too many of
+ * them. If B has fp32 scales, the limit is higher, because the kernel multiplies such a sum, with
+ * its error, by scales of up to 2^62. */
 BSMM_DEVICE float small_m_least_sum(small_m_shape s) {
     if (!small_m_is_wide(s.a)) return 0;
     return small_m_has_floats(s.b) ? 0x1p-56f : 0x1p-118f;

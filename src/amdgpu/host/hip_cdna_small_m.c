@@ -16,10 +16,11 @@ enum {
     B_SIZES = 2,
 };
 
-/* Describes the kernels for a pair of formats. Some entries cover other formats too. An entry whose
- * B has no scales also covers a B whose fp32 scales each cover whole rows. An entry whose A is e4m3
- * without scales also covers an A whose fp32 scales each cover whole rows. An entry with fp32
- * scales covers scale blocks of any number of rows of A, and of any multiple of 16 rows of B. */
+/* Describes the kernels for a pair of formats. Some entries also cover formats that they do not
+ * name: an entry whose B has no scales covers a B with one fp32 scale per row or per several whole
+ * rows; an entry whose A is e4m3 without scales covers an A with such scales; and an entry with
+ * fp32 scales along K covers scale blocks of any number of rows of A, and of any multiple of 16
+ * rows of B. */
 typedef struct pair {
     bsmm_format a, b;
     bsmm_hip_function functions[B_SIZES][A_SIZES];

@@ -45,9 +45,10 @@ typedef struct bsmm_f32seg_block {
  * and BSMM_F32SEG_SEGMENT. */
 int64_t bsmm_f32seg_segment(const bsmm_operand *a, const bsmm_operand *b);
 
-/* Packs rows [row, row + rows) and columns [k0, k0 + k) of an operand into panels of `panel` rows.
- * A segment is a range of K of `segment` elements without a change of scale; k0 must be the start
- * of a segment. The function writes `padded` rows, a multiple of `panel`. */
+/* Packs columns [k0, k0 + k) of rows [row, row + rows) of an operand into panels of `panel` rows.
+ * It packs `padded` rows, a multiple of `panel`; the rows past row + rows are padding. A segment is
+ * a range of K of `segment` elements in which no scale changes. k0 must be the start of a segment.
+ */
 void bsmm_f32seg_pack(const bsmm_operand *o, int64_t row, int64_t rows, int64_t padded,
                       int64_t panel, int64_t k0, int64_t k, int64_t segment, bsmm_f32seg_block *to);
 

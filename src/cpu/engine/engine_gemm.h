@@ -186,8 +186,9 @@ typedef struct bsmm_gemm {
     bool is_split;
     int threads;
     bool by_rows; /* `by_rows` is true if each thread computes an equal part of A's rows. */
-    /* The members below are set in each run. During the run, b describes one slab of B, i.e. the
-     * panels that are packed at a time, and row numbers in b count from the slab's first row. */
+    /* The members below are set in each run. A slab is the part of B (some panels) that is packed
+     * at a time. During the run, `b` describes the current slab, and row numbers in `b` count from
+     * the slab's first row. */
     const bsmm_product *p;
     /* `b_first` is the first row of B of the current slab, i.e. of the panels of B that are packed
      * at a time. */

@@ -1,6 +1,7 @@
-/* Runs the epilogue row by row. A row of A and a row of B form a wide pair if their dynamic ranges
- * together are so large that fp32 sums of their products may be wrong (engine_gemm.h). The result
- * of a wide pair is summed again in double from the operands themselves. */
+/* Runs the epilogue row by row. If the values of a row of A and of a row of B differ so much in
+ * magnitude that fp32 sums of their products may be wrong, the two rows are a wide pair
+ * (engine_gemm.h). The result of a wide pair is summed again in double from the operands
+ * themselves. */
 #include "cpu/engine/engine_gemm.h"
 
 #include <math.h>

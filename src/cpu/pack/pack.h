@@ -179,9 +179,9 @@ typedef struct bsmm_pack_place {
 } bsmm_pack_place;
 
 /* This struct holds factors by which bf16 elements are multiplied. A member is NULL if there are no
- * such factors. A shift multiplies by a power of two: it is the power's exponent times 128, which
- * is added to the exponent bits of a bf16. Zeros, Inf and NaN are not changed. The shift
- * BSMM_PACK_NAN makes every element NaN. */
+ * such factors. A shift stands for a power of two. It is the power's exponent times 128, i.e. the
+ * number that must be added to the bits of a bf16 to multiply it by the power. Zeros, Inf and NaN
+ * are not changed. The shift BSMM_PACK_NAN makes every element NaN. */
 typedef struct bsmm_pack_scaling {
     /* If `shifts` is not NULL, elements are multiplied by powers of two. `shifts` has one shift for
      * each row (lane) and each 32 elements of K, in the order [lane][block of 32 elements]. */

@@ -1,6 +1,7 @@
-/* Reads column-major operands by 512-bit byte permutes and transposes them to rows. First, 8
- * columns of 8 codes (or 4 columns of 8 16-bit codes) are transposed inside a register. Then 8 such
- * registers are transposed as 8 x 8 words of 64 bits. */
+/* Reads column-major operands and transposes them to rows by 512-bit byte permutes. The
+ * transposition has two stages. First, each register, which holds 8 columns of 8 codes (or 4
+ * columns of 8 16-bit codes), is transposed by itself. Then 8 such registers are transposed as a
+ * matrix of 8 x 8 words of 64 bits. */
 #include "cpu/pack/pack.h"
 
 #if defined(__x86_64__)

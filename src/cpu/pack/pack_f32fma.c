@@ -129,10 +129,11 @@ static void pack_tile(const bsmm_f32fma_source *s, tile *t, int64_t width, int64
     }
 }
 
-/* Returns a scale multiplied by the row's scale factor. The factor is such that the product fits
- * fp32 for every block that has a finite nonzero element. A product outside fp32's range therefore
- * belongs to a block of which all elements are 0, Inf or NaN. The result is then limited to a
- * finite nonzero value, because 0 * Inf would be NaN. */
+/* Returns the product of an fp32 scale and the row's scale factor, as it is packed. The factor is
+ * chosen so that fp32 holds this product for every block that has a finite nonzero element. If a
+ * product lies outside fp32's range, all elements of its block are 0, Inf or NaN. The function then
+ * limits the product to a finite nonzero value: with a product of Inf, elements of 0 would give
+ * NaN, because 0 * Inf is NaN. */
 static float divided_scale(double scale, double factor) {
     double divided = scale * factor, magnitude = fabs(divided);
     if (scale == 0 || !isfinite(scale)) return (float)scale;

@@ -129,9 +129,9 @@ bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end
     return true;
 }
 
-/* Computes offsets of n scales along one row of the scale matrix. A scale's offset is the sum of a
- * part that depends on its row and a part that depends on its column; only the column's part is
- * computed. From one tile to the next, this part grows by a constant. */
+/* The offset of a scale is the sum of a part that depends on its row and a part that depends on its
+ * column. Computes only the column's part, for n scales of one row of the scale matrix from column
+ * c on. From one tile of the scale layout to the next, this part grows by a constant. */
 static void column_offsets(const bsmm_scale_map *map, int64_t c, int64_t n, uint64_t *offsets) {
     int64_t period = map->tile_cols;
     for (int64_t i = 0; i < n; i++)

@@ -238,9 +238,9 @@ static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t st
     return unusual;
 }
 
-/* Returns the first row of B of the strip (the panels that are multiplied side by side) that the
- * thread will multiply `count` strips later. If there is no such strip, it returns the first row of
- * the current strip. */
+/* A strip is the panels that the thread multiplies side by side. Returns the first row of B of the
+ * strip that the thread will multiply `count` strips later, or that of the current strip if there
+ * is no such strip. */
 static int64_t later_row(const product_run *x, const strip *t, int64_t count) {
     int64_t rows = x->d->panels * LANES, at = t->at + count * rows;
     int64_t row = at < COLUMNS ? t->col + at : t->next + at - COLUMNS;

@@ -38,11 +38,11 @@ BSMM_SMALL_M_INLINE void bsmm_transpose(const __m512i row[4], __m512i word[4]) {
     word[3] = _mm512_unpackhi_epi64(high01, high23);
 }
 
-/* Transposes the result of bsmm_load_rows, except for the last step of the transposition. Each 128
- * bits of word[d] belong to 32-bit word d of four rows: first the low 16 bits of word d of each of
- * the four rows, then the high 16 bits of word d of each of these rows. A later unpack instruction
- * does the last step: it widens bytes to 16 bits and interleaves the low and the high halves, so
- * that all values of a row end in the row's own 32-bit lane. */
+/* Transposes 32-bit words of 16 rows that bsmm_load_rows has loaded, except for the last step.
+ * Afterwards, each 128 bits of word[d] have word d of four rows: first the low 16 bits of the four
+ * words, then the high 16 bits of the four words. The last step is a later unpack instruction. It
+ * widens bytes to 16 bits and interleaves the low and the high halves, so that all values of a row
+ * are in the row's own 32-bit lane. */
 BSMM_SMALL_M_INLINE void bsmm_transpose_pairs(const __m512i row[4], __m512i word[4]) {
     __m512i low01 = _mm512_unpacklo_epi16(row[0], row[1]);
     __m512i low23 = _mm512_unpacklo_epi16(row[2], row[3]);

@@ -194,10 +194,11 @@ INLINE __m512 add_pair(__m512 acc, int32_t a, __m512i b) {
     return _mm512_dpbf16_ps(acc, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
 }
 
-/* This struct holds a group of 4 steps of 32 elements of K (or fewer at the end of K) of each panel
- * of B. Row-major weights are transposed to `word` first. Compact weights need no transposition: 16
- * rows are stored together in words of 4 bytes, or 3 bytes for 6-bit codes. They are read where
- * they are. When a word of this group is read, the same word of a later group is prefetched. */
+/* A group is 4 steps of 32 elements of K of each panel of B, or fewer steps at the end of K. This
+ * struct describes the group that is being multiplied. Row-major weights are transposed to `word`
+ * first. Compact weights are read in place: they already store the words (4 bytes, or 3 bytes for
+ * 6-bit codes) of 16 rows side by side. When a word of this group is read, the same word of a later
+ * group is prefetched. */
 typedef struct group {
     int64_t step, steps;  /* `step` is the first step of K, and `steps` is the number of steps. */
     const uint8_t *b;     /* `b` points to the first word of the first panel. */

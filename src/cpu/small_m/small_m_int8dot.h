@@ -35,8 +35,8 @@ bool bsmm_small_m_int8_has_fours(const bsmm_product *p);
 const char *bsmm_small_m_int8_refuse(const bsmm_product *p, char *why, size_t size);
 
 /* Returns a function table (bsmm_small_m_engine) for tiles of A with `width` rows. The caller must
- * set its members `prepare`, `multiply` and `multiply_packed`. The other functions pack A and B in
- * the order of elements and with the scales that the loops need. */
+ * still set its members `prepare`, `multiply` and `multiply_packed`. The members that this function
+ * sets pack A and B as the loops of these three need it. */
 bsmm_small_m_engine bsmm_small_m_int8_engine_of(const bsmm_product *p, int64_t width);
 
 /* Implements the member `pack_a` of the engine that bsmm_small_m_int8_engine_of returns: it packs

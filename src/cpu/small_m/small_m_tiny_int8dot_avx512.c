@@ -1,6 +1,7 @@
-/* Computes tiny products of e2m1 by e2m1 with integer dot products (small_m_tiny.h). The sums are
- * those of cpu_avx512_int8dot_small_m: the products of a scale unit (16 or 32 elements of K) are
- * summed exactly, and one fp32 FMA for each unit adds them to the result. */
+/* Computes tiny products of e2m1 by e2m1 with integer dot products (small_m_tiny.h). A scale unit
+ * is 16 or 32 elements of K with one scale in each row. The products of a unit are summed exactly
+ * as integers, and one fp32 FMA multiplies this sum by the scales and adds it to the result.
+ * cpu_avx512_int8dot_small_m does the same, so the results are bitwise identical. */
 #include "cpu/small_m/small_m_int8dot.h"
 #include "cpu/small_m/small_m_tiny.h"
 

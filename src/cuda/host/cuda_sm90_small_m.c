@@ -170,9 +170,9 @@ static bool find_division(const bsmm_product *p, const bsmm_small_m_weights *w, 
 
 typedef struct made {
     const bsmm_small_m_weights *w;
-    /* If A has more rows than the kernels take, the kernels run once for each of `bands` bands of
-     * A's rows. A band has `rows` rows. The last band begins early enough to have as many rows as
-     * the other bands, so some rows of D may be computed twice, with the same bits. */
+    /* If A has more rows than the kernels take, A is divided into `bands` bands of `rows` rows, and
+     * the kernels run once for each band. The last band overlaps the one before if the bands have
+     * more rows together than A. Some rows of D are then computed twice, with the same bits. */
     uint32_t bands;
     int64_t rows;
     division c;

@@ -329,9 +329,9 @@ void bsmm_pack_plain_bind(const bsmm_operand *o, void *packed, bsmm_pack_plain *
     set_result(&at, false, packed, &plain->job);
 }
 
-/* Returns the number of groups of 128 elements that one scale covers along a dimension (rows or
- * columns). `block` is the length of a scale block along this dimension. `extent` is the operand's
- * extent along the same dimension, which limits the result. */
+/* A scale may cover several groups of 128 elements. Returns how many groups it covers along one
+ * dimension (rows or columns). `block` is the length of a scale block along this dimension, and
+ * `extent` is the operand's extent along it. The groups past the operand's end do not count. */
 static uint32_t groups_of(uint32_t block, int64_t extent) {
     if (block < extent) return block / BSMM_PACK_GROUP;
     return (uint32_t)bsmm_ceil_div(extent, BSMM_PACK_GROUP);

@@ -5,10 +5,11 @@
 
 #include "cuda/host/kernel.h"
 
-/* Lists the generations of GPUs that have small-M kernels, i.e. kernels for few rows of A. A column
- * is one row of A or one bf16 part of a row. Hopper's kernels for more than 16 columns use wgmma.
- * Blackwell has no wgmma, so its kernels use mma.sync, which leaves registers for at most 32
- * columns (16 with 4-bit weights and fp32 scales). */
+/* Lists the generations of GPUs that have small-M kernels, i.e. kernels for few rows of A. The rows
+ * of A are the columns of the kernels' tiles; an f16 or f32 row takes one column for each of its
+ * bf16 parts. Hopper's kernels for more than 16 columns use wgmma. Blackwell has no wgmma, so its
+ * kernels use mma.sync. With mma.sync, a thread has enough registers for at most 32 columns (16
+ * with 4-bit weights and fp32 scales). */
 enum { BSMM_SMALL_M_HOPPER, BSMM_SMALL_M_BLACKWELL, BSMM_SMALL_M_GENERATIONS };
 
 /* Describes a format of B and the kernels for it. functions[g][i][j] is the kernel for generation g

@@ -198,10 +198,11 @@ static bsmm_status fill(const bsmm_product *p, const bsmm_wgmma_state *s, const 
     return bsmm_wgmma_fill(p, &p->b, &s->first.b, &s->b, &b_how, at->b);
 }
 
-/* Queues the first attempt, i.e. the GEMM kernel of the plan, after the kernels that pack its
- * operands. Fills *gate with pointers to device memory that says whether the packed operands hold
- * all values exactly enough (sm80/gate.h). The fallback, which is queued next, reads this memory to
- * decide whether it must run. */
+/* Queues the kernels of the first attempt: those that pack the operands, and then the plan's GEMM
+ * kernel. Fills *gate with pointers to device memory in which the packing kernels write whether the
+ * packed operands hold all values exactly enough (sm80/gate.h). If they do not, the GEMM kernel
+ * does not multiply them. The fallback, which is queued next, reads the same memory to decide
+ * whether it must compute the product. */
 static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                             head *h, void *const plain[2], bsmm_cuda_gate *gate) {
     const bsmm_wgmma_attempt *x = &s->first;

@@ -72,10 +72,10 @@ typedef struct bsmm_wgmma_state {
     bsmm_wgmma_attempt first, second;
     bsmm_wgmma_packer a, b; /* `a` and `b` are the packing kernels of A and B in `first`. */
     bsmm_cuda_ready clear;
-    /* `generic` is the generic GEMM, which is the last fallback. It is queued after the other GEMM
-     * kernels, and computes D if they have found that their result would not be exact enough. It is
-     * not queued if the result of `first` is always valid, or if the GEMM kernel of `first` runs
-     * the code of the generic GEMM itself. */
+    /* `generic` is the generic GEMM, the last fallback. It is queued after the other GEMM kernels,
+     * and computes D if they have found on the device that their result would not be exact enough.
+     * In two cases it is not queued: if the result of `first` is always exact enough, or if the
+     * GEMM kernel of `first` runs the code of the generic GEMM itself. */
     bsmm_cuda_generic generic;
     uint32_t log2_k;
 } bsmm_wgmma_state;

@@ -127,9 +127,10 @@ static __device__ __forceinline__ void stage_all(const epilogue *f, float *total
         stage_as(BSMM_SCALED_STORE_E5M2, to, f->lane, total);
 }
 
-/* Recomputes in double those of a lane's 32 results whose bit is set in `doubts`. Writes them to
- * the staging buffer `to`, or to D. Bit i belongs to column `col` + i of D. `row` is the lane's
- * row. The mask `zeros` says which accumulators are 0. */
+/* Computes doubtful results again in double. All lanes of a warp call this function together. Each
+ * lane has 32 results in row `row` of D. Bit i of the lane's mask `doubts` is 1 if the result in
+ * column `col` + i must be computed again, and bit i of `zeros` is 1 if its accumulator is 0. The
+ * new results go to the staging buffer `to` or to D. */
 static __device__ __noinline__ void settle(const bsmm_scaled_params *p, shared *told,
                                            uint32_t doubts, uint32_t zeros, uint32_t row,
                                            uint32_t col, uint8_t *to) {

@@ -69,9 +69,10 @@ static __device__ __forceinline__ void store_one(const epilogue *f, uint32_t row
         ((uint8_t *)e->d)[at] = (uint8_t)pack_pair(f->p->store, total, 0);
 }
 
-/* Recomputes in double those of a lane's results whose bit is set in `doubts`, and stores them. Bit
- * i belongs to row `first` + i * step of D. `col` is the lane's column. The mask `zeros` says which
- * accumulators are 0. */
+/* Computes doubtful results again in double and stores them. All lanes of a warp call this function
+ * together, and each lane has a column of D, `col`. Bit i of the lane's mask `doubts` is 1 if the
+ * result in row `first` + i * step must be computed again. Bit i of `zeros` is 1 if the accumulator
+ * of this result is 0. */
 static __device__ __noinline__ void settle(const bsmm_scaled_params *p, shared *told,
                                            uint32_t doubts, uint32_t zeros, uint32_t first,
                                            uint32_t step, uint32_t col) {

@@ -142,8 +142,9 @@ static __device__ __forceinline__ void emit_fast(bsmm_elem elem, int items, int 
             elem == BSMM_ELEM_E4M3 ? times_e4m3(codes[j], last) : fast_e5m2(codes[j], first, last);
 }
 
-/* Packs a thread's 16 elements in each of `items` rows. row_top is the result of bsmm_lane_row_top
- * for this lane's row. If a row of the warp needs the slow path, the function does nothing and
+/* Packs a thread's 16 elements in each of `items` rows by the fast path. row_top is the largest
+ * exponent of a block scale with which a group can use the common scale of this lane's row
+ * (bsmm_lane_row_top). If any row of the warp needs the slow path, the function packs nothing and
  * returns false. */
 static __device__ __forceinline__ bool
 fast_items(const bsmm_pack_job *job, bsmm_elem elem, int items, uint32_t group, int row_top,

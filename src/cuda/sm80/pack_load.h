@@ -51,8 +51,9 @@ static __device__ __noinline__ uint4 load_slow(int bits, const uint8_t *from, ui
     return make_uint4(raw[0], raw[1], raw[2], raw[3]);
 }
 
-/* Loads a thread's `count` elements in each of `items` rows. It issues all loads before any result
- * is used. `raw` gets (bits * count / 8 + 3) / 4 words for each row. */
+/* Loads a thread's `count` elements in each of `items` rows to `raw`, which needs (bits * count / 8
+ * + 3) / 4 words for each row. All loads are issued before the first result is used, so that their
+ * latencies overlap. */
 static __device__ __forceinline__ void load_rows(const bsmm_pack_job *job, int bits, int count,
                                                  int items, const pack_position *p, uint32_t *raw) {
     int bytes = bits * count / 8, words = (bytes + 3) / 4;

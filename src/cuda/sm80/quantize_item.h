@@ -294,9 +294,10 @@ static __device__ __forceinline__ bool is_quick(const bsmm_quantize_job *job, ui
     return tame & (quick != BSMM_QUICK_E2M1_PAIRS || takes_pairs(job, elem, bits, factor));
 }
 
-/* Converts four 8-bit floats whose values fit in 6 bits, one per byte, to 24 bits with four 6-bit
- * codes. An 8-bit code below 0x20 is also the magnitude of a 6-bit code. Larger magnitudes become
- * 0x1f, the largest 6-bit magnitude. */
+/* Converts four 8-bit floats, one per byte, to 24 bits with four 6-bit codes. The rounding to 8
+ * bits has put the bits of the 6-bit magnitude into the lowest five bits of a code
+ * (small_float_item). If the code's magnitude is 0x20 or more, the value is too large for 6 bits,
+ * and becomes 0x1f, the largest 6-bit magnitude. */
 static __device__ __forceinline__ uint32_t six_bit_codes(uint32_t four) {
     const uint32_t over = (four | four << 1) & 0x40404040u;
     const uint32_t codes =

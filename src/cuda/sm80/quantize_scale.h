@@ -58,8 +58,9 @@ static __device__ __forceinline__ bool is_moderate(float value) {
 }
 
 /* Computes the constants that all blocks of a tensor share. Threads 0 to 7 call this function.
- * Thread i computes the factor for blocks with the e4m3 scale 1 + i / 8. Eight factors are enough,
- * because multiplying a scale by a power of two changes its factor by a power of two. */
+ * Thread i computes the factor with which a block is quantized whose e4m3 scale is 1 + i / 8. The
+ * factor of any other scale follows from one of these eight: if a scale is multiplied by a power of
+ * two, its factor is multiplied by a power of two. */
 static __device__ __forceinline__ void make_level(const bsmm_quantize_job *job, uint32_t thread,
                                                   quantize_level *level) {
     bsmm_tensor_step t = job->tensor;

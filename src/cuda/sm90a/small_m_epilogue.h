@@ -12,9 +12,10 @@
  * SMALL_M_TERMS accumulators (terms) in each thread block. */
 enum { SMALL_M_TERMS = 8 };
 
-/* Loads the accumulators of one result from the shared memory of one thread block. There is one
- * accumulator for each warp along K, because each of these warps computes another part of K. `from`
- * is the address of the first warp's accumulator. */
+/* Loads the accumulators of one result from the shared memory of one thread block. Several warps of
+ * the thread block (warps along K) compute different parts of K of the result, and each of them has
+ * stored one accumulator. `from` is the address of the first warp's accumulator, and the others
+ * follow every `warp_bytes` bytes. */
 static __device__ __forceinline__ void small_m_load_terms(const bsmm_small_m_params *p,
                                                           const uint8_t *from, uint32_t warp_bytes,
                                                           float term[SMALL_M_TERMS]) {
@@ -258,12 +259,12 @@ small_m_epilogue_scaled(const bsmm_small_m_params *p, bool plain, bool wanted, u
     return true;
 }
 
-/* Stores D(row, col) through the general epilogue. `total` is the sum of the accumulators of
- * D(row, col). All lanes of a warp call this function together. `scaled` means that A has one fp32
- * scale per row and that the fast path, small_m_epilogue_scaled, has returned false. If `zeros` is
- * true, small_m_doubts_zero decides whether a total of 0 must be recomputed. `zeros` is false in
- * kernels that recompute every total of 0 in double (zero_block is 0), so that these kernels do not
- * contain the code of small_m_doubts_zero. */
+/* Stores D(row, col) by the general epilogue. `total` is the sum of the accumulators of D(row,
+ * col). All lanes of a warp call this function together. `scaled` is true if A has one fp32 scale
+ * per row and the fast path (small_m_epilogue_scaled) could not store the result. `zeros` is a
+ * constant in each kernel. If it is true, small_m_doubts_zero decides whether a total of 0 must be
+ * computed again. If it is false, every total of 0 is computed again (zero_block is 0), and the
+ * kernel does not contain the code of small_m_doubts_zero. */
 static __device__ __forceinline__ void
 small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_factors *factors,
                      bool plain, bool wanted, uint32_t row, uint32_t col, float total,

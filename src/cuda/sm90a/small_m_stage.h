@@ -43,9 +43,10 @@ static __device__ __forceinline__ double small_m_unfold(const int format) {
     return format == SMALL_M_MXFP8 ? 0x1p21 : format == SMALL_M_NVFP4 ? 0x1p8 : 1;
 }
 
-/* Describes the part of the GEMM that one thread block computes: steps [begin, end) of K, and rows
- * [row, row + rows) of B. A step is 128 elements along K. K is divided into equal ranges of whole
- * steps. The thread block has `ranges` of them, beginning with range number `first_range`. */
+/* Describes the part of the GEMM that one thread block computes: rows [row, row + rows) of B, and
+ * steps [begin, end) of K (128 elements each). K is divided into ranges of whole steps, all of
+ * about the same length. The thread block has `ranges` adjacent ranges, and first_range is the
+ * number of the first one. */
 typedef struct small_m_block {
     uint32_t first_range, ranges;
     uint32_t begin, end;
