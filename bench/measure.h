@@ -110,9 +110,10 @@ void bench_matrices_destroy(bench_matrices *m);
 
 bsmm_matmul_desc bench_job_describe(const bench_job *job, const bench_matrices *m);
 
-/* Makes a plan. B is packed in the form that the job names. If the job asks for packing without a
- * form, B is packed in the form BSMM_PACKED_WIDE, or not at all if the kernel does not read that
- * form. *packed_bytes is the size of packed B, or 0 if B is not packed. */
+/* Makes a plan. If the job names a form of packed weights, B is packed in this form. If the job
+ * asks for packing without naming a form, B is packed in the form BSMM_PACKED_WIDE if the kernel
+ * reads that form, and is not packed otherwise. *packed_bytes is the size of packed B, or 0 if B is
+ * not packed. */
 bsmm_status bench_job_plan(const bench_job *job, const bench_matrices *m, bsmm_plan **plan,
                            uint64_t *packed_bytes);
 

@@ -60,10 +60,10 @@ bool cli_input_scale_read(const bsmm_file *file, const cli_input_rule *rule, con
 /* Reads a calibration from a JSON file. On failure it prints a message and returns false. */
 bool cli_calibration_open(const char *path, cli_calibration *calibration);
 void cli_calibration_close(cli_calibration *calibration);
-/* Finds the largest magnitude of the input of a weight. Weights that inference engines fuse have
- * the same input, so the result is the largest value that the calibration gives for any of the
- * fused weights. Returns false after printing a message if the calibration has no value for the
- * weight itself. */
+/* Finds the largest magnitude that the calibration file gives for the input of a weight. Inference
+ * engines fuse some weights, which have the same input. For such weights, the result is the largest
+ * value that the file gives for any of them. If the file has no value for `weight` itself, the
+ * function prints a message and returns false. */
 bool cli_calibration_find(cli_calibration *calibration, const char *weight, double *amax);
 /* Warns of each layer in the calibration file whose value the command has not used. */
 void cli_calibration_warn(const cli_calibration *calibration);

@@ -235,9 +235,10 @@ static bool time_both(session *s, contender *both, bool graph, verdict *v) {
     return done;
 }
 
-/* Returns "SLOWER" or "faster" if the two builds differ. The measured difference must exceed three
- * times its own error. It must also exceed 2 %, because a different position of the same code in
- * memory can change times by that much. */
+/* Returns "SLOWER" or "faster" if the speeds of the two builds differ, and an empty text if not.
+ * The difference must be larger than three times its measurement error. It must also be larger than
+ * 2%, because the position of the same code in memory can change times by that much. If there were
+ * too few measurements without disturbance, returns "disturbed". */
 static const char *verdict_word(const verdict *v) {
     enum { LEAST = 10 };
     static const double placement = 0.02;

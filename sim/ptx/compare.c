@@ -22,9 +22,10 @@ static uint32_t compare(ptx_warp *w, const ptx_inst *i, const ptx_operand *a,
     return mask;
 }
 
-/* Executes setp, which compares two sources and writes a predicate. A third, optional source is a
- * predicate that is combined with the result by and, or or xor. A second, optional result is the
- * negated comparison, combined with the same predicate. */
+/* Executes setp, which compares two sources and writes the result to a predicate. If there is a
+ * third source, a predicate, the result is first combined with it by and, or or xor. If there is a
+ * second destination, the negated comparison is combined with the third source in the same way and
+ * written there. */
 static void execute_setp(ptx_warp *w, const ptx_inst *i) {
     const uint32_t mask = compare(w, i, &i->op[2], &i->op[3]);
     if (i->op[4].place == NOWHERE && i->op[1].place == NOWHERE) {

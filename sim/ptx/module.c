@@ -110,9 +110,10 @@ static ptx_function *new_function(ptx_parser *p, const ptx_token *name, bool ent
     return f;
 }
 
-/* Assigns offsets to the registers and the local memory of a function or kernel. Functions (.func)
- * have separate ranges, because a kernel may call all of them; recursion is not supported. A
- * kernel's range begins after those of the functions. Ranges of different kernels may overlap. */
+/* Assigns offsets to the registers and the local memory of a function or kernel. No two functions
+ * (.func) share a range of offsets, because a kernel may call all of them; recursion is not
+ * supported. The range of a kernel must not overlap the ranges of functions, but two kernels never
+ * run together and may have the same range. */
 static void place_function(ptx_module *m, ptx_function *f) {
     const bool after_kernels = !f->entry && m->most_bytes > m->function_bytes;
     f->base = after_kernels ? m->most_bytes : m->function_bytes;

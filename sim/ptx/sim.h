@@ -155,9 +155,9 @@ typedef struct {
      * bytes. */
     uint32_t local_base, local;
     uint32_t param_bytes, param_align, parameter_count, result_count;
-    /* `parameters` lists the function's parameters, with the offset of each in bytes. The offset is
-     * in the .param space for a kernel and in local memory for a function (.func). The list of a
-     * .func begins with its results. */
+    /* `parameters` lists the function's parameters, with the offset of each in bytes. For a kernel
+     * the offset is in the .param space. For a function (.func) it is in local memory, and the list
+     * has the function's results first and then its parameters. */
     ptx_parameter *parameters;
     uint32_t slot_count;
     ptx_slot *slots;
@@ -321,9 +321,9 @@ typedef struct {
     /* `seconds` is the time of the launch, including its fixed cost. It is 0 if the launch was
      * not timed. */
     double seconds;
-    /* `cycles` is the number of cycles of the launch without its fixed cost. `replayed` is the
-     * number of cycles of the sample of clusters that the model has timed. The whole launch takes
-     * `rounds` times as long, so `cycles` is `replayed` times `rounds`. */
+    /* The model times only a sample of the clusters of a launch. `replayed` is the number of cycles
+     * of this sample. The whole launch takes `rounds` times as long, so `cycles`, the number of its
+     * cycles without its fixed cost, is `replayed` times `rounds`. */
     double cycles, replayed, rounds;
     /* `groups` is the number of thread blocks in the sample of clusters that the model has timed.
      * `launched` is the number of thread blocks of the launch. */

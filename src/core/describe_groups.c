@@ -103,10 +103,10 @@ static bsmm_status check_shared_out(const bsmm_groups *g, const bsmm_operand *o,
     return separate ? BSMM_OK : check_pitch(o, what);
 }
 
-/* Returns the largest number of tiles that `count` groups can need for their scales if the groups
- * together have `extent` rows (or columns). A tile covers `tile` rows, and each group begins a new
- * tile. In the worst case each group has one row more than a multiple of `tile`, so its last tile
- * is almost empty. */
+/* Each of `count` groups stores its scales in whole tiles of the scale layout. A tile covers `tile`
+ * rows (or columns), and a group begins a new tile. Returns the largest number of tiles that the
+ * groups can need together if they have `extent` rows in all. In the worst case, each group has one
+ * row more than a multiple of `tile`, so its last tile is almost empty. */
 static uint64_t most_grains(int64_t extent, int64_t tile, int64_t count) {
     int64_t parts = bsmm_min_i64(count, extent), rest = extent % tile;
     int64_t grains = extent / tile + parts;

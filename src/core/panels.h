@@ -18,13 +18,13 @@ typedef struct bsmm_panels {
     _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
 } bsmm_panels;
 
-/* Describes the panels for the plain product: the product of the same formats whose A is row-major,
- * with an fp32 D and without C, bias, epilogue, groups and flags. The panels are those of the first
- * kernel that accepts the plain product and reads panels. Only a kernel named `kernel`, and only
- * panels named `name`, are considered if these are not NULL. Returns false if there is no such
- * kernel. `b` describes the B from which panels are packed. On a CPU this is B as the caller stores
- * it. On a GPU it is the row-major copy of B inside the packed weights. The product's device must
- * be open. */
+/* Finds the panels of packed weights. They are chosen for a plain product: a product of the same
+ * formats with a row-major A and an fp32 D, and without C, bias, epilogue, groups and flags. The
+ * first kernel that accepts the plain product and reads panels decides their layout. If `kernel` is
+ * not NULL, only this kernel is considered, and if `name` is not NULL, only panels of this name.
+ * Returns false if there is no such kernel. `b` describes the B from which panels are packed: on a
+ * CPU the caller's B, on a GPU the row-major copy of B in the packed weights. The product's device
+ * must be open. */
 bool bsmm_panels_find(const bsmm_product *product, const bsmm_operand *b, const char *kernel,
                       const char *name, bsmm_panels *panels);
 

@@ -36,10 +36,11 @@ static bsmm_status open_device(bsmm_request *request) {
     return BSMM_OK;
 }
 
-/* Refuses a kernel that reads B's panels (packed rows of B) in another layout than the plan needs.
- * The plan needs the layout that the caller has named. If the caller has named none, it needs the
- * layout that the packed weights have. The kernel has already accepted the product, and `state` is
- * what it computed for the plan. */
+/* Packed weights of form wide hold B as panels, i.e. in the order in which a kernel reads it.
+ * Refuses a kernel that reads another layout of panels than the plan needs. The plan needs the
+ * layout that the caller has named. If the caller has named none, it needs the layout of the packed
+ * weights, if that is known. The kernel has already accepted the product, and `state` is what it
+ * computed for the plan. */
 static const char *refuse_panels(const bsmm_kernel *kernel, const bsmm_request *request,
                                  const bsmm_product *product, const void *state, char *why,
                                  size_t size) {

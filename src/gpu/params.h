@@ -51,10 +51,10 @@ bool bsmm_axis_is_linear(const bsmm_axis_map *map, int64_t step, int64_t count);
 bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_axis_map *across,
                      uint32_t number);
 
-/* Finds the aligned uint32 words each of which holds four scale codes that are consecutive along K.
- * Stores in *words how to compute the addresses of these words. `down` is the map of rows and
- * `across` is the map of columns. Scale blocks have several columns and one row. Returns false
- * unless the layout is row-major or has tiles of 128 rows by 4 scales. */
+/* Four scale codes of a row that are consecutive along K may form an aligned uint32 word. Stores in
+ * *words how to compute the addresses of these words. `down` is the map of rows and `across` is the
+ * map of columns. Scale blocks have one row and several columns. Returns false if the layout has no
+ * such words, i.e. unless it is row-major or has tiles of 128 rows by 4 scales. */
 bool bsmm_words_of(const bsmm_axis_map *down, const bsmm_axis_map *across, bsmm_pack_words *words);
 
 #endif

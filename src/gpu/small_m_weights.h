@@ -22,11 +22,11 @@ BSMM_SHARED void bsmm_e2m1_pairs(uint32_t word, uint32_t pairs[4]) {
     pairs[3] = (high & 0x00f000f0u) * 0x0104u & 0x81c081c0u;
 }
 
-/* Decodes eight e2m3 elements. Pair i holds elements i and i + 4, times 2^-126. Elements 0 and 1
- * begin at bits 0 and 6 of the low half of `first`, elements 4 and 5 at the same bits of its high
- * half. Elements 2 and 3 begin at bits 4 and 10 of the low half of `second`, elements 6 and 7 at
- * the same bits of its high half. One multiplication moves the magnitude and sign of two elements
- * to their places in bf16. */
+/* Decodes eight e2m3 elements to pairs of bf16 numbers. Pair i holds elements i and i + 4, times
+ * 2^-126. A code has 6 bits. In the low half of `first`, elements 0 and 1 begin at bits 0 and 6; in
+ * its high half, elements 4 and 5 do. In the low half of `second`, elements 2 and 3 begin at bits 4
+ * and 10; in its high half, elements 6 and 7 do. One multiplication moves the magnitudes and signs
+ * of two elements to their places in bf16. */
 BSMM_SHARED void bsmm_e2m3_pairs(uint32_t first, uint32_t second, uint32_t pairs[4]) {
     pairs[0] = (first & 0x003f003fu) * 0x0410u & 0x81f081f0u;
     pairs[1] = (first >> 6 & 0x003f003fu) * 0x0410u & 0x81f081f0u;

@@ -84,9 +84,9 @@ static const bsmm_family_info families[] = {
     {.family = "gguf", .data = "", .name = "", .data_dtype = type,                                 \
      .format = {.elem = BSMM_ELEM_F32}, .unpack = bsmm_unpack_gguf_plain, .in_gguf = true}
 
-/* `rows` holds the ways in which families store a weight (bsmm_storage). The reader uses the first
- * entry that fits a tensor. The writer uses the first entry that fits a matrix and has `writes`
- * set. */
+/* Each entry describes one way in which a checkpoint family stores a weight (bsmm_storage). The
+ * order matters: the reader uses the first entry that fits a tensor, and the writer the first one
+ * that fits a matrix and has `writes` set. */
 static const bsmm_storage rows[] = {
     {.family = "deepseek", .data = ".weight", .scale = ".weight_scale_inv", .name = ".weight",
      .data_dtype = "F8_E4M3", .scale_dtype = "F32", .format = FP8_128, .writes = true},

@@ -69,8 +69,8 @@ static void encode_codes(const bsmm_strip_job *job, int64_t r, int64_t c, int64_
     bsmm_codes_store(job->dst, r, c, n, codes);
 }
 
-/* Stores values as f32 elements, which needs no rounding. If the values are multiplied or divided
- * by a factor first, a result of Inf becomes the largest finite value. */
+/* Stores values as f32 elements. If `factor` is not NULL, the values are first multiplied or
+ * divided by it. If a result then overflows to Inf, the largest finite value is stored instead. */
 static void encode_f32(const bsmm_strip_job *job, int64_t r, int64_t c, int64_t n,
                        const float *factor, float *values) {
     if (factor) scale_run(job->step, *factor, n, values);

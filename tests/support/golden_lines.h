@@ -7,9 +7,9 @@
  * written anew instead of being compared. */
 void golden_lines_open(const char *name);
 
-/* Compares one case with the file. If they differ, prints both and `about`, which describes the
- * case. A case that is missing in the file counts as a difference. A test may check a case several
- * times, but the file has one line for it. */
+/* Compares the result of a case, `found`, with the line of the file for the case `name`. If they
+ * differ, or if the file has no such line, it prints both and `about`, which describes the case. A
+ * test may check a case several times, but the file has one line for it. */
 void golden_lines_check(const char *name, const char *found, const char *about);
 
 /* Closes the file of golden_lines_open. Fails the test if golden_lines_check found a case whose

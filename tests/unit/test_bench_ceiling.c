@@ -94,8 +94,9 @@ static void test_share_above_one(void **state) {
     assert_false(bench_ceilings_disturbed(&ceilings, &probed[1]));
 }
 
-/* Tests an output with a single row, on a machine that is busy while bench first measures the peak
- * rate. bench must notice this, because the product is then faster than the measured peak. */
+/* The machine is busy with other work while bench first measures the peak rate, so this peak is too
+ * low. The product, which has one row, then seems faster than the peak. Tests that bench notices
+ * this and measures again. */
 static void test_one_row(void **state) {
     (void)state;
     static const moment moments[] = {{0, 40, 99}, {0, 100, 97}};

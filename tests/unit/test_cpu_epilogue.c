@@ -185,9 +185,9 @@ static double column_factor(int round, int i) {
     return ldexp(1, (i % 7 - 3) * (round % 8 == 3 ? 1 : 25));
 }
 
-/* Tests how the epilogue makes a row of D from accumulators. The vector code applies the epilogue
- * in one pass and plain C in several, and the results must be bitwise identical. In some rounds, C
- * and D are the same memory. */
+/* Tests how the epilogue makes a row of D from accumulators. The vector code does all steps in one
+ * pass over the row, and the plain C code makes several passes. The results must be bitwise
+ * identical. In some rounds, C and D are the same memory. */
 static void test_direct_rows(void **state) {
     static const double factors[] = {1, 0x1p-40, -4, 0.3, 0x1p70, 0, 0x1p-80};
     static const double alphas[] = {1, -0.5, 1.7};
@@ -227,9 +227,10 @@ static void test_direct_rows(void **state) {
     }
 }
 
-/* Tests results just above and just below the midpoint between two subnormals of bf16. A result is
- * an accumulator times the factor of its row. If the epilogue rounded it to fp32 first, it would
- * become the midpoint and then the wrong subnormal of bf16. */
+/* Tests results that lie just above or just below the midpoint between two subnormals of bf16. A
+ * result is an accumulator times the factor of its row, rounded once to bf16. An epilogue that
+ * rounded the product to fp32 first would get exactly the midpoint, and could then round it to the
+ * wrong subnormal. */
 static void test_direct_subnormals(void **state) {
     (void)state;
     enum { CODES = 127 };
@@ -255,8 +256,8 @@ static void test_direct_subnormals(void **state) {
 }
 
 /* Tests that storing a whole tile of accumulators gives the same bytes as storing its rows one by
- * one. For bf16, the loop over the rows may stop before a row that it cannot round. `done` is the
- * number of rows that it has stored. */
+ * one. With a D in bf16, the function that stores rows stops if it cannot round a row. `done` is
+ * the number of rows that it has stored before. */
 static void test_direct_tiles(void **state) {
     (void)state;
     enum { ROWS = 7, PITCH = 64 };

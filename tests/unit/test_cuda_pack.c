@@ -187,9 +187,9 @@ static bool is_uneven(const char *name, bsmm_pack_route route, int top, int bott
     return flags & BSMM_PACK_UNEVEN;
 }
 
-/* Tests in which cases a single packed scale suffices for a whole row. If it does for every row,
- * packing does not set the flag UNEVEN, and the kernel can add the products of the whole row before
- * it applies the scale. */
+/* Tests in which cases all groups (128 elements) of a row get the same packed scale. If they do in
+ * every row, packing does not set the flag UNEVEN. The GEMM kernel then sums over all of K and
+ * applies the scale only once. */
 static void even_rows_are_told(void **state) {
     (void)state;
     const uint32_t uneven = BSMM_PACK_UNEVEN;

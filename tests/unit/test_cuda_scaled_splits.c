@@ -89,9 +89,9 @@ static void test_split_negative_scales(void **state) {
     }
 }
 
-/* Tests the epilogue of products with split-K. D must be alpha * sum + beta * C + bias, rounded
- * once, where `sum` is a result of the same product without alpha, beta, C and bias. D has several
- * element types and both orders. */
+/* Tests the epilogue of products with split-K. The test computes each product twice. The first run
+ * has no alpha, beta, C and bias, and gives `sum`. The D of the second run must be alpha * sum +
+ * beta * C + bias, rounded once. D has several element types and both orders. */
 static void test_split_epilogue(void **state) {
     static const char *const results[] = {"f32", "bf16", "f16", "e5m2"};
     static const int64_t rows[] = {40, 130};

@@ -1,6 +1,6 @@
-/* Tests the number of parts into which the GPU kernels for few rows split K (split-K). The host
- * chooses the number with the shortest predicted time. Its measured time must be at most 1.12 times
- * the shortest measured time. */
+/* Tests the number of parts into which the GPU kernels for few rows of A split K (split-K). The
+ * host chooses the number with the shortest predicted time. With this number, a product must take
+ * at most 1.12 times as long in measurements as with the best number. */
 #include "cuda/host/small_m_product.h"
 
 #include <setjmp.h>

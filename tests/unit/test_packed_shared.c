@@ -28,8 +28,8 @@ static bsmm_format find_format(const char *name) {
 }
 
 /* Holds a product on a GPU: the matrices in host memory, and their copies in device memory. The
- * tests run the product with several changes. Change number 0 changes nothing. In the other
- * numbers, bit 0 adds a C, and bit 1 makes A column-major. */
+ * tests run the product in several variants. The number of a variant has two bits: bit 0 is 1 if
+ * the product adds a C, and bit 1 is 1 if A is column-major. */
 typedef struct fixture {
     const char *device;
     test_matrix a[2], b, c, d;

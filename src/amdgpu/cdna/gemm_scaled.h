@@ -28,9 +28,10 @@ BSMM_DEVICE uint32_t gemm_stage_count(gemm_shape s) {
     return BSMM_CDNA_STAGES(gemm_stage_bytes(s), gemm_rows(s, 0) + gemm_rows(s, 1));
 }
 
-/* Returns the part of a lane's fragment that one matrix instruction takes. A fragment of 4-bit
- * elements may hold the elements for two instructions (units), 128 elements of K each, and `unit`
- * selects one of them. Otherwise the instruction takes the whole fragment. */
+/* Returns the part of a lane's fragment x that one matrix instruction takes, i.e. its elements of
+ * one unit (128 elements of K). A step of 4-bit elements may have two units, whose elements are the
+ * two halves of x, and `unit` (0 or 1) selects one. Otherwise a step has one unit, and the function
+ * returns x. */
 BSMM_DEVICE bsmm_i32x8 gemm_part(gemm_shape s, bsmm_i32x8 x, uint32_t unit) {
     if (gemm_units(s) == 1) return x;
     const bsmm_i32x8 low = {x[0], x[1], x[2], x[3], 0, 0, 0, 0};
@@ -222,9 +223,10 @@ BSMM_DEVICE uint32_t gemm_chore_count(gemm_shape s) {
 BSMM_DEVICE uint32_t gemm_plain_steps(const gemm_position *at, gemm_shape s, bool in_row) {
     const uint32_t ahead = gemm_stage_count(s) - 1, whole = at->sources[0].whole;
     const uint32_t direct = whole > ahead ? whole - ahead : 0;
-    /* A wide load brings the scales of GEMM_GROUP units. The scales after the last whole group are
-     * loaded one by one, GEMM_AHEAD steps before they are used. Plain steps issue no such single
-     * loads, so the plain steps end before the step that issues the first single load. */
+    /* A wide load brings the scales of GEMM_GROUP units (128 elements of K each). At the end of K,
+     * fewer units than that may be left. Their scales are loaded one by one, GEMM_AHEAD steps
+     * before they are used. Plain steps contain no such single loads, so they must end before the
+     * step that issues the first one. */
     const uint32_t wide = whole * gemm_units(s) / GEMM_GROUP * (GEMM_GROUP / gemm_units(s));
     const uint32_t most = wide == at->steps ? wide : wide > GEMM_AHEAD ? wide - GEMM_AHEAD : 0;
     const uint32_t steps = direct < most ? direct : most;

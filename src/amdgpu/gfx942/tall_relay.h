@@ -168,10 +168,11 @@ BSMM_DEVICE void tall_columns_store(const tall_relay *r, uint32_t half, uint32_t
  * a comparison. */
 enum { TALL_NAN = 0x7fc00000 };
 
-/* If a thread has moved a piece (16 bytes of a row) with a NaN, the function writes TALL_NAN to the
- * flags of all rows of which the thread has moved pieces. The flags are in the order of rows in
- * LDS. Some of these rows may have no NaN. The epilogue computes their results again too, which
- * does no harm. */
+/* Marks rows that contain a NaN in `flags`, which has a flag for each row of the tile, in the order
+ * of rows in LDS. A thread remembers only that it has moved a NaN to LDS, but not in which row. It
+ * therefore writes TALL_NAN to the flags of all rows of which it has moved pieces (16 bytes of a
+ * row). The epilogue computes the results of these rows again in double, which does no harm if a
+ * row has no NaN. */
 BSMM_DEVICE void tall_flag_rows(const tall_relay *r, gemm_shape s, BSMM_IN_LDS uint32_t *flags) {
     if (!(r->nan & 0x80808080u)) return;
 #pragma unroll

@@ -9,10 +9,11 @@
  * number of workgroups has 2^31 threads. HIP requires fewer than 2^32 threads along x. */
 enum { MOST_GROUPS = 1 << 23 };
 
-/* SHARED(parts) is the size in bytes of the LDS of a kernel. The main loop stores A and B in LDS as
- * `parts` tiles of bf16 (planes). After the main loop, the kernel stores an fp32 tile of sums at
- * the same address, so LDS has room for the larger of the two. It also has room for a 32-bit word
- * and an fp32 number for each row of A and each row of B in the tile. */
+/* SHARED(parts) is the size in bytes of a kernel's LDS. Each element is split into bf16 parts, and
+ * the main loop stores one tile of bf16 (a plane) for each part of A and each part of B, `parts`
+ * planes in all. After the main loop, the kernel stores a tile of fp32 sums at the same address, so
+ * the larger of the two sizes counts. A 32-bit word and an fp32 number follow for each row of A and
+ * each row of B in the tile. */
 #define PLANES(parts) ((parts)*BSMM_CDNA_BF16_PLANE)
 #define SHARED(parts)                                                                              \
     ((PLANES(parts) > BSMM_CDNA_BF16_STRIP ? PLANES(parts) : BSMM_CDNA_BF16_STRIP) +               \

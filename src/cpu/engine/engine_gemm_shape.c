@@ -71,11 +71,10 @@ static int64_t count_panels(const gemm *g) {
     return bsmm_gemm_is_one_slab(g) ? g->b.panels : (int64_t)(share / bytes_of_panel(g));
 }
 
-/* Returns the number of gates in a cache block of nc columns of A x B^T. The function is for a
- * gated activation, f(gate) * up, whose gates are the first half of the columns and whose ups are
- * the second half. The gates fill whole panels of B, about half of the block. The rest of the block
- * is for the ups that belong to these gates. The ups may need one panel more than the gates,
- * because the first up may be inside a panel. */
+/* For a gated activation, f(gate) * up, whose gates and ups are the two halves of the columns of A
+ * x B^T, a cache block of nc columns has some gates and the ups that belong to them. Returns the
+ * number of gates. They fill whole panels of B, about half of the block. The ups may need one panel
+ * more than the gates, because the first up may lie inside a panel. */
 static int64_t count_gates(const bsmm_engine *e, int64_t nc) {
     int64_t gates = nc / 2 / e->nr * e->nr;
     return gates ? gates : e->nr;
@@ -115,10 +114,10 @@ static uint64_t block_bytes(const gemm *g) {
            (uint64_t)(g->mc * g->nc) * sizeof(float);
 }
 
-/* Chooses the size of cache blocks. It halves the engine's mc and nc until a block fits L2 and
- * there are about four blocks for every thread. A block always has at least one panel. With a
- * block-scaled D the function keeps the engine's size, because a cache block must contain whole
- * scale blocks of D. */
+/* Chooses the size of cache blocks, mc rows of A by nc rows of B. It begins with the engine's sizes
+ * and halves them until a block fits into L2 and there are about four blocks for every thread. A
+ * block always has at least one panel of A and one of B. If D is block-scaled, the function keeps
+ * the engine's sizes, because a cache block must contain whole scale blocks of D. */
 static void choose_blocks(gemm *g, const bsmm_product *p) {
     const bsmm_engine *e = g->engine;
     uint64_t cache = bsmm_cpu_l2_bytes();

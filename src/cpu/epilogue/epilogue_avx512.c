@@ -67,10 +67,10 @@ INLINE vec narrow(dvec low, dvec high) {
                               1);
 }
 
-/* Truncates doubles to fp32's 24 significant bits, for a later rounding to 16 bits. It sets the
- * last remaining bit if any cleared bit was set (a sticky bit). `low` is a mask of the cleared
- * bits. Adding this mask to the value of these bits carries into the last remaining bit unless
- * these bits are all 0. */
+/* Truncates doubles to the 24 significant bits of fp32, for a later rounding to 16 bits, and makes
+ * the last remaining bit a sticky bit: it becomes 1 if any cut-off bit is 1. The mask `low` has the
+ * bits to cut off. To find out whether one of them is 1, the function adds `low` to them. The sum
+ * carries into the last remaining bit unless all of them are 0. */
 INLINE dvec cut(dvec value) {
     const __m512i low = _mm512_set1_epi64(0x1fffffff);
     __m512i bits = _mm512_castpd_si512(value);

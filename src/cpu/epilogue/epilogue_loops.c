@@ -69,11 +69,12 @@ INLINE void store_f32(const double *values, int64_t cols, void *out) {
         to[i] = (float)values[i];
 }
 
-/* Returns the fp32 bits of a double that is truncated to 24 significant bits, with a sticky bit as
- * the last of them: this bit is also set if any of the 29 bits below it was 1. To set it, the
- * function adds `cut`, which is 29 ones, to these 29 bits. The addition carries into the sticky bit
- * unless all of them are 0. Rounding the result to fewer bits gives the same number as rounding the
- * double at once, except if the value is subnormal in fp32. */
+/* Truncates a double to the 24 significant bits of fp32, makes the last of them a sticky bit, and
+ * returns the bits of the fp32 number. A sticky bit is 1 if it was 1 before or if any of the 29
+ * bits that are cut off was 1. To compute it, the function adds 29 ones (`cut`) to these 29 bits:
+ * the sum carries into the sticky bit unless all of them are 0. If the result is rounded to fewer
+ * bits later, it is the same as if the double had been rounded at once, unless the value is
+ * subnormal in fp32. */
 INLINE uint32_t sticky_bits(double value) {
     static const uint64_t cut = 0x1fffffff;
     uint64_t bits;

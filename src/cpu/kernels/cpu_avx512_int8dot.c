@@ -33,9 +33,10 @@
 
 enum { MR_SUMMED = 6, MR_FLOATED = 8, MOST = 8, NR = 32, VECTORS = 2 };
 
-/* Computes the exact integer sums of one unit (`unit` elements of K) for mr rows of A. B's integers
- * are stored with a constant added, so that none is negative. The sums begin at initial values that
- * are packed with A and compensate for this constant. */
+/* Computes the integer sums of one unit (`unit` elements of K) for mr rows of A. The sums are
+ * exact. The dot product instruction needs unsigned integers of B, so B's integers are stored with
+ * a constant added. This makes each sum too large. The initial values of the sums, which are packed
+ * with A, compensate for it. */
 INLINE void sum_unit(const uint8_t *a, const uint8_t *b, int mr, int64_t unit,
                      __m512i sum[MOST][VECTORS]) {
     const int32_t *begin = (const int32_t *)(const void *)(a + mr * unit);

@@ -112,9 +112,10 @@ typedef struct bsmm_pack_buffer {
     uint64_t first;
 } bsmm_pack_buffer;
 
-/* Returns the largest number of columns that bsmm_pack_read reads at once. If it is less than SPAN,
- * the operand is column-major. The caller should then read the same columns for several tiles of
- * rows before it reads the next columns. */
+/* Returns the largest number of columns of K that one call of bsmm_pack_read can read. If the
+ * operand is column-major, this is less than SPAN. The caller should then read these columns for
+ * several tiles of rows before it goes on along K, because a cache line holds several rows of the
+ * same column. */
 int64_t bsmm_pack_columns_at_once(const bsmm_operand *o);
 
 /* Makes *codes point to the codes of rows [r, r + rows) and columns [k, k + n). If there are fewer

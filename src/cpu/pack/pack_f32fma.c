@@ -44,13 +44,12 @@ static double scale_beside(const bsmm_f32fma_source *s, const tile *t, int64_t l
     return (double)scales[t->offsets[0]];
 }
 
-/* Returns the factor by which a block's elements are multiplied when they are packed. If packing
- * multiplies elements by their scales (s->folded), the factor is the block's scale. Otherwise the
- * scale is fp32 and is stored apart from the elements, and the factor is 1. There is one exception:
- * a block with the scale 0 has the factor 0, so that its packed elements are 0. Packing also
- * multiplies a row by powers of two, which were chosen without regard to blocks with the scale 0.
- * The elements of such a block could therefore become too large for fp32 sums if they were not set
- * to 0. */
+/* Returns the factor by which packing multiplies a block's elements. If packing multiplies elements
+ * by their scales (s->folded), the factor is the block's scale. Otherwise the scale is fp32 and is
+ * stored apart from the elements, and the factor is 1. There is one exception: if the scale is 0,
+ * the factor is 0. The reason is that packing also multiplies each row by a power of two, and
+ * blocks with the scale 0 do not count when it is chosen. Their elements could therefore become too
+ * large for fp32 sums. */
 static double folded_part(const bsmm_f32fma_source *s, double scale) {
     return s->folded || scale == 0 ? scale : 1;
 }

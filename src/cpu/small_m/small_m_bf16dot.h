@@ -62,8 +62,9 @@ enum { BSMM_PRODUCT_ZERO = 0xff };
 enum { BSMM_BF16_TILES = 7 };
 
 /* This struct is a set of multiply loops: either the loops with dot products or the loops with
- * FMAs. `multiply` has three indices: the kind of weights, whether the sums of each 128 elements of
- * K are multiplied by scales (0 or 1), and the number of the tile size. */
+ * FMAs. `multiply` has three indices. The first is the kind of weights. The second is 1 if the loop
+ * multiplies the sums of each 128 elements of K by scales, else 0. The third is the number of the
+ * tile size, i.e. of the number of rows in a tile of A. */
 typedef struct bsmm_small_m_bf16_form {
     /* `panels` is the number of panels of B that are multiplied side by side. */
     int64_t panels[BSMM_WEIGHTS][BSMM_BF16_TILES];

@@ -267,9 +267,9 @@ void bsmm_small_m_f32fma_make(const bsmm_product *p, void *context) {
     memcpy(context, &l, sizeof l);
 }
 
-/* Returns the scales of 8 rows of B as fp32 numbers. An e4m3 code is converted as if it were an f16
- * code, which gives 2^-8 times the scale. An e8m0 code becomes the exponent field of an fp32
- * number. */
+/* Converts 8 scale codes, one for each of 8 rows of B, to fp32 numbers. An e4m3 code is converted
+ * like an f16 code, which gives 2^-8 times the scale; the row's factor corrects this. An e8m0 code
+ * becomes the exponent field of an fp32 number. */
 INLINE __m256 scales_of(const uint8_t *codes, bool e4m3) {
     __m128i v = _mm_loadl_epi64((const __m128i *)(const void *)codes);
     if (e4m3) return _mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepu8_epi16(v), 7));

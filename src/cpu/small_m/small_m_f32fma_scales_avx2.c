@@ -26,10 +26,10 @@
 #endif
 
 enum {
-    /* The number `wide` of a row is the difference between the exponents of the row's largest and
-     * smallest nonzero value. A panel (16 rows of B) must be packed before it is multiplied if
-     * `wide` of a row of A plus `wide` of a row of the panel exceeds SPAN_LIMIT + top, where `top`
-     * is the exponent of the largest decoded element. */
+    /* The number `wide` of a row is the exponent of its largest value minus that of its smallest
+     * nonzero value. If `wide` of a row of A plus `wide` of a row of B exceeds SPAN_LIMIT + top,
+     * fp32 sums could lose terms, and the panel (16 rows of B) must be packed before it is
+     * multiplied. `top` is the exponent of the largest decoded element. */
     SPAN_LIMIT = 125,
     /* If two scales of a row of B differ too much, fp32 sums could lose terms. The row's panel (16
      * rows of B) must then also be packed before it is multiplied. The limit is a ratio of
@@ -135,9 +135,10 @@ static bool prepare_none(const bsmm_small_m_scales *s) {
     return true;
 }
 
-/* Checks e4m3 scales. Returns false if a scale is negative or NaN or if all scales of a row are 0;
- * the panel must then be packed. The multiply loop reads the scales as f16, which gives 2^-8 of
- * their values, so the row's factor is multiplied by 2^8. */
+/* Checks e4m3 scales. Returns false, so that the panel is packed, if a scale is negative or NaN, or
+ * if all scales of a row are 0. The multiply loop converts the scale codes as if they were f16
+ * codes, which gives 2^-8 times the scales. To correct this, the function multiplies the row's
+ * factor by 2^8. */
 TARGET static bool prepare_e4m3(const bsmm_small_m_scales *s) {
     codes16 top = find_extreme_code(s, 0, 0), least = find_extreme_code(s, 0xff, 1);
     int spans[LANES], exponents[LANES];

@@ -74,9 +74,9 @@ static const bsmm_cuda_function *functions_of(const bsmm_product *p, const weigh
     return w->functions[is_half(p)];
 }
 
-/* Returns the distance along K of the two elements that share a 32-bit word of A's image (A in
- * the order in which the GEMM kernel reads it). Weights at this distance take the fewest
- * instructions to decode together. */
+/* A 32-bit word of A's image (A in the order in which the GEMM kernel reads it) holds two elements
+ * of a row of A. Returns their distance along K. It depends on the weights' format: at this
+ * distance, two weights can be decoded together with the fewest instructions. */
 static uint32_t pair_distance(const bsmm_product *p, uint32_t bits) {
     if (bits == 6) return 4;
     return (bits == 4 ? 4u : 2u) / (is_half(p) ? 2 : 1);

@@ -1,7 +1,7 @@
 /* The generic GEMM (cuda_sm80_bf16.c) supports all operands and is the fallback of faster kernels.
- * The host queues it after a faster kernel, and gives it a gate. A gate is a condition that the
- * device tests when the generic GEMM begins (sm80/gate.h). If the gate is closed, the generic GEMM
- * exits at once. */
+ * The host always queues it after a faster kernel. It also gives it a gate, i.e. a condition that
+ * the generic GEMM tests on the device when it begins (sm80/gate.h). If the faster kernel has
+ * computed the product, the gate is closed, and the generic GEMM exits at once. */
 #ifndef BSMM_CUDA_HOST_GENERIC_H
 #define BSMM_CUDA_HOST_GENERIC_H
 

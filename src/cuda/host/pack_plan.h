@@ -53,11 +53,11 @@ typedef struct bsmm_pack_launch {
     uint32_t *cleared;
 } bsmm_pack_launch;
 
-/* Returns the launch that packs an operand to `packed`. The operand has device pointers, and
- * bsmm_pack_refuse has accepted it. `packed` is aligned to 1024 bytes. If with_scales is false, the
- * kernel writes no group scales (one fp32 scale for 128 elements). If a group then needs a scale
- * other than 1, the kernel sets WIDE in the header, which says that the packed format cannot hold
- * the operand. */
+/* Returns the launch that packs an operand to `packed`, which is aligned to 1024 bytes. The operand
+ * has device pointers, and bsmm_pack_refuse has accepted it. A group (128 elements of a row) may
+ * need a scale other than 1. If with_scales is true, the kernel writes a group scale for each
+ * group. If it is false, the kernel writes none. If a group needs one, it sets the flag WIDE in the
+ * header instead, and a fallback must compute the product. */
 bsmm_pack_launch bsmm_pack_launch_of(const bsmm_operand *o, bsmm_pack_route route, bool with_scales,
                                      void *packed);
 

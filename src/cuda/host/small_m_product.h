@@ -78,10 +78,11 @@ typedef enum bsmm_small_m_family {
 } bsmm_small_m_family;
 extern const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS];
 
-/* Returns the predicted time of a GEMM in microseconds: the number of waves of clusters times the
- * time of a thread block. A cluster has `splits` thread blocks, which have the same rows of B and
- * split K. The prediction does not depend on M. The number of splits is chosen by this prediction.
- * Therefore the order of additions along K does not depend on M either. */
+/* Returns the predicted time of a GEMM in microseconds. A cluster has `splits` thread blocks, which
+ * have the same rows of B and split K. The time is that of one thread block times the number of
+ * waves, i.e. of the rounds in which the GPU runs all clusters. The prediction does not depend on
+ * M. The host chooses `splits` by this prediction, so the order of additions along K does not
+ * depend on M either. */
 double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *speed,
                             uint32_t splits);
 

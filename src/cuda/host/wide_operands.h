@@ -42,9 +42,9 @@ int64_t bsmm_wide_pairs(const bsmm_wide_operands *operands);
  * descriptor"). It encodes fp32 sums, the type of elements, and the extents of the tile. */
 uint32_t bsmm_wide_form_of(const bsmm_wide_operands *operands, uint32_t rows, uint32_t cols);
 
-/* Loads the kernels that pack A and B, and makes the tensor maps with which TMA reads `a_rows` rows
- * of A or `b_rows` rows of B, 128 bytes of each. The device's context must be current for this
- * function, bsmm_wide_bind and bsmm_wide_run_otherwise. */
+/* Loads the kernels that pack A and B, and makes the tensor maps of A and B for TMA. One TMA copy
+ * reads 128 bytes of each of `a_rows` rows of A or `b_rows` rows of B. The caller must have made
+ * the device's context current, also for bsmm_wide_bind and bsmm_wide_run_otherwise. */
 bsmm_status bsmm_wide_make(const bsmm_product *p, uint32_t a_rows, uint32_t b_rows,
                            bsmm_wide_operands *operands);
 

@@ -73,11 +73,11 @@ static __device__ __forceinline__ float next_factor(factor_row *f, uint32_t sum)
     return tame ? scale : __uint_as_float(0x7fc00000u);
 }
 
-/* Multiplies CHUNK sums, each over 128 elements of K, by scales and adds them to `totals`, the sums
- * over all of K. `factor` is the scale of A's row, and `factors` holds the scales of B's rows. If
- * all of B's rows have the same scale, `factors` is NULL, and `factor` is the product of both
- * scales. The loops load all scales before they multiply, so that the latencies of the loads
- * overlap. */
+/* Multiplies CHUNK sums, each over 128 elements of K, by scales of A and B, and adds them to
+ * `totals`, the sums over all of K. `factor` is the scale of A's row, and `factors` holds the
+ * scales of B's rows. If all of B's rows have the same scale, `factors` is NULL, and `factor` is
+ * the product of both scales. All scales are loaded before the first multiplication, so that the
+ * latencies of the loads overlap. */
 static __device__ __forceinline__ void add_sums(const uint32_t *bits, float factor,
                                                 const float *factors, float *totals) {
     if (!factors) {

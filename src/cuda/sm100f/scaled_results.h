@@ -32,9 +32,9 @@ enum { ZERO_UNKNOWN, ZERO_YES, ZERO_NO };
  * (2^-46 to 2^46) is a normal fp32 number. */
 enum { LEAST = SCALED_GROUPS == 8 ? 0 : SCALED_GROUPS == 16 ? 0x1b800000 : 0x04800000 };
 
-/* Returns true if an accumulator of this magnitude may be wrong. An accumulator is accurate if it
- * is finite and its magnitude is at least LEAST. `magnitude` has the accumulator's bits without
- * the sign. */
+/* Returns true if an accumulator may be wrong, so that its result must be computed again in double.
+ * An accumulator is accurate if it is finite and its magnitude is at least LEAST. `magnitude` has
+ * the accumulator's bits without the sign. */
 static __device__ __forceinline__ bool is_doubtful(uint32_t magnitude) {
     return magnitude - LEAST >= 0x7f800000u - LEAST;
 }

@@ -57,9 +57,9 @@ static __device__ __forceinline__ void load_unit(const bsmm_sm120_side *s, uint3
     }
 }
 
-/* Loads word number `word` of the scales of a row. A word holds four scales. If the row's scales
- * end inside the word, the rest of the word is padding. Padding may hold anything, even NaN, so the
- * function replaces it by 0. */
+/* Loads word number `word` of the scales of a row. A word holds four scales of one byte. The last
+ * word of a row may have fewer scales, followed by padding. Padding may be any bytes, e.g. codes of
+ * NaN, so the function sets it to 0. */
 static __device__ __forceinline__ uint32_t load_scales(const bsmm_sm120_params *p,
                                                        const bsmm_sm120_side *s, uint32_t row,
                                                        uint32_t word) {

@@ -50,9 +50,10 @@ static __device__ __forceinline__ uint32_t usual_bf16(uint32_t scale, uint32_t c
 #endif
 }
 
-/* Returns the block scale times 2^fold as f16 in both 16-bit halves. 2^fold is the power of two by
- * which packing to f16 multiplies all values. An e8m0 scale must be in the range of the fast path,
- * or all elements of its block must be 0. The result is finite in both cases. */
+/* Returns the factor by which packing to f16 multiplies an element, as f16 in both 16-bit halves.
+ * It is the block scale times 2^fold, where 2^fold is the same for all values of the operand. An
+ * e8m0 scale must be in the range of the fast path. For a scale outside this range, the function
+ * returns a wrong but finite factor, which does no harm if all elements of the block are 0. */
 static __device__ __forceinline__ uint32_t usual_f16(const bsmm_pack_job *job, uint32_t scale,
                                                      uint32_t code) {
     if (scale == 1) return (uint32_t)min(max((int)code + job->fold - 112, 0), 30) * 0x04000400u;

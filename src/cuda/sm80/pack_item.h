@@ -1,7 +1,8 @@
-/* The fast paths of the packing kernels convert two elements at a time as 16-bit floats. An item is
- * the 8 or 16 elements along K that one thread packs at once. The fast paths give the same results
- * as the slow path in gpu/pack_lane.h. If an element is not finite, or if its group (128 elements
- * of a row) needs a scale other than 1, the slow path packs it. */
+/* These are the fast paths of the packing kernels. An item is the 8 or 16 elements along K that one
+ * thread packs at once. A fast path converts two elements at a time, as a pair of 16-bit floats,
+ * and gives the same results as the slow path in gpu/pack_lane.h. The slow path packs an item if an
+ * element is not finite, or if the item's group (128 elements of a row) needs a scale other than 1.
+ */
 #ifndef BSMM_CUDA_SM80_PACK_ITEM_H
 #define BSMM_CUDA_SM80_PACK_ITEM_H
 

@@ -1,12 +1,14 @@
 /* Encodes values as e2m1, rounded to nearest even.
  *
- * e2m1 has one mantissa bit. A magnitude is therefore rounded to a multiple of a rounding step. The
- * step is half of the magnitude's own power of two, or 1/2 if the magnitude is below 1. To round,
- * the code adds a number whose unit in the last place is the rounding step, and subtracts it again.
- * The value is first multiplied by a power of two, so that 1, the smallest normal number of e2m1,
- * becomes the smallest normal number of a 16-bit float. The bits of the rounded value then contain
- * the code. Additions and multiplications replace logical operations where possible, because an SM
- * executes logical operations at half the rate. */
+ * e2m1 has one mantissa bit, so the distance between two neighbouring e2m1 numbers is half of the
+ * power of two of the smaller one, and 1/2 below 1. To round a magnitude to a multiple of this
+ * distance, the code adds a large number whose unit in the last place is the distance, and
+ * subtracts it again.
+ *
+ * To get the code, the value is first multiplied by a power of two, so that 1, the smallest normal
+ * number of e2m1, becomes the smallest normal number of a 16-bit float. The bits of the rounded
+ * value then contain the code. The functions use additions and multiplications instead of logical
+ * operations where possible, because an SM executes logical operations at half the rate. */
 #ifndef BSMM_CUDA_SM80_QUANTIZE_E2M1_H
 #define BSMM_CUDA_SM80_QUANTIZE_E2M1_H
 

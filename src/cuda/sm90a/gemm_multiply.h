@@ -50,9 +50,10 @@ typedef struct consumer {
     uint32_t least, most;
 } consumer;
 
-/* Returns the shared memory address of the "empty" mbarrier of stage 0 in the thread block that
- * this lane notifies. Lane i notifies thread block i of the cluster if block i loads tiles for this
- * thread block. Returns 0 if the lane notifies no thread block. */
+/* When a warp has read a stage, it notifies the "empty" mbarriers of the thread blocks that load
+ * tiles for this thread block. Lane i notifies thread block i of the cluster if that block is one
+ * of them. Returns the shared memory address of this mbarrier for stage 0, or 0 if the lane
+ * notifies none. */
 static __device__ __forceinline__ uint32_t empty_to_tell(const ring *r, int32_t lane) {
     if (lane >= CLUSTER || !loads_for(cluster_rank_of((uint32_t)lane), cluster_rank_here()))
         return 0;
@@ -118,9 +119,9 @@ static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t
     return f;
 }
 
-/* Starts the wgmma instructions that multiply the warpgroup's 64 rows of the tile by one stage (one
- * k block). If `keep` is 1, wgmma adds the products to `sum`. If `keep` is 0, wgmma overwrites
- * `sum`. */
+/* Starts the wgmma instructions that multiply this warpgroup's 64 rows of A in a stage by the tile
+ * of B in this stage, i.e. one k block. If `keep` is 1, the products are added to `sum`. If `keep`
+ * is 0, they overwrite `sum`. */
 static __device__ __forceinline__ void start_sums(const consumer *c, float *sum, uint32_t stage,
                                                   uint32_t keep) {
     uint64_t a_at = c->a + ((stage * STAGE_BYTES) >> 4);

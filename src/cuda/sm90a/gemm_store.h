@@ -214,11 +214,11 @@ static __device__ __forceinline__ void take_over(consumer *c, float *total, int3
     if (AGAIN) take_word(c, __float_as_uint(__ldcg(from + 128 * ACCUMULATORS)));
 }
 
-/* Writes the results of a consumer warpgroup (64 rows of a tile of D) to staging buffers and passes
- * the buffers to the writer thread, which issues the TMA stores. The writer is a thread of its own,
- * because a TMA store may stall its thread for a thousand cycles while loads are in flight. TMA
- * leaves out rows and columns past the edges of D. `codes` is true if D's elements have 8 bits; the
- * function then fills the buffers by stage_unit. */
+/* Stores the results of a consumer warpgroup, 64 rows of a tile of D, by TMA. The function writes
+ * the results to staging buffers and passes these to the writer thread, which issues the TMA
+ * stores. The writer is a separate thread, because a TMA store may stall its thread for a thousand
+ * cycles while loads are in flight. TMA leaves out rows and columns past the edges of D. `codes` is
+ * true if D's elements have 8 bits; the function then fills the buffers by stage_unit. */
 static __device__ __forceinline__ void store_by_map(consumer *c, shared *told, const float *total,
                                                     corner at, bool to_memory, bool codes) {
 #pragma unroll

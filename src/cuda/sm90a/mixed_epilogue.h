@@ -112,8 +112,9 @@ static __device__ __noinline__ void mixed_store_slow(const bsmm_small_m_params *
     if (wanted) bsmm_gpu_epilogue_store(&p->epilogue, &factors, row, col, value);
 }
 
-/* Returns the fp32 scale of row `row` of A, which the kernel mixed_prepare has stored. Returns 1 if
- * A has no such scales. Kernels that do not take an A with such scales pass false for `may`. */
+/* Returns the fp32 scale of row `row` of A, or 1 if A has no scales of whole rows. The kernel
+ * mixed_prepare has stored these scales. `may` is a constant, and is false in kernels that never
+ * get such an A. */
 static __device__ __forceinline__ float mixed_factor_of_a(const bsmm_small_m_params *p,
                                                           const bool may, uint32_t row) {
     return may && p->row_scaled ? p->a_image_scales[row] : 1;

@@ -98,9 +98,10 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
          * latency of the loads. */
         small_m_own_load(&p, narrow, E2M1, &block, threadIdx.x, raw);
     }
-    /* Copy B's scales to shared memory for all warps. Usually the weights are copied before the
-     * scales. If this thread block converts A itself (`own`), it copies the scales of some formats
-     * before the weights, because measurements have shown that this is faster. */
+    /* Copy B's scales to shared memory for all warps. Usually the copies of weights are issued
+     * first and those of scales after them. If this thread block converts A itself (`own`), the
+     * copies of scales are issued first for some formats, because that was faster in measurements.
+     */
     uint8_t *const scales = small_m_shared + p.scales_at;
     const bool first = own && p.scale_vector &&
                        (SMALL_M_FORMAT == SMALL_M_NVFP4 || SMALL_M_FORMAT == SMALL_M_MXFP8 || SIX);

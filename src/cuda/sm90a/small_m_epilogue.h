@@ -185,9 +185,9 @@ static __device__ __forceinline__ double small_m_repair(const bsmm_small_m_param
 }
 
 /* Waits until all accumulators of the cluster are in shared memory and visible to the threads that
- * add them. If K is not split among thread blocks, __syncthreads() is enough. A cluster barrier
- * would take 1 us longer on an H200, because it also waits for all memory accesses of the calling
- * thread. */
+ * add them. If K is not divided among thread blocks, a thread block adds only its own accumulators,
+ * so __syncthreads() is enough. A cluster barrier would take 1 us longer on an H200, because it
+ * also waits for all memory accesses of the calling thread. */
 static __device__ __forceinline__ void small_m_sync(const bsmm_small_m_params *p) {
     if (p->splits_log2 == 0) {
         __syncthreads();

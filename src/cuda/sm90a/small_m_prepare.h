@@ -114,10 +114,11 @@ static __device__ __noinline__ uint32_t small_m_split_pair(const bsmm_small_m_pa
     return low | high << 16;
 }
 
-/* Stores eight bf16 values of a column of A, i.e. chunk number `chunk` along K, in A's image. A
- * column is one row of A, or one bf16 part of a row. In the layout for mma.sync, one thread of the
- * main loop reads the 16 bytes together. In the layout for wgmma, the four words go to four
- * different parts of the image, each of which has 16 bytes for each column. */
+/* Stores eight bf16 values of a column of A, i.e. chunk number `chunk` along K, in A's image (A in
+ * the order in which the main loop reads it). A column is one row of A, or one bf16 part of a row.
+ * For mma.sync, the 16 bytes stay together, because one thread of the main loop reads them at once.
+ * For wgmma, the image of a step consists of parts with 16 bytes for each column, and the four
+ * words of the chunk go to four of these parts. */
 static __device__ __forceinline__ void
 small_m_store_chunk(const bsmm_small_m_params *p, uint32_t chunk, uint32_t column, uint4 v) {
     uint32_t inner = chunk % 16;

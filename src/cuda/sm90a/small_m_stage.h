@@ -97,9 +97,10 @@ typedef struct small_m_codes {
     uint32_t end, all;
 } small_m_codes;
 
-/* Returns the offset of the thread block's first scale code from p->scales_at. cp.async copies
- * aligned units of 16 bytes. The offset is therefore the same modulo 16 as the address of the code
- * in global memory. */
+/* Returns the offset of the thread block's first scale code, counted from p->scales_at in shared
+ * memory. cp.async copies aligned units of 16 bytes to aligned addresses. A code therefore has the
+ * same position in its unit of 16 bytes in shared memory as in global memory, and the first code
+ * need not be at the beginning of a unit. */
 static __device__ __forceinline__ uint32_t small_m_code_shift(const bsmm_small_m_params *p,
                                                               const small_m_block *block,
                                                               const uint32_t per_step) {
