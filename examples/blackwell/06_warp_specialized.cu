@@ -1,7 +1,7 @@
-/* Implements step 6 of 7 of this series of GEMM kernels for Blackwell, in which each warp has a
- * role. One thread loads, another thread issues products, and four warps store D. Loads run ahead
- * until all stages of the ring buffer are full, and products are queued as soon as their k block
- * has arrived. In this step, loads no longer wait for the products of the current k block. */
+/* Implements step 6 of 7 of this series of GEMM kernels for Blackwell. In this step, each warp has
+ * one role: one thread loads, another thread issues products, and four warps store D. A load waits
+ * only until a stage of the ring buffer is free, and a product only until its k block has arrived.
+ * Loads therefore no longer wait for the products of the current k block. */
 #ifdef __CUDACC__
 #    define STAGES 3
 #    define CTAS   1

@@ -94,10 +94,10 @@ BSMM_SHARED uint32_t bsmm_half_reference(const bsmm_half_range *r, uint32_t most
     return top - r->span > 254 - r->span ? 254 - r->span : top - r->span;
 }
 
-/* A kernel decodes the weights of a row of B to f16 numbers that are the weights divided by a power
- * of two. This function returns the exponent of that power of two, by which the kernel must
- * multiply the row's sums. `reference` is the row's reference code, i.e. the lowest scale code that
- * the kernel can multiply exactly. */
+/* The kernel decodes the weights of a row of B to f16 and divides them by a power of two, so that
+ * they fit into f16. Returns the exponent of this power, by which the kernel must multiply the
+ * row's sums. `reference` is the row's reference code, i.e. the lowest scale code that the kernel
+ * can multiply by exactly. */
 BSMM_SHARED int bsmm_half_exponent(const bsmm_half_range *r, uint32_t reference) {
     return (int)reference - 127 + r->bias - r->lowest + 15;
 }

@@ -129,10 +129,11 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_e4m3(const bsmm_narrow_codec *k) {
     return g;
 }
 
-/* Returns the scale and the range of values of a group (128 elements of a row) with an fp32 block
- * scale, which becomes the group scale. A scale of Inf sets the flag WIDE, i.e. "cannot be packed".
- * The tensor core would sum the elements before the scale multiplies the sum, and the result would
- * be Inf where the exact result is Inf - Inf = NaN. */
+/* Returns the scale and the range of values of a group (128 elements of a row) whose fp32 block
+ * scale becomes the group scale. If the scale is Inf, the function sets the flag WIDE, i.e. "cannot
+ * be packed", because the GEMM kernel multiplies only the sum of the group by the scale. If the sum
+ * has terms of both signs, the exact result is Inf - Inf = NaN, but the sum times Inf would be Inf.
+ */
 BSMM_SHARED bsmm_lane_group bsmm_lane_by_f32(const bsmm_narrow_codec *k, float scale) {
     bsmm_lane_group g = {0, scale, BSMM_PACK_SCALED, 0, 0, 0};
     uint32_t magnitude = bsmm_float_bits(scale) & 0x7fffffffu;

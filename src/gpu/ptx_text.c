@@ -64,8 +64,9 @@ static uint32_t take(walk *w, uint32_t from) {
     return less ? from - distance : from + distance;
 }
 
-/* Writes the number of a register or label to the output. If the output is the stored form of the
- * text, the function writes how far the number is above or below the number `from` instead. */
+/* Writes the number of a register or label to the output. In ordinary PTX text, the function writes
+ * the number itself. In the stored form, it writes the difference of this number and the number
+ * `from`, with its sign. */
 static void give(walk *w, uint32_t number, uint32_t from) {
     if (w->to == BSMM_PTX_TEXT_ORDINARY) {
         put_number(w, number);

@@ -62,9 +62,9 @@ typedef struct bsmm_quantize_job {
     /* `hardware` is the number of mantissa bits of the result if the instruction cvt makes the same
      * codes as the encoder `coder`. Otherwise it is 0. */
     uint32_t hardware;
-    /* `pairs` is nonzero if the result is e2m1 and a fast path can encode two values at a time.
-     * Values are then multiplied by the factor of their block and rounded to nearest even, and
-     * zeros keep their signs. */
+    /* `pairs` is nonzero if the result is e2m1 and a fast path can encode two values at a time. The
+     * fast path is for recipes that multiply the values by the factor of their block, round to
+     * nearest even, and keep the signs of zeros. */
     uint32_t pairs;
     /* `quick` is the fast path of the encoder, a value of the enum bsmm_quantize_quick. */
     uint32_t quick;

@@ -195,9 +195,10 @@ INLINE vec encode_carefully(const vector_coder *k, const void *from, uint32_t el
     return (vec){bytes_of_dwords(c), 4};
 }
 
-/* Encodes 32 values in fp32. A code gets the sign that its value had before it was scaled, because
- * the fast division (WAY_DIVIDE_TAME) loses the sign of -0. If the recipe turns -0 into +0
- * (CARE_PLUS), a code gets the sign of the scaled value instead. */
+/* Encodes 32 values in fp32. A code gets the sign of its value before scaling, because the fast
+ * division (WAY_DIVIDE_TAME) loses the sign of -0. With CARE_PLUS the recipe wants +0 for -0. The
+ * function then adds +0 to the scaled value, which turns -0 into +0, and takes the sign of the sum.
+ */
 INLINE vec encode_floats(const vector_coder *k, const void *from, uint32_t elem,
                          meeting_cursor *cursor, element_way way, encode_care care) {
     __m256i c[4], signs[4];

@@ -78,9 +78,9 @@ static void test_bits(void **state) {
     }
 }
 
-/* Tests that the workspace is not larger than the bound that bsmm.h states. A slab is a part of B's
- * rows that is packed at once. The tested products are so large that only slabs keep to the bound:
- * without slabs, the workspace would hold all of B. */
+/* Tests that the workspace is not larger than the bound that bsmm.h states. B is packed in slabs,
+ * i.e. a part of its rows at a time. The products of this test have so many rows of B that the
+ * workspace would exceed the bound if it held all of packed B. */
 static void test_workspace(void **state) {
     (void)state;
     static const uint64_t l2 = 2 << 20, other = 96 << 20;

@@ -71,8 +71,9 @@ static bsmm_status multiply(fixture *f, const char *kernel, uint32_t compute, in
     return test_multiply(&desc);
 }
 
-/* Returns the largest number of rows of A that the kernel accepts. It is halved for an A of 4 bits,
- * and for operands that need more registers (f16 elements and some fp32 scales). */
+/* Returns the largest number of rows of A that the kernel accepts. It is MOST / 2 for
+ * cuda_sm90a_fp8_small_m. For cuda_sm90_small_m it is MOST, but MOST / 2 with an A of 4 bits and
+ * with operands that need more registers (f16 elements and some fp32 scales). */
 static int64_t most_rows(const takes *of, const fixture *f) {
     const bsmm_format *a = &f->a.m.format, *b = &f->b.m.format;
     const bool floats = a->scale == BSMM_SCALE_F32, along = floats && a->block_cols < f->a.m.cols;

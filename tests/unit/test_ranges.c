@@ -51,8 +51,9 @@ static void make(test_matrix *t, const side *s, int64_t rows, rng *r) {
     put_scales(t, s);
 }
 
-/* Holds the expected result of one element of D. Its terms are alpha times an element of A times an
- * element of B. `sum` is the sum of the terms, and `magnitude` is the sum of their magnitudes. */
+/* Holds the expected result of one element of D. A term is alpha times an element of A times an
+ * element of B. `sum` is the sum of all terms over K, and `magnitude` is the sum of their
+ * magnitudes, by which the error bound is multiplied. */
 typedef struct expected {
     double sum, magnitude;
 } expected;

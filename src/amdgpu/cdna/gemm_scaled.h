@@ -303,9 +303,9 @@ BSMM_DEVICE void gemm_paired_chore(gemm_chores *c, const gemm_position *at, gemm
 #endif
 }
 
-/* Executes chore number `number` of a plain step of a small tile. A chore is a small task that the
- * wave does after a matrix instruction. A plain step has few instructions and branches, so that
- * both waves of a SIMD together keep the matrix core busy. */
+/* In a plain step of a small tile, a wave does small tasks (chores) such as loads between its
+ * matrix instructions. Executes chore number `number`. A plain step has few instructions and
+ * branches, so that the two waves of a SIMD keep the matrix core busy. */
 BSMM_DEVICE void gemm_plain_chore(gemm_chores *c, const gemm_position *at, gemm_shape s,
                                   uint32_t number) {
 #if defined(__gfx950__)

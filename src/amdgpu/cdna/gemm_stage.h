@@ -187,9 +187,10 @@ BSMM_DEVICE void gemm_scout_first(const gemm_position *at, gemm_shape s, uint32_
         gemm_scout_to(at, gemm_scout_offset(at, s, first + i), unused + i * GEMM_WAVE * 4);
 }
 
-/* Stores the sums of a part of K, which gemm_parts.c adds to the sums of the other parts. A sum of
- * 0 becomes NaN if `may_vanish`, because it may be inaccurate. The result is then computed again in
- * double. `row` and `col` are the first row and column of the wave's tile in D. */
+/* With split-K, stores the sums of this workgroup's part of K to the workspace. The kernels of
+ * gemm_parts.c add the sums of all parts. If `may_vanish` is true, a sum of 0 may have lost
+ * products to underflow. The function then stores NaN instead, so that the result is computed again
+ * in double. `row` and `col` are the first row and column of the wave's tile in D. */
 BSMM_DEVICE void gemm_store_part(const bsmm_cdna_gemm *p, gemm_shape s, const gemm_sums sums,
                                  uint32_t row, uint32_t col, bool may_vanish) {
     const uint32_t pitch = p->col_tiles * gemm_rows(s, 1);

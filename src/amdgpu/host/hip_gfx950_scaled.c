@@ -15,8 +15,9 @@ static const uint32_t elems[TYPES] = {BSMM_ELEM_E4M3, BSMM_ELEM_E5M2, BSMM_ELEM_
 enum { TYPE_e4m3, TYPE_e5m2, TYPE_e2m3, TYPE_e3m2, TYPE_e2m1 };
 enum { BITS_e4m3 = 8, BITS_e5m2 = 8, BITS_e2m3 = 6, BITS_e3m2 = 6, BITS_e2m1 = 4 };
 
-/* STAGES is the number of bytes of LDS that the stages and the scales of a kernel take. `rows` is
- * the number of rows of A, and of rows of B, in a tile. */
+/* STAGE is the size of one stage of operands in bytes, for a square tile with `rows` rows of A and
+ * `rows` rows of B. STAGES is the number of bytes of LDS that all stages and the scales of a kernel
+ * take. */
 #define STAGE(rows, a, b) BSMM_CDNA_STAGE_BYTES(rows, rows, BITS_##a, BITS_##b)
 #define STAGES(rows, a, b)                                                                         \
     (BSMM_CDNA_STAGES(STAGE(rows, a, b), 2 * (rows)) * STAGE(rows, a, b) +                         \

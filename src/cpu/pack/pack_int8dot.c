@@ -61,9 +61,10 @@ typedef struct job {
     /* `begin` gives the values at which A's integer sums begin. begin.factor is 0 if the operand is
      * B, because initial values are packed only with A. */
     bsmm_pack_begin begin;
-    /* These flags name the layout of packed A (pack_int8dot.h). The floated layout is for sums that
-     * need no conversion to fp32, and the looked-up layout for products of scales from a table. If
-     * both flags are false, A has the plain layout. */
+    /* These flags say which layout packed A has (pack_int8dot.h). If `floated` is true, A is packed
+     * for integer sums whose bits are those of an fp32 number, so that they need no conversion. If
+     * `looked_up` is true, A is packed for products of scales that come from a table. If both are
+     * false, A has the plain layout, called "summed". */
     bool floated, looked_up;
     /* `lower` is subtracted from the fp32 bits of a scale, which divides the scale by a power of
      * two. The division makes up for the packed integers, which are the elements times this power

@@ -163,8 +163,8 @@ static void pack_tile(const product_run *x, int64_t tile) {
 /* A strip of B is the panels (16 rows each) that are multiplied side by side. The number of panels
  * depends on the engine, and the last panels may be past the last row of B. */
 typedef struct strip {
-    /* `col` is the first column of the thread's work unit, i.e. of a range of columns of D. `at` is
-     * the first column, counted from `col`, of the panels that are multiplied side by side. */
+    /* A work unit is a range of columns of D that one thread computes. `col` is the first column of
+     * the work unit. The strip begins at column col + at. */
     int64_t col, at;
     /* `next` is the first column of the range of D's columns that the thread will compute next. If
      * there is no such range, `next` lies past the last column of D. */

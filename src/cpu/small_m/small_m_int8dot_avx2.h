@@ -33,10 +33,11 @@ _Static_assert(sizeof(bsmm_int8_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
  * whose vector lanes are elements of K of one row of B. */
 enum { BSMM_INT8_SINGLE = 4 };
 
-/* These functions return implementations of the member `multiply` of bsmm_small_m_engine. In a row
- * loop, the vector lanes are elements of K of one row of B. Row loops are for e2m1 weights and up
- * to BSMM_INT8_SINGLE rows of A. In a column loop, the vector lanes are columns of D. Column loops
- * are for any number of rows of A that is a multiple of BSMM_INT8_MR. */
+/* These functions return implementations of the member `multiply` of bsmm_small_m_engine. A row
+ * loop computes a dot product of one row of B in one vector, i.e. the lanes of the vector are
+ * elements of K. Row loops are for e2m1 weights and up to BSMM_INT8_SINGLE rows of A. In a column
+ * loop, the lanes of a vector are columns of D. Column loops are for numbers of rows of A that are
+ * multiples of BSMM_INT8_MR. */
 typedef uint32_t bsmm_int8_loop(const bsmm_small_m_span *s);
 bsmm_int8_loop *bsmm_int8_row_loop(int64_t rows, bsmm_int8_scaling scaling);
 bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling scaling);

@@ -72,10 +72,10 @@ INLINE void sum_long_units(const __m256i pair[4], __m256i sum[UNITS]) {
                _mm256_madd_epi16(add_neighbours(pair[2], pair[3]), ones), &sum[0], &sum[1]);
 }
 
-/* Computes the integer sums of products over 64 elements of K. The 64 elements are four units of 16
- * elements, i.e. of elements with one scale. sum[u] receives the sums over unit u, with one sum for
- * each row of B. The vectors `even` and `odd` have sums of units 0 and 1 in their lower halves, and
- * of units 2 and 3 in their upper halves. */
+/* Computes the integer sums of products over 64 elements of K. With scales for each 16 elements,
+ * the 64 elements are four units, which are summed separately. sum[u] gets the sums of unit u, one
+ * for each of 8 rows of B. The vectors `even` and `odd` have sums of units 0 and 1 in their lower
+ * halves, and of units 2 and 3 in their upper halves. */
 INLINE void sum_short_units(const __m256i pair[4], __m256i sum[UNITS]) {
     const __m256i ones = _mm256_set1_epi16(1);
     __m256 row[4], even[2], odd[2];

@@ -66,9 +66,10 @@ INLINE codes16 find_extreme_code(const bsmm_small_m_scales *s, uint8_t flipped, 
     return found;
 }
 
-/* Returns for each row the bits of the largest magnitude. If `subtract` is set, it returns 0 minus
- * the bits of the smallest magnitude that is not zero; a zero gives 0 and is therefore ignored.
- * Compilers vectorize the loop in this form. */
+/* Returns the bits of the largest magnitude of the scales of each row. If `subtract` is true,
+ * returns 0 minus the bits of the smallest magnitude that is not 0. The function finds it as the
+ * maximum of the negated bits: a scale of 0 gives 0, so it is never the maximum. Compilers can
+ * vectorize a loop in this form. */
 INLINE bits16 find_extreme(const bsmm_small_m_scales *s, bool subtract) {
     const int64_t units = s->units;
     bits16 found = {{0}};

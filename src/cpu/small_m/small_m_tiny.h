@@ -61,9 +61,9 @@ typedef struct bsmm_tiny_gemm {
 /* Sets the members of *to that follow `gemm`. `is_int8` tells which of the two engines (int8dot or
  * bf16dot) the kernel has. */
 void bsmm_small_m_tiny_make(const bsmm_product *p, bool is_int8, bsmm_tiny_gemm *to);
-/* A tiny product has few rows of A, few rows of B and a short K. Computes the product by the
- * function for tiny products. If it is not tiny, or this function cannot handle its values, uses
- * the loops for larger products (bsmm_gemm_run). */
+/* A tiny product has few rows of A, few rows of B and a short K. If the product is tiny and its
+ * values permit it, computes it by a function for tiny products. Otherwise computes it by the loops
+ * for larger products (bsmm_gemm_run). */
 bsmm_status bsmm_small_m_tiny_run(const bsmm_product *p, const void *state, void *workspace);
 
 #endif

@@ -115,9 +115,10 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!reason) reason = refuse_b(&p->b, why, size);
     if (!reason) reason = bsmm_gpu_refuse_extents(p, why, size);
     if (reason) return reason;
-    /* BSMM_COMPUTE_EXACT allows the rounding of FP8 tensor cores only for the formats that
-     * cuda_sm90a_fp8 takes. This kernel therefore accepts the same formats as cuda_sm90a_fp8, which
-     * computes products with more rows, and the error bound does not depend on M. */
+    /* FP8 tensor cores round sums. With BSMM_COMPUTE_EXACT this is allowed only for the formats
+     * that cuda_sm90a_fp8 takes, so this kernel takes no other formats. cuda_sm90a_fp8 computes the
+     * same products with more rows of A. The error bound of a product therefore does not depend on
+     * M. */
     const bool groups = bsmm_cuda_has_groups(&p->a) && bsmm_cuda_has_groups(&p->b);
     if (p->compute != BSMM_COMPUTE_FAST && !groups)
         return bsmm_gpu_refuse_formats(p,

@@ -46,10 +46,10 @@ static __device__ __forceinline__ void bf16_columns(const uint8_t *plane, uint32
 }
 
 /* Multiplies one step (32 elements of K) of operands whose values are sums of up to three bf16
- * parts. The first part of a value is the largest. The products of the first parts of A and B go to
- * `sums`. The products of all other pairs of parts go to `rest`. With two sets of accumulators, the
- * rounding errors of the many small products stay small. Pairs of parts whose product is below
- * 2^-23 of the product of the first parts are skipped. */
+ * parts, the largest part first. The products of the first parts of A and B are added to `sums`,
+ * and those of all other pairs of parts to `rest`. These are much smaller, and with accumulators of
+ * their own they cause smaller rounding errors. Pairs of parts whose product is below 2^-23 of the
+ * product of the first parts are skipped. */
 static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_parts,
                                                  const uint8_t *a, const uint8_t *b, uint32_t row,
                                                  uint32_t col, float (*sums)[4], float (*rest)[4]) {

@@ -1,10 +1,11 @@
 /* In the sm_90a GEMM, a consumer warpgroup multiplies one stage at a time, i.e. one k block of its
  * tile, and reads the scales of that k block. gemm_body.h includes this file. */
 
-/* Holds the scales that one thread needs for a k block. `row` has the scales of the thread's two
- * rows of A. If B has one scale per 128 x 128 block (GEMM_ROW_BLOCK), `col` has the scales of the
- * one or two blocks that contain the tile's columns. If each row of B has a scale per k block
- * (GEMM_ROW_ROW), `cols` is the shared memory address of the scales of the tile's columns. */
+/* Holds the scales that one thread needs for a k block. `row` has the scales of the two rows of A
+ * to which the thread's accumulators belong. If B has one scale per 128 x 128 block
+ * (GEMM_ROW_BLOCK), `col` has the scales of the one or two blocks in which the tile's columns lie.
+ * If each row of B has a scale per k block (GEMM_ROW_ROW), the scales of the tile's columns are in
+ * shared memory, at the address `cols`. */
 typedef struct factors {
     float row[2], col[2];
     uint32_t cols;
