@@ -18,8 +18,8 @@ typedef struct sizes {
     uint64_t a;   /* `a` counts the doubles of the decoded rows of A, rows x K. */
     uint64_t b;   /* `b` counts the doubles of one decoded row of B per thread, threads x K. */
     uint64_t acc; /* `acc` counts the accumulators, which are rows x N doubles. */
-    /* `values` counts the fp32 results of rows x N elements of D, which are stored before they are
-     * quantized to a block-scaled D. It is 0 if D is not block-scaled. */
+    /* If D is block-scaled, the results of `rows` rows of D are stored in fp32 before they are
+     * quantized to D. `values` is the number of these results, rows x N. Otherwise it is 0. */
     uint64_t values;
 } sizes;
 

@@ -57,8 +57,10 @@ static void test_small_m_negative_scales(void **state) {
     check_negative_scales(some, BSMM_COUNT(some));
 }
 
-/* Tests products that are too small for fp32, so that the accumulators become 0. A large alpha
- * makes the results visible. One row of A and one row of B are 0. */
+/* Tests products that are too small for fp32. All accumulators then become 0, but the kernel must
+ * notice that they may be wrong and compute the results again in double. A large alpha makes the
+ * right results large enough for D. One row of A and one row of B are 0, so the results of these
+ * rows are really 0. */
 static void check_underflow(int64_t depth) {
     const scaled_case c = {
         "mxfp8", "mxfp8", "f32", 34, 40, depth, FILL_ORDINARY, BSMM_LAYOUT_ROW_MAJOR, 0};

@@ -278,8 +278,8 @@ small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_facto
     bool doubtful = false, empty = false;
     if (wanted) {
         float scale = p->row_scaled ? bsmm_gpu_scale(&p->a, row, 0) : 1;
-        /* An accumulator of 0 is exact if all values of A's row are 0. If B contained a NaN, the
-         * accumulator would be NaN. */
+        /* If all values of A's row are 0, an accumulator of 0 is exact. B cannot have a NaN or an
+         * Inf then, because 0 times NaN or Inf is NaN, and the accumulator would be NaN. */
         bool zero = total == 0 && small_m_row_is_zero(p, row);
         doubtful = !(small_m_trusts(total) || zero) || !isfinite(scale);
         empty = total == 0 && isfinite(scale);
