@@ -82,8 +82,8 @@ static void test_random_doubles(void **state) {
     for (int round = 0; round < 300; round++) {
         for (int i = 0; i < COLS; i++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
-            /* Some of these values are too large for fp32 and for 8-bit formats, and some are too
-             * small. */
+            /* The random exponents are such that some values are too large for fp32 or for 8-bit
+             * formats, and some are too small. */
             uint64_t exponent =
                 round % 3 ? 1023 - 160 + (seed >> 33) % 320 : 1023 - 24 + (seed >> 33) % 42;
             values[i] = from_bits((seed & 0x800fffffffffffff) | exponent << 52);

@@ -14,8 +14,8 @@ INLINE void store(float *to, __m256i bits, const float *factor) {
     _mm256_storeu_ps(to, values);
 }
 
-/* `words` holds the bf16 values of 32 codes in two registers, in the order in which unpacking
- * instructions interleave bytes. */
+/* Holds the bf16 values of 32 codes in two registers. The order of the values is that of unpacking
+ * instructions, which interleave the bytes of two registers in each 128-bit half separately. */
 typedef struct words {
     __m256i half[2];
 } words;
@@ -79,8 +79,9 @@ INLINE words words_of_eights(const bsmm_pack_table *t, __m256i codes) {
  * significant. */
 INLINE void floats_of_codes(const bsmm_pack_table *t, const uint8_t *from, uint32_t bits,
                             uint32_t used, const float *factors, float *to) {
-    /* The conversion interleaves bytes and then 16-bit words inside 128-bit halves. This order of
-     * 32-bit lanes compensates for both steps. */
+    /* The conversion of codes to floats interleaves bytes and then 16-bit words, each time in the
+     * two 128-bit halves separately. This mixes up the order of the codes. To compensate for it,
+     * the 32-bit words of codes are put into this order first. */
     const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
     const __m256i zero = _mm256_setzero_si256();
     for (int i = 0; i < RUN; i += PART) {

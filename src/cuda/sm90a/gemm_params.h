@@ -74,8 +74,9 @@ typedef struct bsmm_wgmma_params {
      * cluster continues the tile. The thread block at the same position in that cluster loads
      * them. */
     float *handed;
-    /* `handed_flag` holds one flag for each warpgroup of each thread block. The flag equals
-     * `ticket` when the warpgroup's accumulators in `handed` are complete. */
+    /* `handed_flag` has a flag for each warpgroup of each thread block. A warpgroup sets its flag
+     * to `ticket` when it has stored all of its accumulators in `handed`. The thread block that
+     * continues the tile waits for this value. */
     uint64_t *handed_flag;
     uint64_t ticket;
     /* `m` and `n` are the extents of D. A k block is a range of 128 bytes along K. If A or B is
