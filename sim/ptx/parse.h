@@ -45,9 +45,6 @@ typedef struct {
      * of the parser's array `raw`. Element 0 of an address is its base: a register, a variable or a
      * number. Element 1, if there is one, is a vector of coordinates. */
     uint16_t first, count;
-    /* `base` is not used and always 0. The base of an address in brackets is the element with the
-     * index `first`. */
-    uint16_t base;
     ptx_token token;
     ptx_symbol symbol; /* For an ADDRESS, `symbol` is the symbol of the variable. */
     int64_t offset;
