@@ -45,11 +45,13 @@ static const bsmm_small_m_f32fma_halves *halves_of(const bsmm_small_m_scales *s)
     return bsmm_small_m_f32fma_halves_of(s->p->b.m.format.elem);
 }
 
-/* Computes `wide` of each of the 16 rows of a panel, i.e. the difference between the exponents of
- * the row's largest and smallest nonzero value. scales[i] is the difference between the exponents
- * of the largest and the smallest scale of row i. No sum may use the lowest `lower` exponents of
- * fp32's range. Returns false if sums could leave the remaining range. The panel must then be
- * packed. */
+/* Sets `wide` of each of the 16 rows of a panel, i.e. the difference between the exponents of the
+ * row's largest and smallest nonzero value. scales[i] is the difference between the exponents of
+ * the largest and the smallest scale of row i. `lower` is the number of binades by which the
+ * largest scale of a row may lie below 1 in the multiply loop. It is 0 except for e4m3 scales,
+ * because all other scales are divided by the row's largest one before the loop. With e4m3 scales,
+ * sums may be smaller by a factor of 2^lower, so the limit of `wide` is lower by `lower`. Returns
+ * false if sums could leave fp32's range. The panel must then be packed. */
 static bool set_spans(const bsmm_small_m_scales *s, const int scales[LANES], int lower) {
     const bsmm_small_m_f32fma_halves *h = halves_of(s);
     for (int lane = 0; lane < LANES; lane++) {
