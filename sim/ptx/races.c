@@ -97,8 +97,9 @@ void ptx_races_free(ptx_cluster *c) {
     c->races = NULL;
 }
 
-/* Returns the number of the engine for the wgmma operations of a warp's warpgroup. An engine is a
- * counter that several asynchronous operations share. */
+/* Asynchronous operations are counted in groups, and each group with its counter is called an
+ * engine. The wgmma operations of a warpgroup have an engine of their own. Returns the number of
+ * this engine for the warpgroup of warp number `warp` of the cluster. */
 static uint32_t products_engine(const struct ptx_races *r, uint32_t warp) {
     return r->warps + ENGINES + warp / 4;
 }

@@ -78,10 +78,11 @@ BSMM_DEVICE float bf16_magnitude(float value) {
     return bsmm_bits_float(bsmm_float_bits(value) & 0x7fffffffu);
 }
 
-/* Returns an element times its scale in fp32, for any operand. This is the slow path, for elements
- * that bf16_is_plain rejects. If the scale is fp32, the product may need more than 24 bits. Such a
- * product is rounded once. A product that loses bits because it is subnormal in fp32 becomes NaN,
- * which makes the kernel recompute the results in double. */
+/* Returns an element times its scale as an fp32 number, for any operand. This is the slow path, for
+ * elements that bf16_is_plain rejects. A product with an fp32 scale may need more than fp32's 24
+ * significant bits, and is then rounded once. If the product is subnormal in fp32 and loses bits,
+ * the function returns NaN. All results that depend on this NaN become NaN, and the kernel
+ * recomputes them in double from the operands. */
 BF16_RARE float bf16_value_at(const bsmm_bf16_side *side, uint32_t row, uint32_t k) {
     float element = bsmm_gpu_elem(&side->o, bsmm_gpu_code(&side->o, row, k));
     float scale = bf16_scale_at(side, row, k);

@@ -187,13 +187,15 @@ BSMM_SHARED int bsmm_lane_fold_top(const bsmm_pack_job *job, bsmm_lane_group *g,
 }
 
 /* Chooses the scale of a group (128 elements of a row) for packing to 8-bit floats with rounding
- * (route FAST). The group's own scale is the smallest scale with which no element of the group
- * overflows. The group uses the common scale of its row instead if three conditions hold:
+ * (route FAST). All scales here are powers of two. The exponent of the group's own scale is `top`,
+ * the smallest one with which no element of the group overflows. `row_top` is the exponent of the
+ * common scale of the row, and `bottom` is the exponent of the group's smallest block scale. The
+ * group uses the common scale instead of its own if three conditions hold:
  * - fp32 can hold the common scale.
- * - The group's own scale does not exceed the common scale, and is at most job->window powers of
- *   two smaller.
- * - The group's smallest block scale is at most job->window powers of two smaller than the common
- *   scale. */
+ * - `top` is at most row_top and at least row_top - job->window.
+ * - `bottom` is at least row_top - job->window.
+ * Otherwise the flag UNEVEN says that the groups of the row have different scales. If all elements
+ * of the group are 0 (`maxima` is 0), the group uses the common scale if that is at most 1. */
 BSMM_SHARED void bsmm_lane_fast_fit(const bsmm_pack_job *job, bsmm_lane_group *g, uint32_t maxima,
                                     int top, int bottom, int row_top) {
     int least = top < bottom ? top : bottom;

@@ -117,10 +117,11 @@ INLINE signed_codes apply_rules(const vector_coder *k, __m256i a, signed_codes c
     return c;
 }
 
-/* Encodes values as e2m1 with ties towards zero, as bsmm_coder_down does. The code of a value is
- * the number of rounding bounds b for which the magnitude exceeds b * scale. The rounding bounds
- * are the midpoints between neighboring element values. Inf gives the largest code if `infinite` is
- * set, else code 0. */
+/* Encodes values as e2m1 with ties towards zero, as bsmm_coder_down does. The magnitudes of e2m1
+ * elements in ascending order have the codes 0 to 7. The code of a value x is therefore the number
+ * of midpoints b between neighboring magnitudes for which |x| exceeds b * scale. Inf gives code 7
+ * if `infinite` is set, else code 0. A NaN gives code 0, as does every value if the scale is not
+ * positive. */
 INLINE signed_codes codes_down(const vector_coder *k, __m256i bits, __m256 scale, bool infinite) {
     __m256i a = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
     __m256i beyond = _mm256_cmpgt_epi32(a, _mm256_set1_epi32(0x7f800000 - !infinite));

@@ -113,10 +113,12 @@ INLINE meeting next_meetings(meeting_cursor *cursor, element_way way) {
     return (meeting){by, way == WAY_DIVIDE_TAME ? next_factors(&cursor->reciprocal) : by};
 }
 
-/* Computes x / m.by, correctly rounded, without a division: q approximates the quotient, and an FMA
- * with the remainder corrects it (as in bsmm_ratio of rules_e4m3.h). The method is valid for "tame"
- * blocks, whose largest magnitude (amax) is 0 or between 2^-60 and 2^60. In such blocks the
- * remainder underflows only if the quotient is so small that it rounds to zero. */
+/* Returns x / m.by, correctly rounded to fp32, without a division. First x times the reciprocal of
+ * m.by gives an approximate quotient q. Then an FMA computes the remainder x - q * m.by, and a
+ * second FMA corrects q by it (as in bsmm_ratio of rules_e4m3.h). The method is valid only for
+ * "tame" blocks, whose largest magnitude (amax) is 0 or between 2^-60 and 2^60. In such blocks, the
+ * remainder of a small x may underflow and make the quotient wrong. But the element of such an x is
+ * 0 in any case. */
 INLINE __m512 divide(__m512 x, meeting m) {
     __m512 q = _mm512_mul_ps(x, m.reciprocal);
     return _mm512_fmadd_ps(_mm512_fnmadd_ps(q, m.by, x), m.reciprocal, q);

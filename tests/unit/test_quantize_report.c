@@ -57,8 +57,9 @@ static void test_dequantize_between_plain_formats(void **state) {
             check_dequantize(describe((bsmm_format){.elem = from}, 20, 301), to, FILL_SPECIAL, &r);
 }
 
-/* Tests a value just below the midpoint between two bf16 numbers. fp32 would round it to the
- * midpoint, and a second rounding to bf16 would then be wrong. */
+/* Tests a value just below the midpoint between two bf16 numbers. The right result is the lower of
+ * the two. If the value were rounded to fp32 first, it would become the midpoint, and rounding the
+ * midpoint to bf16 (ties to even) would give the upper number. */
 static void test_dequantize_does_not_round_twice(void **state) {
     (void)state;
     float above = 1 + 0x3p-8f + 0x1p-23f, divisor = 1 + 0x1p-23f;

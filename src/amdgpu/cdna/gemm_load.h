@@ -101,10 +101,11 @@ BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, ui
 #if defined(__gfx950__)
     from.whole = o->direct && !s.ocp && !s.columns ? gemm_part_length(p) / gemm_k(type) : 0;
 #else
-    /* On gfx942 no stage of this kernel is loaded directly to LDS. A direct load moves only four
-     * bytes per lane there, so a round of loads has few rows. LDS holds B's rows in a permuted
-     * order whose pattern is longer than such a round (gemm_row_of), so each round would need other
-     * addresses. */
+    /* On gfx942 this kernel loads all stages through registers and none directly to LDS. A direct
+     * load moves only four bytes per lane there, so a round, i.e. one load by each lane of the
+     * workgroup, has only few rows. LDS holds B's rows in a permuted order (gemm_row_of), and the
+     * pattern of this order is longer than such a round. A lane would therefore have to compute
+     * another address for each round. */
     from.whole = 0;
 #endif
     from.buffer = s.columns ? bsmm_isa_buffer(o->o.data + begin * o->pitch + row,

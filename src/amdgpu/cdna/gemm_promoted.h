@@ -73,8 +73,10 @@ BSMM_DEVICE void gemm_promoted_load(gemm_promoted *g, const bsmm_cdna_gemm *p, g
             g->col[j][e] = b[g->cols[j][e] + b_across];
 }
 
-/* Widens the range of scales so far, low[side] to high[side], so that it contains `scale`. fminf
- * and fmaxf ignore a NaN, which does no harm, because a NaN scale makes the results NaN. */
+/* Includes the magnitude of `scale` in the range low[side] to high[side]. The range holds the
+ * magnitudes of all scales of A (side 0) or of B (side 1) that the lane has used. A scale of 0 is
+ * left out. fminf and fmaxf also leave out a NaN. This does no harm, because a result with a NaN
+ * scale is NaN in any case. */
 BSMM_DEVICE void gemm_promoted_note(gemm_promoted *g, uint32_t side, float scale) {
     const float size = __builtin_fabsf(scale);
     g->low[side] = fminf(g->low[side], size == 0 ? 1 : size);

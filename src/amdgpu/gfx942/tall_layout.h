@@ -2,11 +2,12 @@
  * 128 rows of B. Each row has 64 elements, i.e. one half of the 128 elements of K that a cache line
  * holds. Tests on the host use these functions too.
  *
- * A row has four pieces of 16 bytes. Piece p of row r is stored at index p ^ (r % 4) in the row.
- * LDS serves eight lanes at once. In reads, these lanes read one piece of each of eight consecutive
- * rows. In writes, they write all pieces of two rows whose numbers differ by four. To avoid bank
- * conflicts, rows whose numbers differ by four are stored side by side, so that they lie in
- * different halves of the 32 banks. */
+ * A row has four pieces of 16 bytes. LDS serves eight lanes at once, i.e. 128 bytes from its 32
+ * banks. When lanes read, the eight lanes read piece p of eight consecutive rows. When lanes write,
+ * they write all pieces of rows r and r + 4. The layout avoids bank conflicts in both cases:
+ * - Rows r and r + 4 are stored side by side, so that they lie in different halves of the 32 banks.
+ * - Piece p of row r is stored at index p ^ (r % 4) in the row, so that the pieces p of four
+ *   consecutive rows lie in different banks of one half. */
 #ifndef BSMM_AMDGPU_GFX942_TALL_LAYOUT_H
 #define BSMM_AMDGPU_GFX942_TALL_LAYOUT_H
 

@@ -188,8 +188,10 @@ BSMM_DEVICE void tall_flag_rows(const tall_relay *r, gemm_shape s, BSMM_IN_LDS u
  * The kernel calls them between groups of matrix instructions. */
 enum { TALL_PARTS = 6 };
 
-/* Writes a part of the data of half a step (64 elements of K) from registers to LDS. The compiler
- * inserts a wait for the loads of this part before the writes. */
+/* Does part number `part` (0 to TALL_PARTS - 1) of moving half a step, i.e. 64 elements of K, from
+ * registers to LDS. If an operand is column-major, the first parts transpose its data, and only the
+ * last two parts write to LDS. If elements are in an OCP format, they are first converted to the
+ * fnuz format. The compiler inserts a wait for the loads of the registers that the part uses. */
 BSMM_DEVICE void tall_store(tall_relay *r, gemm_shape s, uint32_t half, uint32_t part) {
     const uint32_t n = part / 2;
     if (s.columns) {

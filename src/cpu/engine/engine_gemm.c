@@ -143,9 +143,10 @@ static float *strip_acc(const gemm *g, const block *b, int64_t j) {
     return b->acc + (b->pitch == g->engine->nr ? 0 : j);
 }
 
-/* Multiplies all panels (packed rows) of A in the cache block by the panel of B that begins at
- * column col + j, over one chunk of K, i.e. the range of K that is multiplied at a time. The chunk
- * begins at unit number k. A unit is a range of K with one scale per row. */
+/* Multiplies one panel of B by all panels of A in the cache block, over one chunk of K. A panel is
+ * a group of packed rows: mr rows of A or nr rows of B. The panel of B begins at row b->col + j of
+ * packed B. A chunk is the range of K for which all panels are multiplied before the next range. It
+ * consists of units (ranges of K with one scale per row) and begins at unit number k. */
 static void multiply_strip(const gemm *g, const block *b, int64_t j, int64_t k) {
     const bsmm_engine *e = g->engine;
     float *acc = strip_acc(g, b, j);

@@ -112,10 +112,10 @@ void bsmm_gemm_store_row(const bsmm_product *p, const bsmm_gemm_row *row, double
     store_slowly(p, row, values);
 }
 
-/* A row of A and a column of D form a wide pair if their result must be summed in double
- * (engine_gemm.h). Returns the number of rows, from `first` on, before the first row that may form
- * a wide pair with some column. `widest` is the largest number `wide` (dynamic range) of the
- * columns. */
+/* Each row of A and each column of D has a number `wide`, which measures its dynamic range. A
+ * result must be summed in double if the two numbers of its row and column add up to more than
+ * `limit` (engine_gemm.h). `widest` is the largest number of all columns. Returns how many
+ * consecutive rows, from row `first` on, certainly have no such result. */
 static int64_t count_narrow(const bsmm_gemm_rows *rows, int64_t first, int widest, int limit) {
     int64_t i = first;
     while (i < rows->rows && rows->wide[i] + widest <= limit)

@@ -266,8 +266,10 @@ INLINE __m512i multiply_half(__m512i bf16, const float *factors) {
                               1);
 }
 
-/* Multiplies 32 elements of K of one row (lane) by their factors. Elements from number n on become
- * 0, whatever their factors are. */
+/* Scales 32 consecutive bf16 elements of row number `lane`, beginning with element k along K. If
+ * s->shifts is not NULL, one power of two multiplies all 32 elements: its exponent is added to
+ * theirs. If s->factors is not NULL, each 16 elements are multiplied by one factor. Elements from
+ * number n on lie past the end of K and become 0, even if their factor is NaN. */
 INLINE __m512i scale_half(const bsmm_pack_scaling *s, __m512i bf16, int lane, int64_t k,
                           int64_t n) {
     if (s->shifts) bf16 = shift_half(bf16, s->shifts[lane][k / 32]);

@@ -28,11 +28,12 @@ enum {
     BSMM_F32FMA_SPAN_LIMIT = 202,
 };
 
-/* Engines whose packed elements are multiplied by their scales sum each chunk of K by itself
- * (bsmm_gemm_chunk). A chunk has at most this many elements: BSMM_F32FMA_CHUNK if B has elements of
- * at most 8 bits, else BSMM_F32FMA_SHORT_CHUNK. With short chunks, results are about as accurate as
- * OpenBLAS's. For elements of at most 8 bits, short chunks would make the kernel for few rows 5%
- * slower. */
+/* If the packed elements already contain their scales, an engine divides K into chunks, sums each
+ * chunk from 0 in fp32, and adds this sum to the total (bsmm_gemm_chunk). Shorter chunks have
+ * smaller rounding errors. If B has elements of more than 8 bits, a chunk has at most
+ * BSMM_F32FMA_SHORT_CHUNK elements of K, so that results are about as accurate as OpenBLAS's. If B
+ * has elements of at most 8 bits, a chunk has at most BSMM_F32FMA_CHUNK elements, because short
+ * chunks would make the kernel for few rows 5% slower. */
 enum { BSMM_F32FMA_CHUNK = 512, BSMM_F32FMA_SHORT_CHUNK = 128 };
 
 /* Returns NULL if an operand can be packed to fp32, else the reason why it cannot. */

@@ -18,9 +18,10 @@ typedef struct bsmm_f32fma_source {
     /* `block` is the number of columns that share a scale. Without scales, it is a number larger
      * than the number of columns of any matrix. */
     int64_t block;
-    /* `offsets` holds the offsets of a row's scales. `step` is the number of columns of the operand
-     * from one entry to the next. If it is 0, `offsets` is not used, and the scales are loaded one
-     * by one. */
+    /* The offset of a scale in the operand's buffer is the sum of a term for its row and a term for
+     * its column. `offsets` holds the terms for the columns of the current span. Consecutive
+     * entries are for columns that lie `step` columns apart. If `step` is 0, `offsets` is not used,
+     * and the packer finds the offset of each scale by itself. */
     int64_t step;
     int64_t offsets_of;
     uint64_t offsets[BSMM_PACK_STEPS];
@@ -48,9 +49,10 @@ enum { BSMM_F32FMA_MOST_ROWS = 64 };
  * and stores it in `plans`. There may be at most MOST_ROWS rows. */
 void bsmm_f32fma_look_at(bsmm_f32fma_source *s, int64_t r, int64_t rows, bsmm_f32fma_row *plans);
 
-/* Returns an array of terms of offsets, one for each scale from column k on. The offset of a scale
- * is the sum of its term in this array and a term that depends only on the row (scale_offset).
- * Returns NULL if scales are loaded one by one. */
+/* The offset of a scale is the sum of a term that depends only on its row (scale_offset) and a term
+ * that depends only on its column. Returns the terms for columns k, k + step and so on up to the
+ * end of the span of K that contains k. If `step` is 0, returns NULL, and the caller must find the
+ * offset of each scale by itself. */
 const uint64_t *bsmm_f32fma_offsets(bsmm_f32fma_source *s, int64_t k);
 
 /* Returns the block scale of element (r, k). */

@@ -286,9 +286,9 @@ static uint32_t multiply_stored(const product_run *x, const strip *t) {
     return unusual;
 }
 
-/* Multiplies a tile of A by the packed panel of B. `acc` has the accumulators of the panel's 16
- * columns. If K is divided into chunks, the function sums each chunk by itself and then adds this
- * sum to `acc`. */
+/* Multiplies one tile of A by the packed panel of B in to->packed. Adds the products to `acc`, the
+ * accumulators of the panel's 16 columns of D. If K is divided into chunks, the function first sums
+ * each chunk from 0 in to->part, and then adds this sum to `acc`. */
 static void multiply_packed_tile(const product_run *x, const scratch *to, const uint8_t *a,
                                  float *acc) {
     int64_t units = bsmm_ceil_div(x->p->a.m.cols, x->d->unit), width = x->d->width;

@@ -1,17 +1,19 @@
-/* Multiplies few rows of A by weights in bf16 without scales, which are read as they are stored.
+/* Multiplies few rows of A by weights B in bf16 without scales. The loop in this file reads the
+ * weights as they are stored.
  *
- * When bsmm packs a row of bf16, it divides the row by a power of two, so that no product is
- * subnormal in fp32. If that is impossible, bsmm marks the row as wide, and the row's results are
- * summed in double. The loop in this file reads the weights without this division. The loop takes
- * only panels (16 rows of B) whose elements are 0 or have magnitudes from 2^SMALLEST to below
- * 2^LARGEST. Panels with other elements must be packed.
+ * Other kernels pack B first. Packing divides each row of B by a power of two, so that no product
+ * is subnormal in fp32. If no power of two achieves that, packing marks the row as wide, and the
+ * row's results are summed in double. The loop in this file does not divide. It takes only panels
+ * (16 rows of B) in which each element is 0 or has a magnitude from 2^SMALLEST to below 2^LARGEST.
+ * Panels with other elements must be packed.
  *
- * Rows of such weights are never wide. The elements of packed A are multiples of 2^-60 and smaller
- * than 2. The products of these elements and such weights are therefore far from the ends of fp32's
- * range. The sums therefore differ from those of packed weights only by a power of two.
+ * In a panel that the loop takes, no row is wide. Packed A has multiples of 2^-60 that are smaller
+ * than 2, so all products are far from the ends of fp32's range. The sums therefore differ from
+ * those of a packed panel only by a power of two, and have the same rounding errors.
  *
- * As in the other loops of this kernel, the odd element of a pair is added first. The FMAs are
- * written in this order, and the instruction vdpbf16ps adds in this order. */
+ * Elements of K are multiplied in pairs, first the odd and then the even element of a pair, as in
+ * the other loops of this kernel. The instruction vdpbf16ps adds in this order, and the FMAs that
+ * replace it on some processors are written in this order. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 

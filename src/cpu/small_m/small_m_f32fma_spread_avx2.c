@@ -149,9 +149,10 @@ TARGET static void spread_eights(const uint8_t *b, int64_t pitch,
     store(codes->most_signed, 0, most_signed);
 }
 
-/* Reorders elements of f16, which need no decoding; Inf and NaN keep their values. The function
- * reads 64 bytes of a row at once. The first half is one run of 16 elements of K, and the second
- * half is the next run. */
+/* Reorders f16 elements of 8 rows of B. They need no decoding, because halves are f16 values too,
+ * and Inf and NaN are kept. Each pass of the outer loop reads 64 bytes of each row: a first and a
+ * second run of 16 elements of K. A register that is stored holds element i of the first run of all
+ * 8 rows in its lower half, and element i of the second run in its upper half. */
 TARGET static void spread_sixteens(const uint8_t *b, int64_t pitch,
                                    const bsmm_small_m_f32fma_halves *h, uint8_t *to,
                                    bsmm_small_m_later *next, bsmm_small_m_f32fma_seen *codes) {

@@ -80,12 +80,14 @@ static bool rounds(const bsmm_product *p, const bsmm_operand *o) {
     return is_mx(o) && is_fast(p, o);
 }
 
-/* Returns the error bound, as a multiple of sum |a||b|. With BSMM_COMPUTE_FAST, packing rounds an
- * element to the nearest packed element and so moves it by at most its own magnitude. The magnitude
- * of a packed element is thus at most twice the magnitude of the element. The bound therefore has a
- * factor of 2 for each operand that is rounded. A bound relative to sum |a||b| cannot be smaller,
- * because an element may be rounded to 0. Relative to the largest element of a group, the error is
- * far smaller (docs/NUMERICS.md). */
+/* Returns the error bound of a result, as a multiple of S = sum |a||b| over its terms. With
+ * BSMM_COMPUTE_FAST, packing rounds an element to a number whose magnitude is at most twice as
+ * large. If n operands are rounded (n = 0, 1 or 2), the sum of the magnitudes of the packed
+ * products is therefore at most 2^n S, and rounding changes the exact result by at most (2^n - 1)
+ * S. Let x be the relative bound of the kernel's sum without this rounding. The error is then at
+ * most 2^n x S from summing plus (2^n - 1) S from rounding, i.e. (2^n (1 + x) - 1) S. With
+ * rounding, any such multiple of S is at least 1, because an element may be rounded to 0. Relative
+ * to the largest element of a group, the error is far smaller (docs/NUMERICS.md). */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     double sides = (rounds(p, &p->a) ? 2 : 1) * (rounds(p, &p->b) ? 2 : 1);

@@ -167,8 +167,9 @@ bsmm_wgmma_deal bsmm_wgmma_deal_of(const bsmm_product *p, const bsmm_wgmma_tile 
     d.tiles_n = bsmm_ceil_div(p->d.m.cols, (int64_t)t->tile_n * t->cluster_n);
     int64_t all = d.tiles_m * d.tiles_n;
     int64_t room = device->multiprocessors / (int)(t->cluster_m * t->cluster_n);
-    /* The device has fewer SMs than a cluster has thread blocks, so the launch will fail with an
-     * error. Until then, a `room` of 1 avoids a division by 0. */
+    /* `room` is the number of clusters that run at once. It is 0 if the device has fewer SMs than a
+     * cluster has thread blocks. The later launch then fails with an error, but the estimate must
+     * not divide by 0 before that, so `room` becomes 1. */
     if (room == 0) room = 1;
     /* A kernel of the kind POW2 (8-bit elements with 1 x 128 scales that are powers of two) always
      * launches as many clusters as fit on the device. All of them are needed if 8-bit floats cannot

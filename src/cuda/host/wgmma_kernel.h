@@ -24,15 +24,18 @@ struct bsmm_wgmma_plan {
      * on the values in the packed operands under which the result is valid (sm80/gate.h).
      * BSMM_WHEN_ALWAYS means that the result is valid for any values. */
     bsmm_cuda_when when;
-    /* `otherwise` is the fallback plan, whose GEMM kernel is queued after this plan's GEMM kernel.
-     * The fallback plan multiplies bf16. It is used if the packed format of this plan does not hold
-     * the values of A and B. In this case the thread blocks of this plan's GEMM kernel pack both
-     * operands to bf16 for the fallback plan. If bf16 does not hold the values either, they run the
-     * code of the generic GEMM instead.
+    /* `otherwise` is the fallback plan, which multiplies bf16. Its GEMM kernel is queued after this
+     * plan's GEMM kernel in every run, and does nothing if this plan's result is valid. The result
+     * is not valid if the packed format of this plan does not hold the values of A and B. What
+     * happens then depends on `when`.
      *
-     * If `when` is BSMM_WHEN_HALF, the fallback plan is used if f16 does not hold the values of B.
+     * If `when` is BSMM_WHEN_HALF, this plan multiplies f16, and f16 does not hold the values of B.
      * The fallback plan then multiplies B in bf16 by two bf16 parts of A. The generic GEMM is
-     * queued after the fallback plan's GEMM kernel, as the last fallback.
+     * queued as the third kernel, for values that bf16 does not hold.
+     *
+     * Otherwise, the thread blocks of this plan's GEMM kernel pack A and B to bf16, and the
+     * fallback plan's kernel multiplies the packed operands. If bf16 does not hold the values
+     * either, these thread blocks run the code of the generic GEMM instead of packing.
      *
      * If `otherwise` is NULL, the generic GEMM is the only fallback. */
     const bsmm_wgmma_plan *otherwise;

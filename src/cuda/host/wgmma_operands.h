@@ -99,9 +99,10 @@ typedef struct bsmm_wgmma_packing {
     uint32_t *cleared;
 } bsmm_wgmma_packing;
 
-/* Queues the kernels that pack the operand, if it needs packing. `room` is device memory for the
- * packed operand, aligned to 64 bytes. The device's context must be current. All offsets are
- * relative to the beginning of `room`, so packed weights may be moved in memory. */
+/* Queues the kernels that pack the operand to `room`, if it needs packing. `room` is device memory
+ * aligned to 64 bytes. The packed operand contains no addresses, but only offsets from the
+ * beginning of `room`. The caller may therefore copy packed weights to another address and use them
+ * there. The device's context must be current. */
 bsmm_status bsmm_wgmma_fill(const bsmm_product *p, const bsmm_operand *o,
                             const bsmm_wgmma_source *source, const bsmm_wgmma_packer *made,
                             const bsmm_wgmma_packing *how, void *room);

@@ -16,9 +16,10 @@ typedef struct epilogue {
     /* `chunks` is the number of staging buffers (32 columns of D each) that this warp has passed to
      * TMA. */
     uint32_t chunks;
-    /* `factor` multiplies all results if `is_general` is false. `is_general` is true if an epilogue
-     * needs more than this factor. A thread keeps both in registers. If they were in shared memory,
-     * a read would often have to wait, because the tensor cores read their operands from it too. */
+    /* `is_general` is true if there is a C or a bias, or if D has a second-level scale. The general
+     * epilogue then computes the results. If `is_general` is false, a result is its sum times
+     * `factor`. A thread keeps both members in registers. If they were in shared memory, a read
+     * would often have to wait, because the tensor cores read their operands from there too. */
     double factor;
     bool is_general;
 } epilogue;
@@ -168,9 +169,10 @@ static __device__ __noinline__ void store_any(const bsmm_scaled_params *p,
     bsmm_gpu_epilogue_store(&p->epilogue, factors, row, col, (double)total);
 }
 
-/* Stores 32 accumulators of a lane through the general epilogue, one element at a time. Results
- * that will be recomputed are not stored here. If D and C are the same memory, a store would
- * overwrite the C that the recomputation needs. */
+/* Stores results of a lane's row in the 32 columns from `col` on by the general epilogue, one
+ * element at a time. Column col + i is stored only if bit i of `wanted` is set. The caller clears
+ * the bits of results that will be recomputed in double. If D and C are the same memory, storing
+ * such a result here would overwrite the element of C that the recomputation needs. */
 static __device__ __forceinline__ void store_each(const epilogue *f, const float *total,
                                                   uint32_t col, uint32_t wanted) {
 #pragma unroll
@@ -298,8 +300,9 @@ static __device__ __forceinline__ void epilogue_store_tile(epilogue *f, uint32_t
 #    pragma unroll
         for (int i = 0; i < (HELD - 1) * CHUNK; i++)
             bits[i / CHUNK][i % CHUNK] = bits[i / CHUNK + 1][i % CHUNK];
-        /* The wait follows the load at once, because no instruction may read or copy the loaded
-         * registers before the wait. */
+        /* tcgen05.ld writes its registers asynchronously, so no instruction may read or copy them
+         * before tcgen05.wait::ld. The wait follows the load at once, because the compiler could
+         * otherwise move copies of these registers before the wait. */
         if (chunk + HELD < chunks) {
             ptx_tcgen05_load_x32(from + column_of(p, which, chunk + HELD), bits[HELD - 1]);
             ptx_tcgen05_wait_loads();

@@ -1,11 +1,12 @@
 /* These functions issue the products of the sm_100f kernels, and the copies of scales to tensor
  * memory before them. scaled_body.h includes this file. */
 
-/* Copies the scales of a stage from shared memory to columns of tensor memory, in each of the one
- * or two thread blocks that compute a tile. `tiles` is the number of scale tiles along K. For each
- * scale tile, A's scales take 4 columns. B's scales take 8 columns, or 4 in the kernels for few
- * rows of A. The descriptors of scale tiles differ only in the address, which counts units of 16
- * bytes. */
+/* Copies the scales of a stage from shared memory (from address `from` on) to tensor memory (from
+ * column `to` on). If a pair of thread blocks computes a tile, the scales are copied in both. A
+ * scale tile has 4 scales along K for each of 128 rows, and takes 4 columns of tensor memory. A
+ * stage has `tiles` scale tiles along K for one block of 128 rows of A, and as many for each of
+ * B_ROW_BLOCKS blocks of 128 rows of B. The descriptors of the scale tiles in shared memory differ
+ * only in the address field, which counts units of 16 bytes. */
 static __device__ __forceinline__ void copy_scales(uint32_t to, uint32_t from, uint32_t tiles) {
     const uint64_t rows = ptx_tcgen05_rows_16(from), step = SCALE_TILE / 16;
 #pragma unroll

@@ -98,8 +98,10 @@ enum {
     (BSMM_SCALED_GROUPS_FIXED + BSMM_SCALED_GROUPS_STAGES(ctas) * BSMM_SCALED_STAGE_BYTES(0, ctas))
 
 /* These are the bytes of a stage, the number of stages, and the bytes of dynamic shared memory in a
- * kernel for few rows of A. A stage has 128 rows of weights and up to 64 rows of A. Two thread
- * blocks fit on one SM, so that the next product in the stream can begin while this one ends. */
+ * kernel for few rows of A. A stage has 128 rows of weights, up to 64 rows of A, and the scales of
+ * both. A thread block uses at most half of an SM's shared memory, so that two thread blocks fit on
+ * the SM. The thread blocks of the next product in the stream can then begin while those of this
+ * product end. */
 #define BSMM_SCALED_SMALL_M_STAGE_BYTES(scale_tiles)                                               \
     ((BSMM_SCALED_TILE_M + BSMM_SCALED_SMALL_M) * BSMM_SCALED_ROW_BYTES +                          \
      2 * (scale_tiles)*BSMM_SCALED_SCALE_TILE)

@@ -251,13 +251,16 @@ rounded_bf16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale,
     }
 }
 
-/* Exchanges results between two adjacent threads, so that their stores together fill whole 32-byte
- * sectors of memory. Each thread has 8 results of 4 bytes, i.e. 32 bytes, but stores only 16 bytes
- * at a time. After the exchange, out[0..3] of the two threads are the even thread's 8 results: the
- * even thread has the first four and the odd thread the last four. Likewise, out[4..7] of the two
- * threads are the odd thread's 8 results. This thread must store out[0..3] at the position *first
- * and out[4..7] at the position *second. A position is the distance from the start of the thread's
- * own 32 bytes in units of 16 bytes. All threads of the warp must call this function. */
+/* Exchanges results between two adjacent threads, so that each store of the two threads fills a
+ * whole 32-byte sector of memory. Before the exchange, each thread has 8 results of 4 bytes, i.e.
+ * the 32 bytes of one sector. But a thread stores only 16 bytes at a time.
+ *
+ * After the exchange, out[0..3] is half of the even thread's sector: its first half in the even
+ * thread and its second half in the odd thread. Likewise, out[4..7] is half of the odd thread's
+ * sector. The caller must store out[0..3] at the position *first and out[4..7] at the position
+ * *second. Positions count units of 16 bytes from the start of the calling thread's own sector.
+ *
+ * All threads of the warp must call this function together. */
 static __device__ __forceinline__ void exchange_wide(uint32_t *out, int *first, int *second) {
     const bool odd = threadIdx.x % 2;
     for (int i = 0; i < 4; i++) {

@@ -41,9 +41,10 @@ typedef struct quantize_level {
      * number by which it multiplies or divides that magnitude, as the recipe says. `reciprocal` is
      * 1 / by. */
     float by, reciprocal;
-    /* `known` is nonzero if the fast division may be used, which requires numbers between 2^-60 and
-     * 2^60 (is_moderate). Only the fields `by` and factors[0] are tested, because each other
-     * element of `factors` differs from factors[0] by less than a factor of 2. */
+    /* `known` is nonzero if `by` and factors[0] lie between 2^-60 and 2^60 (is_moderate). Only then
+     * may threads use the fast division, i.e. a multiplication by the reciprocal and corrections,
+     * because it gives the rounded quotient only for such numbers. The other elements of `factors`
+     * need no test, because they differ from factors[0] by less than a factor of 2. */
     uint32_t known;
     /* The elements of blocks with the e4m3 scale 1 + i / 8 are multiplied or divided by factors[i].
      */

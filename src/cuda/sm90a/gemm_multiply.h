@@ -94,8 +94,10 @@ static __device__ __forceinline__ bool are_moderate(const consumer *c, const fac
     return __all_sync(0xffffffff, moderate);
 }
 
-/* Returns which of the two 128 x 128 blocks of B contains the column of an accumulator: 0 or 1.
- * Returns 0 if the tile lies in one block of B. */
+/* The columns of a tile of D are rows of B. They may lie in two adjacent scale blocks of B (128 x
+ * 128 elements each). Returns 0 if the column of accumulator number `accumulator` lies in the first
+ * of these blocks, and 1 if it lies in the second one. If the whole tile lies in one block, returns
+ * 0. */
 static __device__ __forceinline__ int block_of(const consumer *c, int accumulator) {
     return COL_BLOCKS == 2 && accumulator / (COL_GROUP / 2) >= c->split;
 }

@@ -86,9 +86,10 @@ typedef struct bsmm_wgmma_params {
     /* An element of A is the sum of `a_parts` bf16 numbers (parts), and one of B is the sum of
      * `b_parts`. The kernel multiplies each part of A by each part of B and adds all products. */
     int32_t a_parts, b_parts;
-    /* `a_reciprocal` is 32 / a_parts, rounded up. Kernels number the pairs of a bf16 part of A and
-     * a bf16 part of B from 0 to 8. To divide such a number by a_parts, they multiply it by
-     * a_reciprocal and shift right by 5, which is exact for these numbers. */
+    /* Each pair of a bf16 part of A and a bf16 part of B has a number, at most 8. Kernels divide
+     * this number by a_parts to find the part of B. Instead of a division, they multiply it by
+     * `a_reciprocal`, which is 32 / a_parts rounded up, and shift the product right by 5 bits. For
+     * numbers up to 8 this gives exactly the quotient, rounded down. */
     int32_t a_reciprocal;
     /* A cluster tile is the part of D that the thread blocks of one cluster compute together.
      * `tiles_m` and `tiles_n` are the numbers of cluster tiles of D along M and along N. */

@@ -105,8 +105,9 @@ static __device__ __forceinline__ void add_sum(consumer *c, float *total, float 
         total[i] += sum[i];
 }
 
-/* At the end of a tile, multiplies the sums over all of K by the scales. The function is used if
- * each row of A and of B has one scale for all of K. */
+/* Multiplies the sums of a tile by the scales of A and B, which lie in stage number `stage` of the
+ * ring. The function is called at the end of a tile whose rows of A and of B each have only one
+ * scale for all of K. The sums of the k blocks of such a tile were added without scales. */
 static __device__ __forceinline__ void scale_even(consumer *c, uint32_t stage, float *total) {
     const factors f = factors_of(c, stage);
     if (CAREFUL && !f.moderate) find_unsafe(c, &f);

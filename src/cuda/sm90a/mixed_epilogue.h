@@ -203,10 +203,11 @@ static __device__ __forceinline__ void mixed_collect(const int count, const bsmm
 
 static_assert(BSMM_MIXED_MOST_GROUPS == 2, "mixed_collect_own adds the sums of at most two groups");
 
-/* Adds up the accumulators of MIXED_AT_ONCE runs, in rows i[0], i[1] and so on of the tile. A run
- * is MIXED_RUN adjacent results of a row of D. The function is used if all accumulators of a result
- * are in this thread block's shared memory. If a row lies past the thread's last row, the results
- * of the last row take its place. */
+/* Adds up the accumulators of MIXED_AT_ONCE runs. A run is MIXED_RUN adjacent results of a row of
+ * D, and the runs lie in rows i[0], i[1] and so on of the tile. A result has one or two
+ * accumulators, one for each group of warps among which the thread block divides K. The function is
+ * used if K is not divided among several thread blocks, so that all accumulators are in this thread
+ * block's shared memory. If i[r] is past the thread's last row, run r repeats the last row. */
 static __device__ __forceinline__ void mixed_collect_own(const mixed_runs *runs, const uint32_t *i,
                                                          float (*v)[MIXED_RUN]) {
     const uint8_t *const from = small_m_shared + (runs->from - small_m_address(small_m_shared));

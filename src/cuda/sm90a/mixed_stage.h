@@ -22,9 +22,11 @@ typedef struct mixed_block {
     const uint8_t *image;
 } mixed_block;
 
-/* Returns the first step of range number `range` of K, i.e. p->steps * range divided by the number
- * of ranges, rounded down. The function multiplies by range_inverse instead of dividing. The result
- * is exact, because p->steps * range is less than 2^23 and the number of ranges is at most 16. */
+/* K has p->steps steps, which are divided into ranges of nearly equal length. Returns the first
+ * step of range number `range`. This is p->steps * range / (number of ranges), rounded down. To
+ * avoid a division, the function multiplies by range_inverse (2^31 / number of ranges, rounded up).
+ * Although range_inverse is rounded, the result is exact, because p->steps * range is less than
+ * 2^23 and the number of ranges is at most 16. */
 static __device__ __forceinline__ uint32_t mixed_begin_of(const bsmm_small_m_params *p,
                                                           uint32_t range) {
     return __umulhi(2 * p->steps * range, p->range_inverse);

@@ -1,11 +1,12 @@
 /* This is the inner loop of a small-M kernel (few rows of A) for 17 to 128 columns. A column is one
  * row of A, or one of the two or three rows of bf16 numbers whose sum is an f16 or f32 row of A.
  *
- * The four warps of a warpgroup multiply together by wgmma. wgmma takes the weights as its 64-row
- * operand. Each thread decodes its weights into registers, in the register layout of mma.m16n8k16.
- * wgmma takes A's columns as its second operand and reads them from shared memory. One read serves
- * four warps, and A occupies no registers. The kernels for fewer columns use mma.sync, and their
- * accumulators are bitwise identical. */
+ * The four warps of a warpgroup multiply together by wgmma. The operands swap roles: the first
+ * operand of wgmma is 64 rows of the weights B, and its second operand is the columns. A thread
+ * decodes its weights into registers, in the register layout of mma.m16n8k16. wgmma reads the
+ * columns from shared memory. One read serves four warps, and the columns occupy no registers. The
+ * kernels for fewer columns use mma.sync instead. Both instructions give bitwise identical
+ * accumulators. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_GROUP_H
 #define BSMM_CUDA_SM90A_SMALL_M_GROUP_H
 
