@@ -29,9 +29,10 @@ static void launch(bench_device *queued, size_t count) {
         overhead_fail("launch", bench_device_error());
 }
 
-/* Measures the shortest time of a run of the product in nanoseconds (best[0]) and of a baseline
- * (best[1]). The baseline is the launch of `launches` empty kernels. If `launches` is 0, it is a
- * run of the product `empty`. */
+/* Measures two times in nanoseconds, each the shortest of several batches. best[0] is the time of a
+ * run of `product`. best[1] is a baseline for comparison. If `queued` is not NULL, the product runs
+ * on a device, and the baseline is the time of launching `launches` empty kernels. Otherwise it is
+ * the time of a run of the product `empty`. */
 static void measure(const overhead_product *product, const overhead_product *empty,
                     bench_device *queued, size_t launches, double best[2]) {
     best[0] = best[1] = 1e30;

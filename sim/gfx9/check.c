@@ -104,10 +104,11 @@ void gfx9_lds_late(gfx9_wave *w, uint32_t at, uint32_t bytes, int change) {
         w->group->shadow[at + k].late = (uint8_t)(w->group->shadow[at + k].late + change);
 }
 
-/* Returns a description of a race of two waves on a byte of LDS, or NULL if there is none. `write`
- * is 0 for a read, 1 for a write and 2 for an atomic. Two waves may access a byte between two
- * barriers only if both read, both use atomics, or both write the same value. `same` means that
- * the byte already has the written value. */
+/* Checks an access of wave `wave` to a byte of LDS for a race with an access of another wave since
+ * the last barrier. `s` describes the earlier accesses to the byte. `write` is 0 if the wave now
+ * reads, 1 if it writes and 2 if it uses an atomic. There is no race if both waves read, if both
+ * use atomics, or if the wave writes the value that the byte already has (`same`). Returns NULL if
+ * there is no race, else a word for the error message that says what the other wave did. */
 static const char *conflict(const gfx9_shadow *s, uint32_t epoch, uint8_t wave, int write,
                             bool same) {
     if (s->write_epoch == epoch && s->writer != wave && !(write == 2 && s->atomic) &&

@@ -177,9 +177,10 @@ struct gfx9_inst {
     uint64_t address; /* `address` is the instruction's address in the code object's image. */
     char *text;
 };
-/* Tells how a memory instruction accesses registers. With ACCESS_LOADS, operand 0 is only a result.
- * With ACCESS_STORES, operand 0 is a source. With ACCESS_ADDRESS_ONLY, the check of registers that
- * were never written concerns operand 0 alone. */
+/* Tells how a memory instruction accesses registers. With ACCESS_LOADS, the instruction writes
+ * operand 0 and does not read it. With ACCESS_STORES, it reads operand 0. The simulator stops if a
+ * memory instruction reads a register that was never written. With ACCESS_ADDRESS_ONLY, it checks
+ * only operand 0 in this way. */
 enum { ACCESS_LOADS = 1, ACCESS_STORES = 2, ACCESS_ADDRESS_ONLY = 4 };
 
 extern uint64_t gfx9_shared_base, gfx9_private_base;

@@ -22,9 +22,10 @@ bool ptx_async_add(const ptx_async *job) {
     return true;
 }
 
-/* Returns the index of the job to run next. Jobs run in random order, and n is the index of a
- * randomly chosen job. Ordered jobs of a thread block must run in program order, however. If job n
- * is ordered, the result is therefore the oldest ordered job of the same block; otherwise it is
+/* Returns the index of the job to run next. The simulator runs jobs in random order, as hardware
+ * may complete them in any order, and n is the index of a randomly chosen job. But those jobs of a
+ * thread block that are marked as ordered must run in program order. If job n is ordered, the
+ * function therefore returns the oldest ordered job of the same thread block. Otherwise it returns
  * n. */
 static uint32_t earliest(const ptx_cluster *c, uint32_t n) {
     uint32_t k = 0;

@@ -103,10 +103,12 @@ bsmm_status bsmm_kernel_choose(bsmm_request *request, void *state, const bsmm_ke
                      request->device);
 }
 
-/* Changes a request to that of the plan which bsmm_explain describes for `kernel`. This is the plan
- * of the given request if that plan would choose `kernel`. Otherwise it is the plan in which the
- * caller names `kernel`. The request stays as it is if it cannot have packed weights of form wide,
- * because only such weights make a request depend on the kernel. */
+/* Prepares a request for bsmm_explain, which says whether `kernel` takes the product. With packed
+ * weights, the request depends on the kernel, because weights of form wide have panels for one
+ * kernel and a copy for all others. If a plan of this request would choose `kernel` by itself, the
+ * function sets *request to the request of that plan. Otherwise it sets *request to the request of
+ * a plan in which the caller names `kernel`. If neither the given weights are packed nor the kernel
+ * can pack weights, *request does not change. */
 static void explain_as(const bsmm_kernel *kernel, bsmm_request *request, void *state) {
     const bsmm_kernel *chosen;
     bsmm_request any = *request;

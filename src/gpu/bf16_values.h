@@ -125,9 +125,11 @@ BSMM_DEVICE uint32_t bf16_take_part(float *rest) {
     return bits;
 }
 
-/* Splits two values, `low` and `high`, into `parts` bf16 numbers each. words[i] gets bf16 number i
- * of `low` in its low half and bf16 number i of `high` in its high half. The function combines the
- * bits of the values with *any by OR, so that *any stays 0 if all values are 0. */
+/* Splits two fp32 values, `low` and `high`, each into `parts` bf16 numbers whose sum is the value.
+ * words[i] gets number i of `low` in its low 16 bits and number i of `high` in its high 16 bits. If
+ * the bf16 numbers cannot represent a value exactly, its first number becomes NaN. The function
+ * also ORs the bits of both values into *any. If *any is 0 after all calls, all values of the row
+ * are zeros. */
 BSMM_DEVICE void bf16_split(const int parts, float low, float high, uint32_t words[],
                             uint32_t *any) {
     *any |= bsmm_float_bits(low) | bsmm_float_bits(high);

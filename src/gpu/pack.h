@@ -117,14 +117,15 @@ BSMM_SHARED bool bsmm_pack_pair_fits(const bsmm_pack_header *a, const bsmm_pack_
            a->high + b->high + log2_k <= 1024 + 126;
 }
 
-/* Returns true if bf16 without group scales holds all values of an operand that was packed to 8
- * bits. `slack` is the number of binades by which the largest element of a block may lie below the
- * largest value that the block's scale allows. It is 0 unless A or B is packed with rounding.
+/* Returns true if bf16 without group scales can hold all values of an operand that was packed to 8
+ * bits. More exactly, it must be able to hold all values that the block scales allow, i.e. also the
+ * product of each block's scale and the largest element of the format.
  *
- * Exact packing (route FP8) needs no `slack`, because its header states the range that the values
- * would have if every block contained the largest element that the block's scale allows. The header
- * of packing with rounding (route FAST) states the range of the actual values. The scale of a block
- * may be larger than this range shows, by up to `slack` binades. */
+ * In exact packing (route FP8), the header `h` gives the range of the values that the scales allow.
+ * `slack` is then 0. In packing with rounding (route FAST), the header gives only the range of the
+ * actual values. The largest element of a block may be smaller than the largest element of the
+ * format, by up to `slack` binades. The scales may therefore allow values that are larger by as
+ * many binades, so the function adds `slack` to the upper end of the range. */
 BSMM_SHARED bool bsmm_pack_is_plain(const bsmm_pack_header *h, uint32_t slack) {
     return !h->high || (h->high + slack <= 512 + 127 && h->low <= 512 + 126);
 }

@@ -1,10 +1,12 @@
-/* Encodes values with AVX-512. The loop loads 64 values into four registers, multiplies or divides
- * them by their factors, and rounds them as coder.c does. It then combines the codes and signs to
- * bytes in one register and packs them.
+/* Encodes values as elements of 4, 6 or 8 bits with AVX-512. The loop loads 64 values into four
+ * registers of fp32 numbers, multiplies or divides them by the factors of their blocks, and rounds
+ * them as coder.c does. It then combines the codes and signs to 64 bytes in one register and packs
+ * these bytes to the bits of the element format.
  *
- * bf16 values take a fast path. A register of 32 bf16 values is split into even and odd values.
- * Each bf16 value is then the upper half of a 32-bit lane, which makes it a float without a
- * conversion. The codes return to the 16-bit lanes of their values. */
+ * bf16 values take a fast path. A register of 32 bf16 values is split into one register with the
+ * even values and one with the odd values. In both registers, a bf16 value is the upper half of a
+ * 32-bit lane whose lower half is 0, so that the lane is an fp32 number without a conversion. After
+ * encoding, the codes of the two registers are merged again into their original order. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)

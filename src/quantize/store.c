@@ -125,10 +125,11 @@ static void store_strip(const bsmm_recipe_run *run, const bsmm_strip_job *job, c
     }
 }
 
-/* Returns the number of columns of a strip, i.e. of adjacent blocks that are handled together. The
- * pipeline reads the values of a strip twice, and prefetches the next strip in between. The values
- * of both strips must therefore fit into the L1 cache, or into the L2 cache for blocks of many
- * rows. */
+/* Returns the number of columns of a strip, i.e. of adjacent blocks that are quantized together.
+ * The values of a strip are read twice: first to find the scales of its blocks, and then to encode
+ * the elements. In between, the next strip is prefetched. The length is chosen so that the values
+ * of both strips fit into the L1 cache. If blocks have many rows, a strip has more values, which
+ * fit only into the L2 cache. */
 static int64_t strip_cols(const bsmm_format *f) {
     const int64_t elements = f->block_rows == 1 ? 1 << 11 : 1 << 17;
     int64_t block = (int64_t)f->block_rows * f->block_cols, blocks = elements / block;

@@ -51,9 +51,9 @@ INLINE __m512i place_words(__m512i words, __m512 window) {
                                      0xf8);
 }
 
-/* Converts indices in the table codes_of_places ("places", see place_words), one per byte, to e2m1
- * codes with signs. Bits 0 to 6 of a byte are the index for the magnitude of a value, and bit 7 is
- * the sign of the value. */
+/* Converts the results of place_words, one in each byte, to e2m1 codes. In a byte, bits 0 to 6 are
+ * the index of the value's magnitude in the table codes_of_places, and bit 7 is the value's sign.
+ * In the result, bits 0 to 2 of a byte are the code of the magnitude, and bit 3 is the sign. */
 WINDOW_TARGET static inline __m512i codes_at(__m512i places) {
     __m512i codes = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(codes_of_places));
     __m512i signs = _mm512_srli_epi16(places, 4);

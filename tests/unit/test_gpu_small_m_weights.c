@@ -138,9 +138,11 @@ static void e4m3_pairs_hold_elements_2_apart(void **state) {
         }
 }
 
-/* Tests the factors that kernels make of e8m0 scales. A register holds a factor twice, as two
- * 16-bit floats. For scales inside the range that the kernels support, both must be the exact power
- * of two. A scale outside this range must be detected, even if other scales follow it. */
+/* Tests bsmm_e8m0_factor, which makes a factor in bf16 of an e8m0 scale. The 32-bit result must
+ * have the factor in both halves. For a scale inside the range that the kernels for few rows
+ * support, the factor must be exact: the scale divided by the lowest supported one. The test also
+ * checks that bsmm_e8m0_most and bsmm_e8m0_beyond, which go through the scales of a row one after
+ * another, detect a scale outside this range, even if other scales follow it. */
 static void e8m0_factors_are_exact_or_told(void **state) {
     (void)state;
     for (uint32_t code = 0; code < 256; code++) {

@@ -1,9 +1,9 @@
-/* Loads a stage, i.e. 128 elements of K of a tile, from memory to LDS. If the operand is aligned
- * and the stage lies inside K, loads transfer the bytes to LDS directly. In four cases the bytes go
- * through registers: the stage extends beyond K, the operand is not aligned, the operand is
- * column-major, or its elements are e4m3 and must be recoded, because gfx942 multiplies e4m3fnuz
- * only. Rows beyond the operand and elements beyond K become bytes of 0, which means +0 in every
- * format. */
+/* Loads a stage, i.e. 128 elements of K of a tile, from memory to LDS. On gfx950, loads transfer
+ * the bytes directly to LDS, except in three cases: the stage extends beyond K, the operand is not
+ * aligned, or the operand is column-major. In these cases, and always on gfx942, the bytes go
+ * through registers. gfx942 multiplies only e4m3fnuz, so e4m3 elements are recoded in the
+ * registers. Rows beyond the operand and elements beyond K become bytes of 0, which means +0 in
+ * every format. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_LOAD_H
 #define BSMM_AMDGPU_CDNA_GEMM_LOAD_H
 

@@ -45,10 +45,11 @@ BSMM_DEVICE small_m_table small_m_table_of(uint32_t half, uint32_t one, uint32_t
     };
 }
 
-/* Makes the table of the e2m1 magnitudes times an e8m0 scale. The bf16 codes of the magnitudes,
- * apart from that of 0, are 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080 and 0x40c0. The function
- * multiplies a magnitude by the scale 2^(code - 127) by adding (code - 127) * 0x80, i.e. code *
- * 0x80 - 0x3f80, to the magnitude's code. */
+/* Makes a table of products in bf16: each magnitude of e2m1 times the e8m0 scale with the given
+ * code. The magnitudes are 0.5, 1, 1.5, 2, 3, 4 and 6, whose bf16 codes are 0x3f00, 0x3f80, 0x3fc0,
+ * 0x4000, 0x4040, 0x4080 and 0x40c0; the eighth magnitude is 0. The scale is 2^(code - 127), and
+ * the exponent of bf16 begins at bit 7. The function therefore multiplies a nonzero magnitude by
+ * adding (code - 127) * 0x80, i.e. code * 0x80 - 0x3f80, to its bf16 code. */
 BSMM_DEVICE small_m_table small_m_table_of_e8m0(uint32_t code) {
     const uint32_t one = code << 23 | code << 7; /* `one` holds the scale as bf16 in both halves. */
     return small_m_table_of((one & 0xffff0000u) - 0x00800000u, one + 0x00400000u, one + 0x00c00080u,
@@ -117,11 +118,12 @@ BSMM_DEVICE uint32_t small_m_fnuz(uint32_t word) {
     return (word & nonzero & 0x80808080u) | low;
 }
 
-/* Returns elements [4 * i, 4 * i + 4) of a lane's 6-bit elements, one in each byte. Their signs are
- * in bit 7 and their magnitudes in bits 0 to 4. The elements are bits [24 * i, 24 * i + 24) of the
- * lane's words. The function first separates the 24 bits into two 16-bit halves with two elements
- * each (`halves`), and then into four bytes with one element each (`bytes`). Bits above the
- * elements of a half or byte are arbitrary. */
+/* Unpacks four 6-bit elements of a lane, number 4 * i to 4 * i + 3, to the four bytes of a word. In
+ * a byte of the result, bit 7 is the sign of the element, bits 0 to 4 are its magnitude, and bits 5
+ * and 6 are 0. The packed elements are the 24 bits from bit 24 * i on of `words`. The function
+ * first moves two elements to each 16-bit half of a word (`halves`), and then one element to each
+ * byte (`bytes`). In these two variables, the bits above the elements of a half or byte are
+ * arbitrary. */
 BSMM_DEVICE uint32_t small_m_spread_six(const bsmm_u32x4 words[2], uint32_t i) {
     const uint32_t first = 24 * i / 32, second = first + (24 * i % 32 > 8);
     const uint32_t bits = __builtin_amdgcn_alignbit(words[second / 4][second % 4],

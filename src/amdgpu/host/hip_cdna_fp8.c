@@ -88,13 +88,17 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     return reason;
 }
 
-/* Returns the error bound, relative to the sum of the magnitudes of all products. A product of two
- * elements is exact. An instruction adds up to 128 products to a sum and may truncate each term 23
- * bits below the largest. The bound also allows two roundings for the product of a scale of A and a
- * scale of B, and one rounding of the total over K for each 128 elements of K. The same bound holds
- * if K is divided into n parts. Adding the totals of the parts takes n - 1 more roundings. But a
- * part is shorter than K, so its total is rounded at least n - 1 times less often than a total over
- * all of K. */
+/* Returns the error bound of a result, relative to the sum of the magnitudes of all its products.
+ * The bound allows these errors:
+ * - The matrix cores sum the products of each 128 elements of K. A product of two elements is
+ *   exact. But an instruction may truncate each term of its sum to a multiple of a number that is
+ *   2^23 times smaller than the largest term.
+ * - The product of a scale of A and a scale of B may be rounded twice.
+ * - The total over K is rounded once for each 128 elements of K.
+ *
+ * The same bound holds if K is divided into n parts (split-K). Adding the totals of the parts takes
+ * n - 1 more roundings. But a part is shorter than K, so its total is rounded at least n - 1 times
+ * less often than a total over all of K. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return (2.1 * (128 + 16) + (double)p->a.m.cols / 128 + 4) * 0x1p-24;

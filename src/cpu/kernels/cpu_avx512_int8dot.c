@@ -82,11 +82,12 @@ INLINE void add_summed(const uint8_t *a, const uint8_t *b, int64_t unit, bool by
     }
 }
 
-/* `parted_scales` holds B's fp32 scales in a form in which their products with A's scale are
- * computed by a table look-up and an addition. `index` has the bits of each scale from bit 20 on. A
- * permute uses the low four bits of `index` to select an entry of a table with 16 products of A's
- * scale. The bits of the product of A's and B's scale are the bits of this entry plus `rest`. For
- * scales whose bit in `nonzero` is 0, the product is 0. */
+/* `parted_scales` holds 16 fp32 scales of B, one in each lane. Each of them is multiplied by the
+ * same scale of A, by a table look-up and an addition. For each scale of A there is a table of 16
+ * products. `index` has the bits of B's scale from bit 20 on: its three highest mantissa bits (the
+ * others are 0) and its exponent. A permute uses the low four bits of `index` to select an entry of
+ * the table. The other exponent bits are in `rest`. The bits of the selected entry plus `rest` are
+ * the bits of the product. If B's scale is 0, its bit in `nonzero` is 0, and the product is 0. */
 typedef struct parted_scales {
     __m512i index, rest;
     __mmask16 nonzero;
@@ -261,13 +262,16 @@ enum { LOOKED_UP_K = 256 };
 static const bsmm_engine looked_up_engine =
     ENGINE(MR_SUMMED, BSMM_INT8_A_LOOKED_UP, VALUE, pack_looked_up, multiply_looked_up);
 
-/* Chooses the version of the multiply function. In the version "floated", an integer sum has the
- * same bits as an fp32 number, so it needs no conversion to fp32. This version multiplies a sum by
- * A's scale and then by B's scale. The other versions multiply the two scales first and round their
- * product to fp32. If the product of the scales is exact, both orders give identical results. With
- * fp32 scales the product may be inexact, so the floated version is used only if no operand has
- * fp32 scales. It is used only on Intel's processors, on which a conversion occupies a port that a
- * dot product could use. */
+/* Chooses the version of the multiply function. All versions sum products of int8 elements in
+ * integers, multiply a sum by the scales of A and B, and add it to an fp32 total.
+ * - The version "floated" needs no conversion, because the bits of its integer sum are those of an
+ *   fp32 number. It multiplies the sum by A's scale and then by B's scale.
+ * - The other versions convert the sum to fp32. They multiply the two scales with each other first
+ *   and round their product to fp32.
+ * If the product of the two scales is exact, all versions give identical results. With fp32 scales
+ * it may be inexact, so the floated version is used only if no operand has fp32 scales. It is also
+ * used only on processors of Intel, on which a conversion occupies a port that a dot product could
+ * use. */
 static const bsmm_engine *engine_of(const bsmm_product *p) {
     bool exact = p->a.m.format.scale != BSMM_SCALE_F32 && p->b.m.format.scale != BSMM_SCALE_F32;
     bool floated = exact && bsmm_cpu_features() & BSMM_CPU_TWO_PORTS;

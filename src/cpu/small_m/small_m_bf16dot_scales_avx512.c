@@ -46,9 +46,11 @@ TARGET static void multiply_powers(double *factors, __m128i codes) {
     _mm512_storeu_pd(factors, _mm512_mul_pd(_mm512_loadu_pd(factors), powers));
 }
 
-/* Replaces each e8m0 scale by log2(the row's largest scale / this scale). Returns false if the
- * scales of a row are so far apart that the packer would not multiply all of them into the
- * elements. */
+/* Replaces the code of each e8m0 scale of a panel (16 rows of B) by s = log2(largest scale of the
+ * row / this scale). The multiply loop divides the block's elements or sums by 2^s. The largest
+ * scale itself is multiplied into the row's factor. Returns false if a scale is NaN, or if the
+ * scales of a row are so far apart that packed elements would become too small. The panel must then
+ * be packed, and the packer handles such rows. */
 TARGET static bool prepare_shifts(const bsmm_small_m_scales *s) {
     int deepest = 60 + ilogb(bsmm_elem_row(s->p->b.m.format.elem)->min_subnormal);
     codes16 top, bottom;

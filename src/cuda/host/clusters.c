@@ -1,15 +1,16 @@
 #include "cuda/host/clusters.h"
 
 /* counts[b] is the number of clusters of b thread blocks that run at once on a GPU of the given
- * compute capability or a later one. counts[1] is the number of SMs. The counts are constants,
- * because other counts may lead to another order of additions along K. If the driver gave the
- * counts, two GPUs of the same model could compute different results.
+ * compute capability or a later one. counts[1] is the number of SMs. The host divides K by these
+ * counts, so they decide the order of additions. They are constants and not values of the driver,
+ * because the driver may give different counts on two GPUs of the same model. These GPUs would then
+ * compute results with different bits.
  *
  * H200 (9.0): cuOccupancyMaxActiveClusters returned these counts.
  *
- * B200 and B300 (10.0): the counts for 2, 4 and 8 thread blocks were published, those for 3, 5, 6
- * and 7 follow from the published sizes of GPCs. docs/notes/blackwell.md ("Clusters that run at
- * once") names the sources. */
+ * B200 and B300 (10.0): the counts for 2, 4 and 8 thread blocks were published. Those for 3, 5, 6
+ * and 7 were computed from the published number of SMs that take part in clusters.
+ * docs/notes/blackwell.md ("Clusters that run at once") names the sources. */
 static const struct {
     int capability;
     uint8_t counts[9];

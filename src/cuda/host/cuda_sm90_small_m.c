@@ -227,9 +227,9 @@ static bool has_bands(const bsmm_product *p) {
            bsmm_small_m_generation(p) == BSMM_SMALL_M_HOPPER;
 }
 
-/* Returns the largest number of rows of A for which this kernel is used. One launch takes at most
- * `each` rows. More rows are divided into bands, and each band reads all of B (small_m_choose.c
- * tells when that is faster). */
+/* Returns the largest number of rows of A for which this kernel is used. One launch computes at
+ * most `each` rows. More rows are divided into bands. Each band has a launch that reads all of B,
+ * so bands are used only where small_m_choose.c expects them to be faster than other kernels. */
 static int64_t most_rows(const bsmm_product *p, const bsmm_small_m_weights *w, int64_t each) {
     if (!has_bands(p) || most_columns(p, w) < BSMM_SMALL_M_MOST_COLUMNS) return each;
     if (!bsmm_small_m_prefers_bands(p, bsmm_small_m_bits(w))) return each;

@@ -140,9 +140,9 @@ static const bsmm_cuda_function f16_kernels[][4] = {
            [BSMM_SCALE_E8M0] = F16("pack_rows_8_f16_e8m0"),
            [BSMM_SCALE_F32] = F16("pack_rows_8_f16")},
 };
-/* The kernels in fold_kernels pack elements with e8m0 scales to 8 bits. Their index is [element][0
- * for row-major operands, 1 for column-major ones]. The kernels in copy_kernels copy 8-bit elements
- * without changing them. Their index is [0 for row-major operands, 1 for column-major ones]. */
+/* fold_kernels[e][c] packs operands with elements of type e and e8m0 scales to 8-bit elements.
+ * copy_kernels[c] copies 8-bit elements without changing them. c is 0 for row-major and 1 for
+ * column-major operands. */
 static const bsmm_cuda_function fold_kernels[][2] = {
 #include "cuda/sm90a/pack_fp8.def"
 };

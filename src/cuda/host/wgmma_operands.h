@@ -75,9 +75,10 @@ typedef struct bsmm_wgmma_packer {
     bool packs_scales, halves;
 } bsmm_wgmma_packer;
 
-/* Returns true if bsmm_wgmma_fill packs the operand to f16 by a single launch. If f16 does not hold
- * the operand's values, the packed elements are then wrong. If the function returns false and f16
- * does not hold the values, the packed elements remain bf16. */
+/* bsmm_wgmma_fill packs an operand to f16 either by one launch, or by two: the first packs to bf16,
+ * and the second converts to f16. Returns true if there is only one launch. The two ways differ if
+ * f16 does not hold the operand's values. After one launch the packed elements are then wrong, and
+ * a fallback must pack again. After two launches they are correct bf16 elements. */
 bool bsmm_wgmma_is_f16_at_once(const bsmm_product *p, const bsmm_operand *o,
                                const bsmm_wgmma_source *source);
 

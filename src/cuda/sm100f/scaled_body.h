@@ -344,9 +344,11 @@ typedef struct block_position {
     uint32_t a, b, k;
 } block_position;
 
-/* Returns the position of a k block in the rows of A and B. If an element is the sum of several
- * bf16 parts, a packed row holds the first parts of BLOCK_K elements of K, then their second parts,
- * then their third parts, before the next BLOCK_K elements. */
+/* Returns where the elements of k block number `block` lie in the rows of A and B. If elements of A
+ * or B are sums of several bf16 parts, each part of A must be multiplied by each part of B, and
+ * each such pair of parts has its own k block. A packed row holds the first parts of BLOCK_K
+ * elements of K, then their second parts, then their third parts, and then the parts of the next
+ * BLOCK_K elements. */
 static __device__ __forceinline__ block_position block_position_of(const bsmm_scaled_params *p,
                                                                    uint32_t block) {
     if (!WIDE || p->b_parts * p->a_parts == 1) return (block_position){block, block, block};

@@ -160,10 +160,12 @@ static __device__ __forceinline__ void exact_bf16_of_e2m1(uint32_t codes, float 
     }
 }
 
-/* Makes a table of the 16-bit results for the eight magnitudes of e2m1, i.e. of each magnitude
- * times the factors `first` and `second`, rounded. The first two words of the table hold the low
- * bytes of the eight results, and the last two words hold their high bytes. Only the magnitudes 1
- * and 1.5 need a multiplication, because all other magnitudes are a power of two times 1 or 1.5. */
+/* Makes a table of results for the eight magnitudes of e2m1 (0, 0.5, 1, 1.5, 2, 3, 4 and 6) in a
+ * block. A result is the magnitude times `first`, then multiplied or divided by `second` as `way`
+ * says, and rounded to 16 bits (bf16 or f16). The first two words of the table hold the low bytes
+ * of the eight results, and the last two words hold their high bytes. The function applies the
+ * factors only to 1 and 1.5, because all other magnitudes are a power of two times 1 or 1.5, or
+ * 0. */
 static __device__ __forceinline__ void make_table(uint32_t way, bool to_bf16, float first,
                                                   float second, float reciprocal, uint32_t *table) {
     float one = first, more = 1.5f * first;
@@ -232,11 +234,13 @@ exact_f16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale, ui
         out[i] = bsmm_ptx_mul_f16x2(element_halves(job, codes, i), factor);
 }
 
-/* Returns true if rounding a product first to fp32 and then to bf16 may differ from rounding it to
- * bf16 directly. The two roundings differ if the fp32 product is inexact and lies halfway between
- * two bf16 numbers. Elements have at most four significant bits, so it is enough to test the
- * products of the scale and the odd numbers up to 15. Each lane tests one of these products for its
- * block scale. */
+/* A result is an element times the block's fp32 scale, rounded to bf16. If the product is first
+ * rounded to fp32, and the fp32 number happens to lie halfway between two bf16 numbers although the
+ * exact product does not, rounding it again to bf16 may give a wrong result. The function finds out
+ * whether this can happen in a block. Elements have at most four significant bits, so each of them
+ * is a power of two times an odd number up to 15. Eight lanes together test the products of the
+ * scale and these eight odd numbers. Returns true if the product of the calling lane is such a
+ * case. */
 static __device__ __forceinline__ bool halfway(float scale) {
     float number = (float)(threadIdx.x % 8 * 2 + 1), product = number * scale;
     return (__float_as_uint(product) & 0xffff) == 0x8000 && fmaf(number, scale, -product) != 0;

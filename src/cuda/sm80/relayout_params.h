@@ -48,10 +48,11 @@ typedef struct bsmm_region_walk {
 typedef struct bsmm_relayout_regions {
     bsmm_relayout_job job;
     bsmm_region_walk load, store;
-    /* A thread loads up to 16 consecutive bytes of the source and stores them to shared memory.
-     * Byte number b of them is stored at the address of byte 0, XORed with places[i] for each bit i
-     * that is set in b. The thread writes 2^place_log2 bytes to shared memory at once: 1, 4 or
-     * 16. */
+    /* A thread loads up to 16 consecutive bytes of the source and stores them to shared memory,
+     * where they need not be adjacent. `places` gives their addresses: byte number b is stored at
+     * the address of byte 0, XORed with places[i] for each bit i that is set in b. Groups of
+     * 2^place_log2 bytes (1, 4 or 16) are adjacent in shared memory, and the thread stores such a
+     * group at once. */
     uint32_t places[4], place_log2;
     /* `rows_log2` and `cols_log2` are the log2 of the numbers of rows and columns of scales in a
      * region. */

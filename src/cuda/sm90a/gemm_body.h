@@ -235,9 +235,10 @@ typedef struct shared {
      * that packed A and B found this out. */
     uint32_t even;
     chunk chunks[CONSUMERS][STAGING_BUFFERS];
-    /* `power` is the epilogue's factor if it is a power of two from 2^-32 to 1, else 0. Only
-     * kernels with HALVES (16-bit elements without block scales) use it. Packing to f16 multiplies
-     * values of B by a power of two, and the factor undoes this. */
+    /* `power` is the factor by which the epilogue multiplies accumulators, if this is a power of
+     * two from 2^-32 to 1. Otherwise it is 0. Packing to f16 multiplies the values of B by a power
+     * of two, and the factor undoes this. Only kernels with HALVES (16-bit elements without block
+     * scales) use `power`. They multiply by it in fp32, which is exact, and so need no double. */
     float power;
 } shared;
 
@@ -335,9 +336,10 @@ static __device__ __forceinline__ void consume(const bsmm_wgmma_params *p, ring 
 #    include "cuda/sm80/pack_again.h"
 #    include "cuda/sm80/pack_parts.h"
 
-/* Prepares the operands of the kernel that is queued next, which multiplies bf16. That kernel is
- * needed if f16 does not hold the values of B. The function splits A into two bf16 parts. It packs
- * B to bf16, unless B was packed in advance and is bf16 already. */
+/* Prepares the fallback of this f16 kernel. It is called if f16 does not hold the values of B. The
+ * kernel that is queued next then computes the product from bf16 operands. For this kernel, the
+ * function splits each element of A into two bf16 parts, and packs B to bf16. If B was packed in
+ * advance and is bf16 already, it is left as it is. */
 static __device__ __forceinline__ void prepare_parts(const bsmm_wgmma_params *p) {
     split_halves(&p->plain[0].job);
     if (p->plain[1].job.elements) pack_again(&p->plain[1]);

@@ -1,8 +1,13 @@
-/* This is the fallback of GEMM kernels of the kind POW2 (8-bit elements with 1 x 128 scales that
- * are powers of two). It runs if 8-bit floats cannot hold the values of A or B. If bf16 can hold
- * the values, each thread block packs its part of both operands to bf16 for the GEMM kernel that is
- * queued next. Otherwise the block computes its tiles of D itself from the stored operands, with
- * the code of the generic GEMM kernel (sm80/bf16_tiles.h). gemm_body.h includes this file. */
+/* This is the fallback of GEMM kernels of the kind POW2. They multiply operands that were packed to
+ * 8-bit elements with 1 x 128 scales, which are powers of two. The fallback runs if this packed
+ * format cannot hold the values of A or B. The thread blocks of the kernel then do one of two
+ * things:
+ * - If bf16 can hold the values, they pack A and B to bf16. The bf16 GEMM kernel that is queued
+ *   next computes D.
+ * - Otherwise they compute D themselves from the stored operands, with the code of the generic GEMM
+ *   kernel (sm80/bf16_tiles.h).
+ *
+ * gemm_body.h includes this file. */
 #define BF16_RARE BSMM_DEVICE
 #include "cuda/sm80/bf16_tiles.h"
 #include "cuda/sm80/pack_plain.h"

@@ -1,9 +1,12 @@
-/* This is the epilogue of the mixed-input kernels (mixed_kernels.h). K is split among warpgroups
- * and among the thread blocks of a cluster. Each thread block stores the results of a part of the
- * tile. A result is the sum of the accumulators of all thread blocks of the cluster. The thread
- * block that stores the result begins the sum with its own accumulators. It then adds those of the
- * thread blocks with the next higher ranks, and after the last rank those from rank 0 on. A thread
- * computes four adjacent results of a row of D at a time. */
+/* This is the epilogue of the mixed-input kernels (mixed_kernels.h). The thread blocks of a cluster
+ * compute the same tile of D. They divide K, and in each thread block groups of warps divide K
+ * again. Each group has accumulators for all results of the tile, for its range of K. A result is
+ * the sum of these accumulators.
+ *
+ * For the epilogue, the thread blocks divide the results of the tile. A thread block reads the
+ * accumulators of its results from the shared memory of all thread blocks of the cluster. It begins
+ * with its own, goes on with those of the next higher ranks, and after the last rank continues with
+ * rank 0. A thread computes four adjacent results of a row of D at a time. */
 #ifndef BSMM_CUDA_SM90A_MIXED_EPILOGUE_H
 #define BSMM_CUDA_SM90A_MIXED_EPILOGUE_H
 

@@ -1,9 +1,9 @@
-/* This is the main loop of a small-M kernel (few rows of A), in which a warp multiplies its steps
- * of K. A step is 128 elements along K. A warp multiplies 32 rows of 4-bit weights or 16 rows of
- * other weights at a time. Each thread copies up to 64 bytes of weights per step to a ring buffer
- * in shared memory, BSMM_SMALL_M_AHEAD steps before they are needed. A thread reads only weights
- * that it has copied itself or, if weights have 6 bits, that its warp has copied. No warp therefore
- * waits for the copies of another warp. */
+/* This is the main loop of a small-M kernel (few rows of A). The warps of a thread block divide K
+ * into steps of 128 elements, and each warp multiplies its own steps. In a step, it multiplies 32
+ * rows of 4-bit weights or 16 rows of other weights. Each thread prefetches up to 64 bytes of
+ * weights for a step to a ring buffer in shared memory, BSMM_SMALL_M_AHEAD steps before the warp
+ * multiplies them. A thread later reads only weights that it has copied itself or, if weights have
+ * 6 bits, that its warp has copied. A warp therefore never waits for the copies of another warp. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_MULTIPLY_H
 #define BSMM_CUDA_SM90A_SMALL_M_MULTIPLY_H
 

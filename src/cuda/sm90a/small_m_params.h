@@ -106,18 +106,20 @@ typedef struct bsmm_small_m_params {
      * a_image is NULL, the workspace has no image, and each thread block makes an image of its part
      * of A in shared memory. */
     uint8_t *a_image;
-    /* `a_image_any` tells which rows of A are nonzero. A row is divided into blocks_per_row parts,
-     * and entry [row][i] is for part i. If the kernel small_m_prepare makes A's image, an entry is
-     * nonzero if the part has a nonzero element. If the kernel mixed_prepare makes it, an entry is
-     * the smallest nonzero magnitude in the part, rounded down to bf16, as its bf16 code minus 1.
-     * It is ~0 if all elements of the part are zeros. */
+    /* `a_image_any` tells the epilogue which rows of A are nonzero. A row is divided into
+     * blocks_per_row parts, and entry [row][i] is for part i. The meaning of an entry depends on
+     * the kernel that makes A's image:
+     * - small_m_prepare: the entry is nonzero if the part has a nonzero element.
+     * - mixed_prepare: the entry gives the smallest nonzero magnitude in the part, rounded down to
+     *   bf16. It is the bf16 code of this magnitude minus 1, or ~0 if all elements are zeros. */
     uint32_t *a_image_any;
     /* `blocks_per_row` is the number of parts into which a row of A is divided. Each part has one
      * element in a_image_any. */
     uint32_t blocks_per_row;
-    /* `a_image_scales` holds the fp32 scales of A in the workspace, as [step of 128 elements along
-     * K][scale_columns]. For the mixed-input kernels it instead holds one scale for each row of A,
-     * if `row_scaled` is nonzero. */
+    /* `a_image_scales` points to the fp32 scales of A in the workspace. In the kernels for few rows
+     * of A, they are an array [step][scale_columns]: each step (128 elements of K) has one scale
+     * for each column, i.e. for each row of A or bf16 part of it. In the mixed-input kernels there
+     * is one scale for each row of A, and only if `row_scaled` is nonzero. */
     float *a_image_scales;
     /* `scale_columns` is the number of scales per step in a_image_scales: `columns`, rounded up to
      * a multiple of 4. */
@@ -168,9 +170,11 @@ typedef struct bsmm_small_m_params {
      * blocks split K into splits * 2^k_warps_log2 ranges. range_inverse is 2^31 divided by the
      * number of ranges, rounded up. */
     uint32_t splits, range_inverse;
-    /* Each thread block of a cluster of the mixed-input kernels stores `run_width` runs of results
-     * in each row of D. A run is BSMM_MIXED_RUN adjacent results. The thread block stores
-     * `run_step` rows at a time. run_inverse is 2^16 divided by run_width, rounded down, plus 1. */
+    /* In the mixed-input kernels, the thread blocks of a cluster divide the columns of their tile
+     * of D for storing. Each thread block stores `run_width` runs in each row, where a run is
+     * BSMM_MIXED_RUN adjacent results. Its threads store one run each, so they store `run_step`
+     * rows at a time. Threads divide their number by run_width with a multiplication by
+     * `run_inverse` (2^16 / run_width, rounded down, plus 1) and a shift. */
     uint32_t run_width, run_step, run_inverse;
     /* `scale_count` is the number of scales of a row of B, if B's scales are codes of one byte. */
     uint32_t scale_count;
