@@ -345,10 +345,12 @@ BSMM_SHARED void bsmm_lane_item(const bsmm_pack_job *job, const bsmm_lane_scale 
         bsmm_lane_emit_fp8(job, codes, bits == 8, factor, s->is_nan, to);
 }
 
-/* Returns what 8 unscaled values of 16 or 32 bits contribute to the maxima of their group (128
- * elements of a row). The high half of the result has the largest exponent of the values, and the
- * low half has the negated smallest exponent. Sets *inexact if bf16 cannot hold one of the values
- * exactly. */
+/* To choose the scale of a group (128 elements of a row), the packer needs the largest and the
+ * smallest exponent of the group's values. Returns the contribution of 8 values, which have 16 or
+ * 32 bits and no block scales: in the high half their largest exponent, and in the low half their
+ * smallest exponent, negated. BSMM_LANE_BIAS is added to both halves. The caller takes the maximum
+ * of each half over the group. Zeros, Inf and NaN do not count. Sets *inexact to true if bf16
+ * cannot hold one of the values exactly, else to false. */
 BSMM_SHARED uint32_t bsmm_lane_look_wide(const float *values, bool *inexact) {
     uint32_t maxima = 0;
     *inexact = false;

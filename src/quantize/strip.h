@@ -29,10 +29,11 @@ typedef struct bsmm_strip_job {
 } bsmm_strip_job;
 
 /* `bsmm_decode_job` holds the constants for decoding codes of at most 8 bits to f32, f16 or bf16. A
- * value is the element times the block scale times `other`. If scale_is_exact is set, `other` is
- * the second-level scale, and the product with the block scale is exact. Only the product with
- * `other` is then rounded, directly to the destination format. Otherwise `other` is 1, and only the
- * product with the block scale is rounded, directly to the destination format. */
+ * value is element * block scale * `other`, rounded only once, directly to the destination format.
+ * There are two cases:
+ * - If scale_is_exact is true, element * block scale is exact, and `other` is the second-level
+ *   scale. Only the multiplication by `other` rounds.
+ * - Otherwise `other` is 1, and only the multiplication by the block scale rounds. */
 typedef struct bsmm_decode_job {
     uint32_t bits, to_elem;
     int mantissa_bits;

@@ -171,10 +171,11 @@ BSMM_DEVICE void gemm_promoted_add(const gemm_promoted *g, gemm_shape s, uint32_
                 fmaf(gemm_promoted_factor(g, s, row, j, e), sums[j][e], totals[i][j][e]);
 }
 
-/* Multiplies one stage (128 elements of K) of a wave's tile. The vector unit scales the sums of one
- * row of tiles and adds them to the totals over K while the matrix core multiplies the next row, so
- * that neither waits for the other. The scheduling barrier keeps the compiler from moving
- * instructions from one iteration to the next. */
+/* Multiplies one stage (128 elements of K) of a wave's tile of D, which consists of rows of 16 x 16
+ * blocks. While the matrix core multiplies one row of blocks, the vector unit multiplies the sums
+ * of the row before by their scales and adds them to the totals over K. Neither unit then waits for
+ * the other. The scheduling barrier keeps the compiler from moving instructions from one row to the
+ * next. */
 BSMM_DEVICE void gemm_promoted_multiply(gemm_promoted *g, gemm_shape s, const gemm_lds *a,
                                         const gemm_lds *b, const gemm_reader readers[2],
                                         float factor, gemm_sums totals) {

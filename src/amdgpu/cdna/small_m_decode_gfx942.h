@@ -24,10 +24,12 @@ typedef struct small_m_table {
     uint32_t low[2], high[2];
 } small_m_table;
 
-/* `tables` are the tables for decoding e2m1 elements. With e8m0 scales, both tables are the same
- * and serve all 32 elements of a lane. With e4m3 scales, each table serves 16 of them. `scale` is
- * the block scale of 8-bit elements. `nan` is combined by OR with the first two decoded elements.
- * It is 0 if the lane can decode its elements exactly. Otherwise it makes a decoded element NaN. */
+/* Holds what a lane needs to decode its 32 elements of one row in a step. For e2m1 elements,
+ * `tables` has the products of the eight magnitudes and a scale. An e8m0 scale covers all 32
+ * elements, so both tables are the same. An e4m3 scale covers 16 elements, so each half of the
+ * elements has its own table. For 8-bit elements, `scale` is the block scale. `nan` is combined by
+ * OR with the first two decoded elements. It is 0 if all elements can be decoded exactly. Otherwise
+ * it makes one of them NaN, so that the results are computed again in double. */
 typedef struct small_m_factor {
     small_m_table tables[2];
     float scale;

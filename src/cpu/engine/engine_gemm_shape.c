@@ -148,11 +148,11 @@ static void choose_slabs(gemm *g) {
     g->slab = bsmm_ceil_div(blocks, slabs) * block;
 }
 
-/* The two limits below count multiply-adds. A thread must have at least least_of_thread
- * multiply-adds, because waking it takes about a microsecond. In a GEMM of at most most_by_rows
- * multiply-adds, each thread gets an equal part of A's rows. In a larger GEMM each thread takes the
- * next cache block when it is free. Taking blocks one by one balances the load better, but it needs
- * barriers and moves cache lines between cores. */
+/* Both limits count multiply-adds of a GEMM. The number of threads is so small that each of them
+ * has at least least_of_thread, because waking a thread takes about a microsecond. A GEMM of at
+ * most most_by_rows is divided by rows: each thread gets an equal part of A's rows. In a larger
+ * GEMM, each thread takes the next cache block when it is free. This balances the load better, but
+ * it needs barriers and moves cache lines between cores. */
 static const double least_of_thread = 1 << 18, most_by_rows = 1 << 27;
 
 static void choose_threads(gemm *g, const bsmm_product *p) {

@@ -40,10 +40,11 @@ static int64_t width_of(const bsmm_product *p) {
     return bsmm_round_up(bsmm_ceil_div(rows, tiles), BSMM_INT8_MR);
 }
 
-/* A part is BSMM_INT8_PART elements of K of packed A (small_m_int8dot_avx2.h). It consists of units
- * of `unit` elements, and a unit consists of groups of 4 elements. Returns the offset in bytes of
- * group g of unit u in a row of a part. If B is e2m1 (`parted`), the row has all even groups of the
- * part first and then all odd groups. */
+/* Packed A is divided along K into parts of BSMM_INT8_PART elements (small_m_int8dot_avx2.h). In a
+ * part, the elements of a row of A are contiguous. They consist of units of `unit` elements with
+ * one scale, and a unit consists of groups of 4 elements. Returns the offset in bytes of group g of
+ * unit u from the beginning of the row. If `parted` is false, groups are in the order of K. If it
+ * is true (B is e2m1), all even groups of the part come first and then all odd groups. */
 static int64_t place_of(int64_t u, int64_t g, int64_t unit, bool parted) {
     return parted ? u * unit / 2 + g / 2 * 4 + g % 2 * (BSMM_INT8_PART / 2) : u * unit + 4 * g;
 }

@@ -240,12 +240,13 @@ typedef struct sums {
     __m512i unit[PANELS];
 } sums;
 
-/* Each sum is stored divided by the scale of the current block of its row of B, which is a power of
- * two. Multiplies the sums of one panel so that they are divided by the scale of the next block
- * instead. The multiplication is exact, because sums are far below the largest fp32 value and stay
- * multiples of 2^-120: all packed values are multiples of 2^-60 (pack_bf16dot.c). The scale code
- * BSMM_PRODUCT_ZERO marks a block of zeros and means 2^-23. Such a block adds only zeros, so the
- * multiplication is exact there too. */
+/* The loop stores each sum divided by the scale of the current block of its row of B, a power of
+ * two. This function is called before the next block. It multiplies the sums of one panel by (scale
+ * of the current block / scale of the next block), and `unit` is the new value for to->unit[panel].
+ * The multiplication is exact: the sums are far below the largest fp32 value, and they stay
+ * multiples of 2^-120, because all packed values are multiples of 2^-60 (pack_bf16dot.c). A block
+ * of zeros may have the scale code BSMM_PRODUCT_ZERO, which stands for 2^-23. The multiplication is
+ * exact there too, because such a block adds only zeros. */
 INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
     const __m512i one = _mm512_set1_epi32(127 << 23);
     __m512i bits = _mm512_add_epi32(_mm512_sub_epi32(one, to->unit[panel]), unit);

@@ -55,10 +55,11 @@ enum { QUARTERS = 4, QUARTER_WORDS = WORDS / QUARTERS, QUARTER_BYTES = 16 * LANE
  * A quarter is four vectors; the 128-bit parts of vector i hold rows i, i + 4, i + 8 and i + 12. */
 typedef uint8_t panel_rows[QUARTERS][QUARTER_BYTES];
 
-/* Copies a batch (64 bytes, or 48 bytes of 6-bit codes) of one row of B. The 48 bytes of 6-bit
- * codes are four quarters of 12 bytes. Each quarter is copied by a read of 16 bytes. Every second
- * read begins 4 bytes before its quarter, so that no read goes past the end of the row;
- * take_quarter skips these 4 bytes. */
+/* Copies one row of a batch from B to a buffer. The row has 64 bytes, or 48 bytes if codes have 6
+ * bits. It is copied in four quarters of 16 or 12 bytes, and each copy moves 16 bytes. A copy of 12
+ * bytes therefore moves 4 bytes too many. In the first and third quarter these are bytes of the
+ * next quarter. In the second and fourth quarter the copy begins 4 bytes earlier instead, so that
+ * it does not read past the end of B's row; take_quarter skips these 4 bytes. */
 INLINE void copy_row(const uint8_t *from, bsmm_weights kind, int row, panel_rows to) {
 #    pragma GCC unroll 4
     for (int q = 0; q < QUARTERS; q++) {

@@ -90,9 +90,10 @@ INLINE __m256 factor_of(const uint8_t *codes, int64_t scale_pitch, int g) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(factor, 23));
 }
 
-/* Multiplies the accumulators by the power of two that converts them from one block's scale to the
- * next block's. Accumulators are kept divided by the current block's scale, so that the elements of
- * the block need not be multiplied by the scale. */
+/* The loop does not multiply the elements of a block by the block's scale, but keeps the
+ * accumulators divided by this scale. When the loop goes on to the next block of K, this function
+ * multiplies the accumulators by (scale of the block before / scale of the next block). The
+ * quotient is a power of two, and its code is stored in place of the next block's scale. */
 INLINE void move_sums(const batch *x, int rows, int groups, int64_t part, __m256 *sum) {
 #    pragma GCC unroll 8
     for (int g = 0; g < groups; g++) {

@@ -103,10 +103,11 @@ static bool replace_unusual(const bsmm_small_m_scales *s, int64_t unit, int64_t 
     return true;
 }
 
-/* Replaces the unusual scale codes of a panel, i.e. codes that the packer would not use unchanged.
- * Returns false if a code cannot be replaced; the panel must then be packed. find_unusual checks
- * the scales of four units (ranges of K with one scale per row) at once. The inner loop is rarely
- * entered, because unusual codes are rare. */
+/* Checks all scale codes of a panel (16 rows of B). The packer uses most codes unchanged, and the
+ * multiply loops can read such codes as they are. Other codes are called unusual, and
+ * replace_unusual tries to replace them. Returns false if that fails for a code; the panel must
+ * then be packed. find_unusual finds the unusual codes of four units (ranges of K with one scale
+ * per row) at once. They are rare, so the inner loop is rarely entered. */
 bool bsmm_small_m_int8_prepare(const bsmm_small_m_scales *s, bsmm_int8_find_unusual *find_unusual) {
     uint32_t scale = s->p->b.m.format.scale;
     if (scale == BSMM_SCALE_NONE) memset(s->codes, 127, (size_t)(s->units * LANES));

@@ -86,11 +86,14 @@ static bool runs_at_once(const bsmm_product *p, const bsmm_scaled_tile *tile, in
            count_of(p, tile) <= bsmm_cuda_clusters_at_once(device, (uint32_t)blocks);
 }
 
-/* Returns the largest number of groups that can divide the K of a tile among them, or 1 if K cannot
- * be divided. Three conditions limit the number: all tiles run at the same time, each group has at
- * least one k block to multiply, and each group has at least one chunk of columns to store. The K
- * of a batch-invariant product is not divided, because the number of parts depends on the number of
- * rows of A. */
+/* A group is a thread block, or a pair of thread blocks that compute a tile together. Returns the
+ * largest number of groups that can divide the K of a tile among them (split-K), or 1 if K cannot
+ * be divided. Three conditions limit the number:
+ * - All groups of all tiles run at the same time.
+ * - Each group multiplies at least one k block.
+ * - Each group stores at least one chunk of the tile's columns.
+ * The K of a batch-invariant product is not divided, because the number of groups would depend on
+ * the number of rows of A. */
 static int64_t most_parts(const bsmm_product *p, const bsmm_scaled_tile *tile, int64_t k_blocks) {
     int64_t most = 1;
     if (p->invariant || count_of(p, tile) == 0) return 1;

@@ -247,10 +247,10 @@ static bsmm_status run_either(const bsmm_product *p, const bsmm_wgmma_state *s, 
     return multiply_plain(p, &s->second, &there, gate);
 }
 
-/* Queues two GEMM kernels. The first one multiplies f16. The second one multiplies bf16, and runs
- * only if f16 cannot hold the values of B. In that case the first kernel has split A into two bf16
- * parts. B is then in bf16, in the memory from which both kernels read B: packing has left it
- * there, or the first kernel has packed B again. */
+/* Queues two GEMM kernels. The first one multiplies f16. If f16 cannot hold the values of B, it
+ * instead prepares the operands for the second kernel, which multiplies bf16: it splits A into two
+ * bf16 parts, and packs B to bf16 again if packing to f16 has spoiled B. Otherwise the second
+ * kernel does nothing. Both kernels read B from the same memory. */
 static bsmm_status run_half(const bsmm_product *p, const bsmm_wgmma_state *s, const rooms *at,
                             head *h) {
     const bsmm_wgmma_attempt *x = &s->first, *y = &s->second;

@@ -179,11 +179,13 @@ static __device__ __forceinline__ bool is_any_negative(const bsmm_scaled_params 
     return any;
 }
 
-/* Adds the sums of PARTS thread blocks of the cluster to `total`, for this lane's column of D. The
- * thread blocks are numbered from `part` on, and their sums are added in ascending order of these
- * numbers. total[i] belongs to row row + i * p->parts of D. All loads begin before the first
- * addition, because a load takes a few hundred cycles. A lane has no sum to load past the last row
- * or the last thread block. It then loads another sum, which is not used. */
+/* The thread blocks of a cluster have divided K, and each has a sum of every result of the tile in
+ * its shared memory. This function adds the sums of PARTS of these thread blocks to `total`, in
+ * ascending order of their numbers, from number `part` on. total[i] is the result in the lane's
+ * column and in row row + i * p->parts of D. A load from another thread block takes a few hundred
+ * cycles, so all loads begin before the first addition. If there is no such row or thread block,
+ * the lane loads the sum of the last one instead. A sum that was loaded in place of a missing
+ * thread block is not added. */
 static __device__ __forceinline__ void add_parts(const bsmm_scaled_params *p, uint32_t partials,
                                                  uint32_t row, uint32_t part, float *total) {
     float sums[PARTS][ROWS];

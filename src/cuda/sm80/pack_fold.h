@@ -42,15 +42,18 @@ static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *
     return g;
 }
 
-/* Computes how to convert the elements of the four scale blocks of a group (128 elements of a row).
- * Every parameter and the result have one byte for each scale block:
- * - `steps`: the low four bits of a byte are 14 - d if the block's scale lies d binades below the
- *   largest block scale that the group's scale allows.
- * - `nans`: a byte is 0xff if the block's scale is NaN.
- * - `counts`: a byte is 0xff if the block has a nonzero element and its scale is not NaN.
- * - The result for 4-bit elements: a byte is an offset in the table of fold_entry.
- * - The result for 6-bit elements: a byte is the high byte of an f16 number, by which emit_fold6
- *   multiplies the elements. The number is a power of two, NaN, or 0 for a block of zeros. */
+/* A group (128 elements of a row) has four scale blocks. Packing multiplies the elements of a block
+ * by a power of two: the block's scale divided by the group's scale. Returns this power of two for
+ * the four blocks, in one byte for each. For e2m1 elements, a byte is an offset in the table of
+ * fold_entry, which has the products. For 6-bit elements, a byte is the high byte of the power as
+ * an f16 number, which emit_fold6 uses. A block with a NaN scale gets a byte that means NaN, and a
+ * block of zeros gets 0.
+ *
+ * The parameters have one byte for each block too:
+ * - `steps`: the low four bits are 14 - d if the block's scale lies d binades below the largest
+ *   block scale that the group's scale allows.
+ * - `counts`: 0xff if the block has a nonzero element and its scale is not NaN.
+ * - `nans`: 0xff if the block's scale is NaN. */
 static __device__ __forceinline__ uint32_t fold_how(bsmm_elem elem, uint32_t steps, uint32_t counts,
                                                     uint32_t nans) {
     if (elem == BSMM_ELEM_E2M1) return ((steps & counts | nans) & 0x0f0f0f0fu) << 4;

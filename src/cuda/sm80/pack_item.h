@@ -151,10 +151,11 @@ static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_jo
     return g;
 }
 
-/* Returns true if a thread's item of one row must take the slow path. An item is 8 or 16 elements.
- * `scale` is the type of the block scales (job->scale). Kernels that are specialized for one type
- * pass a constant. The function has no branches, so that the latencies of a thread's rows overlap.
- */
+/* A thread packs an item (8 or 16 elements) of each of several rows. Returns true if the item of
+ * one row must take the slow path, because an element is Inf or NaN, or because its block scale is
+ * outside the range of the fast path. `scale` is the type of the block scales (job->scale), which
+ * kernels for a single type pass as a constant. The function has no branches, so that the loads and
+ * computations of a thread's rows overlap. */
 static __device__ __forceinline__ bool is_rare(const bsmm_pack_job *job, int bits, int out,
                                                uint32_t scale, uint32_t code,
                                                const uint32_t *codes) {

@@ -5,9 +5,10 @@
 #include "cuda/ptx/convert.h"
 #include "gpu/pack.h"
 
-/* Returns the next bf16 part of a value, in the upper half of the result. The part is the value
- * truncated to bf16. The function subtracts the part from *value, which is exact. If the value is
- * Inf or NaN, *value does not change, so all of its parts are equal. */
+/* Takes the next bf16 part from a value. The part is the value truncated to bf16; the function
+ * returns it in the upper 16 bits, and the lower 16 bits are arbitrary. It subtracts the part from
+ * *value, which is exact, so that the next call returns the next part. From Inf and NaN nothing is
+ * subtracted, so that all of their parts are Inf or NaN. */
 static __device__ __forceinline__ uint32_t take_part(float *value) {
     const uint32_t bits = __float_as_uint(*value);
     const float part = __uint_as_float(bits & 0xffff0000u);

@@ -115,9 +115,10 @@ enum {
     COL_BYTES = GEMM_SCALES == GEMM_ROW_BLOCK && CLUSTER > 1 ? 4 * COL_BLOCKS : 0,
     FULL_ARRIVALS = CLUSTER == 1 && SCALES_WARP ? 2 : 1,
     /* EMPTY_ARRIVALS is the number of lanes of a consumer warp that arrive at a stage's empty
-     * barrier. If plain stores write B's scales, all 32 lanes arrive. With one arrival per warp,
-     * compute-sanitizer's racecheck would report a false hazard. The additional arrivals cost no
-     * time. */
+     * barrier after the warp has read the stage. One lane would suffice. But if another warp writes
+     * B's scales to the stage by plain stores, compute-sanitizer's racecheck would then report a
+     * false hazard between these stores and the reads of the other lanes. All 32 lanes arrive in
+     * this case, which costs no time. */
     EMPTY_ARRIVALS = CLUSTER == 1 && GEMM_SCALES == GEMM_ROW_BLOCK ? 32 : 1,
 
     /* These are the registers of each thread after setmaxnreg has moved registers from some

@@ -45,10 +45,11 @@ static __device__ __forceinline__ mixed_block mixed_find_block(const bsmm_small_
     return block;
 }
 
-/* Describes the ring buffer of A that the warps of one group share. The warps of a group multiply
- * different rows of B in the same steps of K (128 elements each). Step begin + i is in slot i %
- * slots. Each slot has two mbarriers: "full" completes when A's bytes have arrived, and "done"
- * completes when all warps have read the slot. */
+/* The warps of a thread block form groups, which divide K. The warps of a group multiply different
+ * rows of B in the same steps of K (128 elements each), from `begin` to `end` - 1. They share a
+ * ring buffer of A in shared memory, which this struct describes. Step begin + i is in slot number
+ * i % (number of slots). Each slot has two mbarriers. "full" completes when A's bytes have arrived,
+ * and "done" completes when all warps of the group have read the slot. */
 typedef struct mixed_ring {
     uint32_t slots_log2, first, slot_bytes, full, done;
     uint32_t begin, end; /* The group of warps computes steps [begin, end) of K. */

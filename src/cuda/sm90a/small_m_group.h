@@ -76,10 +76,10 @@ static __device__ __forceinline__ void small_m_wgmma(const int tiles, float *sum
 #define SMALL_M_GROUP_PART(tiles)  (16 * 8 * (tiles))
 #define SMALL_M_GROUP_CHUNK(tiles) (4 * SMALL_M_GROUP_PART(tiles))
 
-/* Holds the decoded weights of one thread, which wgmma reads from registers. One fragment is the
- * thread's weights for two wgmma instructions, each of which multiplies 16 elements along K. With
- * two fragments, the thread decodes one while wgmma reads the other. A third or fourth fragment did
- * not make the kernels faster. */
+/* Holds the decoded weights of one thread, which wgmma reads from registers. A fragment is the
+ * thread's weights for 32 elements of K, i.e. for two wgmma instructions. There are two fragments,
+ * so that the thread can decode weights to one while wgmma reads the other. A third or fourth
+ * fragment did not make the kernels faster. */
 enum { SMALL_M_FRAGMENTS = 2 };
 typedef struct small_m_fragments {
     uint32_t f[SMALL_M_FRAGMENTS][8];

@@ -135,10 +135,10 @@ static __device__ __forceinline__ void small_m_go_on(const int format, const int
     lane->left -= bytes;
 }
 
-/* Starts the copy of the warp's second step of weights to slot 1 of the ring buffer. Slot 0 holds
- * the weights of the first step. A step is 128 elements along K. The warp's first step has the
- * number `step`. Its second step is `walkers` steps later, because `walkers` warps take turns along
- * K. If the second step is not below `end`, nothing is copied. */
+/* Starts the copy of the weights for the second step of a warp to slot 1 of the ring buffer. Slot 0
+ * gets those of the first step. `walkers` warps take turns along K: a step is 128 elements of K,
+ * and a warp that begins with step `step` goes on with step + walkers. If that is not below `end`,
+ * the warp has no second step, and nothing is copied. */
 static __device__ __forceinline__ void small_m_fetch_ahead(const int format, const int rows,
                                                            small_m_lane *lane, uint32_t step,
                                                            uint32_t walkers, uint32_t end) {
