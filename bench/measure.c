@@ -129,11 +129,12 @@ static bsmm_status time_all(bench *b) {
     return status;
 }
 
-/* Estimates how many operations the GEMM has and how many bytes it moves, and chooses the probe,
- * i.e. the loop that measures the peak rate of an arithmetic unit. The user may name the probe.
- * Otherwise the estimate names the unit that computes the GEMM on a processor with AVX-512's dot
- * products. bench runs the probe of this unit. If the processor lacks the unit, or its fp32 unit is
- * faster, bench runs the probe of fp32 instead. */
+/* Estimates how many operations the GEMM has and how many bytes it moves. Also chooses the probe,
+ * i.e. the loop that measures the peak rate of an arithmetic unit, with which bench compares the
+ * GEMM's rate. If the user has named a probe, it is taken. Otherwise the estimate says which unit a
+ * processor with AVX-512's dot products would use for this GEMM, and the probe of this unit is
+ * taken. If this processor lacks the unit, or if its fp32 unit is faster, the probe of fp32 is
+ * taken instead. */
 static bsmm_status estimate(bench *b, bench_result *result) {
     bsmm_sol_estimate sol = BSMM_INIT(bsmm_sol_estimate);
     bsmm_matmul_desc desc = bench_job_describe(b->job, &b->m);

@@ -110,10 +110,11 @@ static float bf16_value(uint32_t code) {
     return bsmm_bits_float(code << 16);
 }
 
-/* Converts an f16 code to fp32. The exponent bias of fp32 is larger by 112. Inf and NaN keep an
- * exponent of all ones. A subnormal f16 gets a leading 1 as a normal fp32 number, and the value of
- * that 1 is subtracted again. No subnormal fp32 number occurs this way; processors are slow with
- * subnormals. */
+/* Converts an f16 code to fp32. For a normal number the function shifts exponent and mantissa to
+ * their place in fp32, and adds 112, the difference of the exponent biases, to the exponent. The
+ * exponent of Inf and NaN stays all ones. For a subnormal number it makes a normal fp32 number with
+ * the same mantissa bits after a leading 1, and subtracts the value of this 1. No step computes
+ * with a subnormal fp32 number, because processors are slow with these. */
 static float f16_value(uint32_t code) {
     uint32_t shifted = (code & 0x7fff) << 13, sign = (code & 0x8000) << 16;
     uint32_t special = bsmm_select((code & 0x7c00) == 0x7c00, 0x7f800000u, 0);

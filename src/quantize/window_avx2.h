@@ -40,9 +40,10 @@ INLINE __m256i place_words(__m256i words, __m256i window) {
 }
 
 /* Converts places, one per byte, to e2m1 codes without signs. The place of a value says how large
- * the value is after multiplication by its block's factor: place 0 begins at about 0.125, and each
- * power of two has four places. Places up to 3 have code 0, and places 4 and 5 have code 1. The
- * table has the codes of places 6 to 21; larger places have code 7. */
+ * its magnitude is after multiplication by its block's factor (place_words): place 0 begins at
+ * about 0.125, and each power of two has four places. Places up to 3 have code 0, and places 4 and
+ * 5 have code 1. The table from_6 has the codes of places 6 to 21. The code of place 21 is 7, and
+ * so are the codes of all larger places. */
 INLINE __m256i codes_at(__m256i places) {
     const __m256i from_6 =
         _mm256_broadcastsi128_si256(_mm_setr_epi8(1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7));

@@ -260,10 +260,11 @@ static void test_nan_blocks_are_refused(void **state) {
     }
 }
 
-/* Tests the scales that the conversion from mxfp4 chooses. If the largest block scale of the mxfp4
- * matrix is 2^e, the second-level scale of nvfp4 must be 2^(e - 8), and the fp32 scale of an fp8
- * block must be 2^(e - 6). If this power of two is below 2^-126, the smallest normal fp32 number,
- * the scale must be 2^-126. */
+/* Tests the scales that the conversion from mxfp4 to nvfp4 and to fp8 chooses. Let 2^e be the
+ * largest block scale of the mxfp4 matrix. The second-level scale of nvfp4 must then be 2^(e - 8),
+ * and the fp32 scale of an fp8 block must be 2^(e - 6). But these scales may not be smaller than
+ * 2^-126, the smallest normal fp32 number: if the power of two would be smaller, the scale must be
+ * 2^-126. */
 static void test_outer_scales(void **state) {
     (void)state;
     rng r = {9};

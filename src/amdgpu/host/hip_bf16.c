@@ -49,20 +49,23 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return 0;
 }
 
-/* Returns the error bound, relative to the sum of the magnitudes of all products. A matrix
- * instruction adds 8 products to a sum and may truncate each of these 9 terms 23 bits below the
- * largest. The bound for 8 elements of K is therefore 9 * 2^-23.
+/* Returns the error bound of a result, relative to the sum of the magnitudes of all products. A
+ * matrix instruction adds 8 products to a sum. It may truncate each of these 9 terms to a multiple
+ * of a number that is 2^23 times smaller than the largest term. The bound for 8 elements of K is
+ * therefore 9 * 2^-23.
  *
- * The kernel SCALED has one bf16 number for each value and multiplies sums by fp32 scales. Its
+ * The kernel SCALED has one bf16 number for each element and multiplies sums by fp32 scales. Its
  * instructions sum only the 32 elements of a step. One FMA for each step then multiplies this sum
- * by the scales and adds it to the total. The bound also allows three roundings for the product of
- * a scale of A and a scale of B.
+ * by the scales and adds it to the total, which adds one rounding for each step. The bound also
+ * allows three roundings for the product of a scale of A and a scale of B.
  *
- * The other kernels split values into several bf16 parts. They omit products of small parts, which
- * are below 2^-23 of the product of the values. They round when they multiply an element by its
- * fp32 scale, for A and B together by at most 2^-23. They add the other products of smaller parts
- * to a separate accumulator. The values of this accumulator are at most 2^-7 of the whole sum, so
- * its truncation errors are small. */
+ * The other kernels split each value into one or several bf16 parts, and multiply parts of A by
+ * parts of B. This adds the following errors:
+ * - Products of small parts are omitted. Together they are below 2^-23 of the product of the
+ *   values.
+ * - Multiplying an element by its fp32 scale is rounded, for A and B together by at most 2^-23.
+ * - The other products of smaller parts have an accumulator of their own. Its values are at most
+ *   2^-7 of the whole sum, so its truncation errors are small. */
 static double bound(const bsmm_product *p, const void *state) {
     const double k = (double)p->a.m.cols;
     switch (((const bf16_state *)state)->kind) {

@@ -59,12 +59,14 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     return reason;
 }
 
-/* Returns the error bound, relative to the sum of the magnitudes of all products. A product of two
- * elements is exact. An instruction adds 128 products to a sum. It may truncate each term at a bit
- * that is 23 bits below the largest term. The same bound holds if K is divided into n parts. Adding
- * the sums of the parts takes n - 1 more roundings. But all parts except the last have at least 512
- * elements, i.e. 4 instructions. A part therefore takes at least 4 * (n - 2) + 1 instructions less
- * than a sum over all of K, and this is n - 1 or more. */
+/* Returns the error bound of a result, relative to the sum of the magnitudes of all products. A
+ * product of two elements is exact. An instruction adds 128 products to a sum. It may truncate each
+ * term to a multiple of a number that is 2^23 times smaller than the largest term.
+ *
+ * The same bound holds if K is divided into n parts (split-K). Adding the sums of the parts takes
+ * n - 1 more roundings, but each sum takes fewer instructions than a sum over all of K. All parts
+ * except the last have at least 512 elements, i.e. 4 instructions. A part therefore takes at least
+ * 4 * (n - 2) + 1 instructions less than all of K, and this is n - 1 or more. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return 2.1 * ((double)p->a.m.cols + 128) * 0x1p-24;

@@ -29,11 +29,12 @@ static uint8_t *place_side(side *s, uint8_t *at) {
     return at + bsmm_align64(padded);
 }
 
-/* Makes *g describe one slab of B. A slab is the panels that are packed at a time, here into the
- * memory at `to`. The slab begins at column `first` of the `cols` columns that are divided into
- * cache blocks. If these columns are the gates of a gated activation, the slab also has the ups
- * that belong to its gates. If all of B is one slab, the panels are those of packed weights, and
- * the first up may be inside a panel. */
+/* Makes *g describe one slab of B. A slab is the panels (groups of packed rows of B) that are
+ * packed at a time, here to the memory at `to`. The cache blocks of the GEMM divide `cols` columns
+ * of D, and the slab has the panels for the columns from `first` on. If these columns are the gates
+ * of a gated activation, the slab also has the ups that belong to its gates, after the gates.
+ * Normally the ups begin with a new panel. But if all of B is one slab, the panels are those of
+ * packed weights, and the first up may be inside a panel. */
 static void turn_to_slab(gemm *g, int64_t cols, int64_t first, uint8_t *to) {
     g->b_first = first;
     g->cols = g->b.rows = bsmm_min_i64(cols - first, g->slab * g->b.width);

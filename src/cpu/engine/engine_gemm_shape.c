@@ -134,9 +134,9 @@ static void choose_blocks(gemm *g, const bsmm_product *p) {
 }
 
 /* Chooses the number of panels in a slab, i.e. the panels of B that are packed at a time. All slabs
- * have about the same number of cache blocks, so that the last slab also occupies all threads. If
- * the gates and the ups of a gated activation are two halves of B's rows, each of them fills half
- * of the slab, and the function counts the panels of the gates. */
+ * get about the same number of cache blocks. A last slab with only few cache blocks would leave
+ * threads without work. If the gates and the ups of a gated activation are two halves of B's rows,
+ * a slab holds as many ups as gates, and g->slab counts only the panels of the gates. */
 static void choose_slabs(gemm *g) {
     int64_t nr = g->engine->nr;
     if (bsmm_gemm_is_one_slab(g)) return;

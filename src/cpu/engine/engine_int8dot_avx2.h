@@ -100,10 +100,11 @@ BSMM_INT8_INLINE void bsmm_int8_sum_unit(const uint8_t *a, const bsmm_int8_strid
     }
 }
 
-/* Adds the scaled sums of one unit (a range of K with one scale per row) to a tile of accumulators
- * in memory. `begins` holds for each row the integer at which its dot products begin, and the row's
- * scale. Both are loaded before the row's results are stored. The compiler must assume that a store
- * to `c` may change the memory at `begins`, so it would otherwise load both again after each
+/* Multiplies one unit (a range of K with one scale per row) of a register tile and adds the
+ * results, times the scales, to the tile's accumulators in memory (`c`). `begins` holds for each
+ * row of A an integer, to which the row's sums of products are added, and the row's scale. The code
+ * loads both before it stores the row's accumulators. The compiler must assume that a store to `c`
+ * may change the memory at `begins`, so with another order it would load both again after each
  * store. */
 BSMM_INT8_INLINE void bsmm_int8_add_unit(const uint8_t *a, const uint8_t *begins,
                                          const bsmm_int8_strides *p, int rows, const uint8_t *b,

@@ -98,12 +98,15 @@ typedef struct bsmm_pack_codes {
  * each column (bsmm_pack_buffer). */
 enum { BSMM_PACK_STRIP = 128, BSMM_PACK_LINE = 128 };
 
-/* Holds copies of codes that cannot be read in place. If the operand is column-major, `n` columns
- * from column k on are copied side by side, each from byte number `first` of the column on. All
- * tiles of rows that need these bytes then read the copy. In memory, columns are often a power of
- * two of bytes apart, and a cache holds only few cache lines at such a stride. Without the copy,
- * each tile would use a few bytes of a cache line, and the line would be evicted before the next
- * tile needs it. */
+/* Holds copies of codes of an operand that cannot be read in place. `codes` has rows of codes in
+ * row-major order. `strip` is used for column-major operands: it has parts of `n` columns, from
+ * column k on, side by side. The part of a column has BSMM_PACK_LINE bytes, from byte number
+ * `first` of the column on.
+ *
+ * All tiles of rows that need these bytes read the copy in `strip`. In memory, columns are often a
+ * power of two of bytes apart, and a cache holds only few cache lines at such a stride. Without the
+ * copy, each tile would use a few bytes of a cache line, and the line would be evicted before the
+ * next tile needs it. */
 typedef struct bsmm_pack_buffer {
     _Alignas(64) uint16_t codes[BSMM_PACK_LANES][BSMM_PACK_SPAN];
     _Alignas(64) uint8_t strip[BSMM_PACK_STRIP][BSMM_PACK_LINE];

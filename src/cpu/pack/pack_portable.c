@@ -37,10 +37,10 @@ static uint8_t *group_at(const bsmm_pack_place *at, int64_t group) {
     return at->to + group / at->unit_groups * at->unit_bytes + group % at->unit_groups * at->pitch;
 }
 
-/* Stores `bytes` bytes of one row of a panel (some packed rows). In the panel, 4 bytes of the first
- * row are followed by 4 bytes of the second row, and so on. The bytes of one row are therefore
- * copied 4 at a time (a group). `lane` is the number of the row in the panel, and `first` is the
- * number of the row's first group. */
+/* Stores `bytes` bytes of row number `lane` of a panel. A panel is several packed rows, whose bytes
+ * are interleaved in groups of 4: 4 bytes of the first row are followed by 4 bytes of the second
+ * row, and so on. The function therefore copies 4 bytes at a time. The first of them are group
+ * number `first` of the row. */
 static void store_groups(const bsmm_pack_place *at, int64_t lane, int64_t first, const void *from,
                          int64_t bytes) {
     const uint8_t *group = from, *end = group + bsmm_min_i64(bytes, 4 * (at->groups - first));

@@ -81,10 +81,10 @@ static void gather(const bsmm_pack_isa *isa, const bsmm_operand *o, uint32_t bit
 
 static const uint8_t zeros[BSMM_PACK_PITCH];
 
-/* Reads rows of packed weights in compact order by copying them to row order. Callers read 32-bit
- * codes at most 512 columns at a time, so the copy fits the buffer. The caller tests for the other
- * orders first, and this function is not inlined, so that packing row-major operands does not
- * become slower. */
+/* Reads rows of packed weights in compact order, in which the codes of 16 rows are mixed. It copies
+ * each row to the buffer in row-major order. Callers read 32-bit codes at most 512 columns at a
+ * time, so the copy fits the buffer. The function is not inlined, and bsmm_pack_read tests for
+ * row-major operands first, so that packing these does not become slower. */
 static __attribute__((noinline)) void read_compact(const bsmm_operand *o, int64_t r, int64_t rows,
                                                    int64_t k, int64_t n, bsmm_pack_buffer *buffer,
                                                    bsmm_pack_codes *codes) {

@@ -216,10 +216,11 @@ typedef struct bsmm_small_m_engine {
     bool (*multiply_tiny)(const bsmm_product *p, const void *context);
 } bsmm_small_m_engine;
 
-/* `bsmm_small_m_limit` is the largest number of rows of A for which a small-M kernel is faster than
- * packing B in each run. `compact` is for packed weights of the form compact, in which 16 rows of B
- * are stored together. The small-M kernels read such weights faster than row-major ones, and the
- * kernels that pack B pack them more slowly. */
+/* Up to some number of rows of A, a small-M kernel is faster than the kernel that packs B in each
+ * run. `bsmm_small_m_limit` holds this number for two ways to store B: `stored` for weights as the
+ * caller stores them, and `compact` for packed weights of the form compact, in which 16 rows of B
+ * are stored together. `compact` may be larger: from compact weights, the small-M kernels are
+ * faster, and the packing of B is slower. */
 typedef struct bsmm_small_m_limit {
     int64_t stored, compact;
     /* The tiles of a small-M kernel fit some numbers of rows badly, e.g. 17 rows with tiles of 12

@@ -1,15 +1,17 @@
-/* Multiplies few rows of A by weights that are read as they are stored, with fp32 FMAs. As with
- * vdpbf16ps, the odd element of each pair is added first.
+/* Multiplies few rows of A by weights B with fp32 FMAs. B is read as it is stored. The elements of
+ * K are multiplied in pairs, first the odd and then the even element, so that results are bitwise
+ * identical to those of the loops with vdpbf16ps, which adds in this order.
  *
- * The loop is limited by vector operations, of which the processor executes two per cycle, so rows
- * are transposed mostly through memory. While one batch (64 bytes of each row) is multiplied, the
- * next batch is copied to a buffer in which quarters of different rows lie side by side. Copying
- * needs only loads and stores, and each cache line of B is read once. Eight shuffles then turn 16
- * quarters into vectors in which each lane is one row.
+ * Vector operations limit the loop: the processor executes two per cycle. The 16 rows of a panel
+ * must be transposed, so that a lane of a vector holds one row. This is done mostly through memory,
+ * with loads and stores, which need no vector operation. While one batch (64 bytes of each row) is
+ * multiplied, the next batch is copied to a buffer in which quarters of different rows lie side by
+ * side. Each cache line of B is read once. Eight shuffles then turn 16 quarters into vectors.
  *
  * 4-bit codes need a shift and a permute for each 16 elements. For longer codes, tables give the
- * low and high bytes of bf16, which are interleaved to pairs. The odd element of a pair is the
- * upper half of a 32-bit lane; the even one is the lower half, shifted.
+ * low and the high byte of the bf16 values, and both bytes are interleaved to pairs of bf16 in
+ * 32-bit lanes. The odd element of a pair is the upper half of its lane and needs no shift to
+ * become an fp32 number; the even one is shifted.
  *
  * e8m0 scales multiply the accumulators after every 32 elements of K instead of the elements, which
  * needs fewer operations. */

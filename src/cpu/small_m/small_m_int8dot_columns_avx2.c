@@ -1,10 +1,10 @@
-/* Multiplies any number of rows of A by e2m1 or e2m3 weights that are read as they are stored. The
- * lanes of a vector are 8 columns of D. Rows of B are transposed and decoded once for all rows of
- * A.
+/* Multiplies any number of rows of A by weights B in e2m1 or e2m3. A vector holds 8 columns of D,
+ * i.e. results of 8 rows of B.
  *
- * The kernel decodes 128 elements of K of each row of B at a time. It stores them in L1 in the
- * layout of packed units (pack_int8dot.h). The register tile of cpu_avx2_int8dot, 4 rows by 16
- * columns, then multiplies them. */
+ * B is read as it is stored, 128 elements of K of each row at a time. The kernel transposes and
+ * decodes them once for all rows of A, and stores them in the L1 cache in the layout of packed
+ * units (pack_int8dot.h). Then it multiplies them with the register tile of cpu_avx2_int8dot, which
+ * has 4 rows of A and 16 columns of D. */
 #include "cpu/small_m/small_m_int8dot_avx2.h"
 
 #if defined(__x86_64__)

@@ -95,12 +95,13 @@ double bsmm_small_m_predict_a(const bsmm_product *p, const bsmm_small_m_speed *s
  * bytes at a time. The function returns false if the rows of e4m3 codes have an odd stride. */
 bool bsmm_small_m_has_row_codes(const bsmm_operand *b);
 
-/* Returns the distance in bytes between the scales of two rows of B in shared memory. A row has
- * `step_scales` bytes of scales per step of K. K is split into `ranges` ranges of whole steps,
- * which `splits` thread blocks compute. Kernels copy row-major codes 16 aligned bytes at a time, so
- * the codes of a row must have the same address modulo 16 in shared memory as in global memory. If
- * rows of codes are not aligned to 16 bytes, the distances between two rows in the two memories are
- * therefore equal modulo 16. */
+/* Returns the distance in bytes from the scales of one row of B to those of the next row in shared
+ * memory. A thread block holds the scales for its part of K: K is split into `ranges` ranges of
+ * whole steps, which `splits` thread blocks divide among them, and a row has `step_scales` bytes of
+ * scales per step. Kernels copy row-major codes 16 aligned bytes at a time. The codes of a row must
+ * then have the same address modulo 16 in shared memory as in global memory. If rows of codes in
+ * global memory are not aligned to 16 bytes, the returned distance is therefore equal modulo 16 to
+ * the distance between rows there. */
 uint32_t bsmm_small_m_scale_stride(const bsmm_product *p, uint32_t step_scales, uint32_t splits,
                                    uint32_t ranges);
 

@@ -52,11 +52,13 @@ static __device__ __forceinline__ uint32_t blocks_most(int items, const uint32_t
     return transposed_bytes(__byte_perm(rows[0], rows[1], 0x7531), 2);
 }
 
-/* Returns two numbers for a group (128 elements of this lane's row), in the two 16-bit halves of
- * the result, as bsmm_lane_look does: the largest exponent, and the smallest exponent with the
- * opposite sign. `codes` holds the scale codes of the group's four blocks, and `most` is the result
- * of blocks_most. Sets *rare if a value is not finite, or if elements are so small that an f16
- * factor cannot scale them up. */
+/* To choose the scale of a group (128 elements of this lane's row), the packer needs two numbers of
+ * its four scale blocks (bsmm_lane_look): the exponent of the smallest scale under which no element
+ * overflows, and the exponent of the smallest block scale, negated. Returns both, plus
+ * BSMM_LANE_BIAS, in the high and the low half of the result. `codes` holds the scale codes of the
+ * four blocks, and `most` the largest magnitude in each of them (blocks_most). Sets *rare to true
+ * if an element is not finite, or if elements are so small that an f16 factor cannot scale them
+ * up. */
 static __device__ __forceinline__ uint32_t fast_look(bsmm_elem elem, uint32_t codes, uint32_t most,
                                                      bool *rare) {
     const bool e4m3 = elem == BSMM_ELEM_E4M3;

@@ -99,10 +99,11 @@ static __device__ __forceinline__ uint32_t load_scale(const bsmm_pack_job *job, 
     return __ldg(job->scales + at);
 }
 
-/* Loads the scale codes of a thread's elements in rows row0, row0 + row_stride and so on.
- * job->scale_lanes adjacent threads have elements in the same scale blocks, and each of them loads
- * the scale codes of different rows. The threads exchange the codes later, in scale_of, because a
- * shuffle here would wait for each load. */
+/* A thread packs elements in `items` rows: row0, row0 + row_stride and so on, and needs the scale
+ * code of each row. job->scale_lanes adjacent threads have elements in the same scale blocks, so
+ * they need the same codes. To save loads, each of them loads the codes of different rows to
+ * mine[]. scale_of later exchanges the codes by shuffles. A shuffle at this place would have to
+ * wait for the loads. */
 static __device__ __forceinline__ void load_scales(const bsmm_pack_job *job, bool bytes, int items,
                                                    uint32_t row0, uint32_t row_stride,
                                                    uint64_t column, bool wanted, uint32_t none,

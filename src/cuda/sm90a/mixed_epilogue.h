@@ -100,11 +100,12 @@ static __device__ __noinline__ void mixed_store_slow(const bsmm_small_m_params *
                                                      bool wanted, uint32_t row, uint32_t col,
                                                      float sum, float least, bool grouped,
                                                      double unfold, double factor) {
-    /* Decoded weights are smaller than the true weights, so a result is its accumulator times
-     * `unfold`. `unfold` is at most 2^27, and it is 1 with fp32 scales along K. `least` is a
-     * lower limit of the magnitude of a nonzero product. In the accumulator, such a product has at
-     * least the magnitude least / 2^27. If this is not below `smallest`, the smallest magnitude of
-     * a trusted accumulator, no product has underflowed, and a sum of 0 is right. */
+    /* An accumulator of 0 is right if no product of nonzero numbers has underflowed. `least` is a
+     * lower limit of the magnitude of such a product. But decoded weights are smaller than the true
+     * weights, and a result is its accumulator times `unfold`, which is at most 2^27. In the
+     * accumulator the product may therefore be as small as least / 2^27. It has not underflowed if
+     * this is at least `smallest`, the smallest magnitude of a trusted accumulator. With fp32
+     * scales along K, `unfold` is 1, and `least` itself is compared. */
     const float smallest = bsmm_pow2(mixed_least_log2(grouped));
     const bool trusts = (fabsf(sum) >= smallest && fabsf(sum) <= 0x1p127f) ||
                         (sum == 0 && least >= smallest * (grouped ? 1 : 0x1p27f));

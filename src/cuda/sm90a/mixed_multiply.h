@@ -35,10 +35,11 @@ static __device__ __forceinline__ void mixed_four_halves(uint32_t codes, uint32_
     pairs[1] = ptx_f16x2_of_e4m3x2(codes >> 16);
 }
 
-/* Decodes 8 weights of one row of B to f16 and multiplies them by their scales. The 8 weights are
- * the thread's part of chunk number `chunk` of a step. A chunk is 32 elements along K. `pairs`
- * receives two f16 numbers per word, which are 1 (8-bit weights), 2 (4-bit weights) or 4 (6-bit
- * weights) apart along K. */
+/* Decodes 8 weights of one row of B to f16 and multiplies them by their scales. They are those
+ * weights of chunk number `chunk` of a step that this thread multiplies; a chunk is 32 elements of
+ * K. pairs[i] receives two f16 numbers. The distance along K between the two is 1 for 8-bit
+ * weights, 2 for 4-bit weights and 4 for 6-bit weights, because the bits of a word give them in
+ * this order. */
 static __device__ __forceinline__ void mixed_chunk_half(const int format, const uint4 *w,
                                                         const int chunk, const uint32_t factor[2],
                                                         uint32_t pairs[4]) {

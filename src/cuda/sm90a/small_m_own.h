@@ -1,11 +1,12 @@
-/* Converts A inside a small-M kernel. With one or two rows of A, each thread block converts its
- * part of A to bf16 in shared memory, in the order in which the main loop reads it (A's image;
- * small_m_prepare.h has the layout). That takes less time than waiting for a separate kernel.
+/* Converts A to bf16 inside a small-M kernel. With more than two rows of A, a separate kernel does
+ * this. With one or two rows, each thread block converts the part of A that it needs and keeps it
+ * in shared memory, which takes less time than waiting for a separate kernel. The converted A is
+ * called A's image. It has the order in which the main loop reads it (small_m_prepare.h).
  *
- * A chunk is 8 elements along K. A thread of the main loop reads four chunks of A in each step of
- * 128 elements along K. The four chunks are adjacent in A, and four adjacent lanes convert them. In
- * the image, the distance from one chunk to the next is 64 bytes for each column, plus 16 bytes of
- * padding that put the four chunks in different banks of shared memory. */
+ * A chunk is 8 elements along K. In each step of 128 elements, a thread of the main loop reads four
+ * chunks of A. Four adjacent lanes convert these chunks. In the image, the distance from one of the
+ * four chunks to the next is 64 bytes for each column, plus 16 bytes of padding that put the chunks
+ * in different banks of shared memory. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_OWN_H
 #define BSMM_CUDA_SM90A_SMALL_M_OWN_H
 
