@@ -49,10 +49,11 @@ enum { SECTOR = 32, LINE = 4 };
 struct ptx_trace {
     LIST(ptx_event) events;
     LIST(ptx_span) spans;
-    /* A warp that polls an mbarrier in a loop would record the same events in each pass. When the
-     * warp polls again, the events since its previous poll are therefore removed. `poll` is the
-     * index of the polling instruction plus 1. `mark` is the number of events at the previous poll.
-     * `mark_length` is the value that the field `a` of the last event had at that time. */
+    /* A warp may wait for an mbarrier by polling it in a loop. Each pass of the loop would record
+     * the same events. When the warp polls again by the same instruction, the events since its
+     * previous poll are therefore removed. `poll` is the index of this instruction plus 1. `mark`
+     * is the number of events at the previous poll, and `mark_length` is the value that the field
+     * `a` of the last of these events had then. */
     uint32_t poll, mark, mark_length;
 };
 

@@ -155,9 +155,9 @@ typedef struct bsmm_relayout_job {
     uint32_t rows, cols, known_rows, known_cols;
     uint32_t wide; /* `wide` tells the size of a code: 4 bytes if nonzero, 1 byte if 0. */
     /* `by_words` is 0 if a thread copies one code at a time. Otherwise a thread copies four
-     * consecutive codes, which form an aligned uint32 in the destination, and `by_words` is the
-     * number of its loads: 1, 2 or 4. Each load reads an aligned uint32, uint16 or byte in the
-     * source. All codes of a load are scales, or all are padding. */
+     * consecutive codes and stores them as one aligned uint32. `by_words` is then the number of
+     * loads for the four codes: 1 load of a uint32, 2 of a uint16 or 4 of a byte, all aligned. The
+     * codes of a load are either all scales, or all padding. */
     uint32_t by_words;
     /* `lanes_log2` is the log2 of the number of adjacent threads that copy adjacent codes of one
      * row. */

@@ -38,10 +38,10 @@ bsmm_quantize_job bsmm_quantize_job_of(const bsmm_recode *job, const float *amax
  * than the plan has assumed. */
 bool bsmm_quantize_job_bind(const bsmm_recode *job, bsmm_quantize_job *q);
 
-/* Describes how a matrix is divided among the threads of the kernels in quantize_any.h. A thread
- * quantizes units. A unit is the smallest rectangle of elements that consists of whole scale blocks
- * and whole bytes of the result. A line of units runs along the rows of a row-major source, else
- * along the columns. `fast` is the number of units in a line, and `slow` is the number of lines. */
+/* The kernels in quantize_any.h divide a matrix into units, and each thread quantizes several
+ * units. A unit is the smallest rectangle of elements that consists of whole scale blocks and whole
+ * bytes of the result. Units form lines, which run along the rows of a row-major source, else along
+ * its columns. `fast` is the number of units in a line, and `slow` is the number of lines. */
 typedef struct bsmm_quantize_units {
     uint32_t rows, cols; /* `rows` and `cols` are the extents of a unit in elements. */
     int64_t fast, slow;

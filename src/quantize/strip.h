@@ -58,11 +58,11 @@ typedef struct bsmm_decode_job {
     int shift;
     float bias;
     int16_t nan_base, nan_mask, nans;
-    /* These constants convert 8-bit codes to bf16. For a normal code, the magnitude bits are
-     * shifted to the position of bf16's exponent and mantissa, and `pairs_base` is added. A code is
-     * subnormal if its magnitude bits are below 2^mantissa_bits. Its bf16 code is then
-     * subnormals[magnitude bits]. A code is Inf or NaN if (code - special_base) & nan_mask <
-     * specials. */
+    /* These constants convert 8-bit codes to bf16. Let m be the magnitude bits of a code.
+     * - If m is below 2^mantissa_bits, the code is subnormal, and subnormals[m] is the bf16 code.
+     * - If (code - special_base) & nan_mask is below `specials`, the code is Inf or NaN.
+     * - Otherwise the code is normal. m is shifted to the position of bf16's exponent and mantissa,
+     *   and `pairs_base` is added, which corrects the exponent bias. */
     int16_t pairs_base, special_base, specials;
     uint16_t subnormals[32];
 } bsmm_decode_job;

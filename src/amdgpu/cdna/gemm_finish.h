@@ -1,9 +1,13 @@
-/* Writes the fp32 sums of a workgroup's tile to D. If D is row-major and the epilogue only rounds,
- * each lane rounds its sums and stores neighbouring columns of a row of D together. Otherwise each
- * wave copies 16 rows of its sums at a time to a buffer in LDS, which the code calls a strip. The
- * wave reads the strip back with neighbouring lanes on neighbouring columns, so that its stores to
- * D are contiguous. If a sum may be inaccurate, the wave computes it again in double. The epilogue
- * then converts every sum to D's format and stores it. */
+/* Writes the fp32 sums of a workgroup's tile to D. Each wave does this in one of two ways.
+ *
+ * The fast way is possible if D is row-major, the epilogue only rounds, and no sum of the wave may
+ * be inaccurate. Each lane then rounds its sums and stores neighbouring columns of a row of D
+ * together.
+ *
+ * Otherwise the wave copies 16 rows of its sums at a time to a buffer in LDS, which the code calls
+ * a strip. It reads them back with neighbouring lanes on neighbouring columns, so that its stores
+ * to D are contiguous. It computes sums that may be inaccurate again in double. The epilogue then
+ * converts each sum to D's format and stores it. */
 #ifndef BSMM_AMDGPU_CDNA_GEMM_FINISH_H
 #define BSMM_AMDGPU_CDNA_GEMM_FINISH_H
 

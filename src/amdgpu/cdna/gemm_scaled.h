@@ -189,10 +189,12 @@ BSMM_DEVICE uint32_t gemm_group_steps(gemm_shape s) {
     return GEMM_GROUP / gemm_units(s);
 }
 
-/* Returns the number of steps by which a wave delays its wide loads of scales. In a wide load, each
- * lane loads 16 bytes from a different cache line. L2 could not keep up if all waves issued such
- * loads in one step. The waves w and w + 4 run on the same SIMD. They load in different steps, so
- * that one of them multiplies while the other works on its scales. */
+/* A wide load fetches the scales of several steps at once: each lane loads 16 bytes, from a cache
+ * line that no other lane reads. If all waves issued their wide loads in the same step, L2 could
+ * not keep up. Half of the waves therefore issue them later. Returns the number of steps by which
+ * this wave delays its wide loads, which is 0 for waves 0 to 3. Waves w and w + 4 run on the same
+ * SIMD. Because they load in different steps, one of them multiplies while the other works on its
+ * scales. */
 BSMM_DEVICE uint32_t gemm_group_delay(const gemm_position *at, gemm_shape s) {
     return at->sources[0].wave / 4 * (gemm_group_steps(s) / 2);
 }

@@ -111,11 +111,12 @@ BSMM_DEVICE void gemm_load_part(const gemm_position *at, gemm_shape s, uint32_t 
 }
 
 #if defined(__gfx950__)
-/* Issues direct load number `number` of a stage to LDS, as gemm_load_part does. The loads of A have
- * the lowest numbers. The caller has computed addresses in advance, which makes this function
- * faster. `lds` and `offsets` have one entry for A and one for B. offsets[i] is the byte offset in
- * a row of the operand at which the stage begins. lds[i] is the LDS address for the wave's first
- * load of the operand, without the bytes that A's elements take before those of B. */
+/* Issues direct load number `number` of a stage to LDS. The loads of A have the lowest numbers, and
+ * those of B follow. The function does the same as gemm_load_part, but is faster, because the
+ * caller has computed addresses in advance. `lds` and `offsets` have one entry for A and one for B.
+ * offsets[i] is the byte offset at which the stage begins in a row of the operand. lds[i] is the
+ * LDS address for the wave's first load of the operand. For B, this address does not yet include
+ * the size of A's part of the stage, which the function adds. */
 BSMM_DEVICE void gemm_load_part_near(const gemm_position *at, gemm_shape s, const uint32_t lds[2],
                                      const uint32_t offsets[2], uint32_t number) {
     const uint32_t side = number >= gemm_rounds(s, 0);

@@ -36,11 +36,12 @@ BSMM_DEVICE uint32_t small_m_any_of_lane(small_m_format f, const bsmm_u32x4 word
     return any != 0;
 }
 
-/* Returns the lowest e8m0 code that a kernel decodes; blocks with a lower code take a slow path. If
- * both operands have elements of at most 8 bits, the least nonzero element is 2^-9. With a scale of
- * at least 2^-60, a nonzero value is at least 2^-69. A product of two such values is at least
- * 2^-138 and does not become 0, because fp32 has numbers down to 2^-149. The least nonzero e5m2
- * element is 2^-16, so the lowest scale for e5m2 is 2^-53. */
+/* Returns the lowest e8m0 scale code that a kernel decodes. A nonzero block with a lower code makes
+ * the results NaN, so that they are computed again in double. The limit is chosen so that no
+ * product of two nonzero values becomes 0 in fp32, whose smallest number is 2^-149. If both
+ * operands have elements of at most 8 bits other than e5m2, the smallest nonzero element is 2^-9.
+ * With scales of at least 2^-60, nonzero values are at least 2^-69, and their products are at least
+ * 2^-138. The smallest nonzero e5m2 element is 2^-16, so with e5m2 the limit is 2^-53. */
 BSMM_DEVICE uint32_t small_m_lowest(small_m_shape s) {
     if (small_m_is_wide(s.a)) return BSMM_SMALL_M_LOWEST;
     return 127 - (s.a.elem == BSMM_ELEM_E5M2 || s.b.elem == BSMM_ELEM_E5M2 ? 53 : 60);

@@ -168,14 +168,17 @@ BSMM_DEVICE void tall_promote_tile(tall_wave *w, const tall_scales *g, uint32_t 
 }
 
 /* Multiplies the sums of a step (128 elements of K) by their scales and adds them to the totals
- * over all of K. A step has two halves of 64 elements of K. The matrix instructions of each half
- * are issued in eight groups. The kernel calls this function once per group, and `n` (0 to 7) is
- * the number of the group in half `half`.
+ * over all of K. This work is spread between matrix instructions. A step has two halves of 64
+ * elements of K, and the matrix instructions of a half are issued in eight groups. The kernel calls
+ * this function once per group, and `n` (0 to 7) is the number of the group in half `half`.
  *
- * A wave has 4 x 4 tiles of 16 x 16 results. The function handles two tiles in each of groups 5 to
- * 7 of half 1 and in group 0 of the next step. These are the tiles in rows 0 and 1 of the 4 x 4. It
- * handles the four tiles of row 2 in group 6, and those of row 3 in group 7, of half 0 of the next
- * step. */
+ * A wave has 4 x 4 tiles of 16 x 16 results. Their sums are complete at different times, and each
+ * call handles only some of the tiles:
+ * - groups 5, 6 and 7 of half 1: the four tiles of row 0, and the first two tiles of row 1, two
+ *   tiles in each group
+ * - group 0 of half 0 of the next step: the last two tiles of row 1
+ * - groups 6 and 7 of half 0 of the next step: the four tiles of row 2, and the four tiles of row
+ *   3 */
 BSMM_DEVICE void tall_promote(tall_wave *w, const tall_scales *g, uint32_t half, uint32_t n) {
     const uint32_t pair = half ? n - 5 : 3;
     if (half ? n >= 5 : n == 0)

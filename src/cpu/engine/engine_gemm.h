@@ -193,10 +193,10 @@ typedef struct bsmm_gemm {
     /* `b_first` is the first row of B of the current slab, i.e. of the panels of B that are packed
      * at a time. */
     int64_t b_first;
-    /* If is_split is true, the slab holds gates, and the ups that belong to them. `ups` is the
-     * number of the first up's row in the slab. Row r of the slab is row r + b_first of B if it is
-     * a gate, and row r + up_shift of B if it is an up. b_first and up_shift are equal if the slab
-     * is one range of B's rows. */
+    /* If is_split is true, the first rows of the slab are gates, and the rows from number `ups` on
+     * are the ups that belong to them. Row r of the slab is row r + b_first of B if it is a gate,
+     * and row r + up_shift of B if it is an up. If gates and ups are one contiguous range of B's
+     * rows, b_first and up_shift are equal. */
     int64_t ups, up_shift;
     /* `is_direct` is true if the whole epilogue runs in one pass over the accumulators
      * (bsmm_cpu_epilogue_is_direct). */

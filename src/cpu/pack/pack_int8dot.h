@@ -91,10 +91,10 @@ enum {
  * entry plus (bits of b & 0xff000000) - BSMM_INT8_PRODUCT_BIAS. */
 extern const float bsmm_int8_products[2][BSMM_INT8_PRODUCT_ROWS][BSMM_INT8_PRODUCTS];
 
-/* A table has the products of all pairs of a scale of A and a scale of B, with one row for each
- * scale of A. Returns the offset in bytes of a row of the table. `bits` are the fp32 bits of A's
- * scale after packing. Packing multiplies A's elements by a constant, so that they become integers,
- * and divides A's scales by the same constant. The e4m3 code of the scale must not be 0 or NaN. */
+/* Returns the offset in bytes of a row of the table bsmm_int8_products. Each row has the products
+ * of one scale of A and the scales of B. `bits` are the fp32 bits of this scale of A after packing.
+ * Packing multiplies A's elements by a constant, so that they become integers, and divides A's
+ * scales by the same constant. The scale of A must not be 0 or NaN. */
 static inline int32_t bsmm_int8_product_offset(int32_t bits) {
     const int32_t lowest = (BSMM_INT8_PRODUCT_LOWEST + 127) << 23;
     int32_t row = ((bits & INT32_MAX) - lowest) >> 20;

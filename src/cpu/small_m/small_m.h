@@ -301,10 +301,10 @@ int64_t bsmm_small_m_find_columns(const bsmm_product *p, int64_t scale_unit, int
  * of bsmm_small_m_find_columns for B. */
 void bsmm_small_m_gather(const bsmm_small_m_scales *s, const uint64_t *columns, int64_t run);
 
-/* Gathers the scale codes of 16 rows of B. Along K, a row has one scale code for each scale unit (a
- * range of K). The codes of `run` (16 or 4) consecutive units are adjacent in memory. Such a run is
- * gathered at once, and an incomplete last run may be left out. The code of unit u of row r is at
- * row[r] + columns[u].
+/* Gathers the scale codes of 16 rows of B, so that the 16 codes of each scale unit (a range of K
+ * with one scale per row) become adjacent. In memory, the code of unit u of row r is at row[r] +
+ * columns[u], and the codes of `run` (16 or 4) consecutive units of a row are adjacent. The
+ * function gathers such a run at once, and may leave out the last run if it is incomplete.
  *
  * Returns the number of units that were gathered, counted from the first unit. With AVX-512 these
  * may include up to three units of padding, whose entries in `columns` are those of the last unit.

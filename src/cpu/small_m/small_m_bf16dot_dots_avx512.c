@@ -234,9 +234,10 @@ INLINE void transpose_group(const bsmm_small_m_span *s, int panels, bsmm_weights
  */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
-    /* Each sum of a row of B is kept divided by the row's scale for the current block. For each
-     * row, `unit` holds the exponent of (the largest scale / this scale), which is never negative,
-     * as bits of fp32. The largest scale is that of the row, or 2^8 for e4m3 scales. */
+    /* Each sum is kept divided by the scale of the current block of its row of B. unit[p] holds,
+     * for each of the 16 rows of panel p, log2(largest scale / this scale), at the position of
+     * fp32's exponent bits. The number is never negative. For e8m0, the largest scale is that of
+     * the row. For e4m3, 2^8 takes its place, the largest power of two of e4m3. */
     __m512i unit[PANELS];
 } sums;
 

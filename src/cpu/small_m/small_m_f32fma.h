@@ -90,9 +90,10 @@ int64_t bsmm_small_m_f32fma_width(const bsmm_product *p);
 int64_t bsmm_small_m_f32fma_panels(int64_t width);
 
 /* These functions implement the member `multiply_packed` of bsmm_small_m_engine. They multiply
- * panels (16 rows each) of B that had to be packed, because elements are NaN, or because scales are
- * NaN, negative or too far apart. Entry 1 of the array is for sums that are scaled after each 128
- * elements of K, and entry 0 is for all others. */
+ * panels (16 rows of B each) that the kernel could not read as they are stored and has packed,
+ * because elements are NaN, or because scales are NaN, negative or too far apart. The function at
+ * index 1 is for fp32 scales that multiply the sum of each 128 elements of K. The function at index
+ * 0 is for all other operands. */
 extern void (*const bsmm_small_m_f32fma_packed[2])(const uint8_t *a, const uint8_t *b,
                                                    int64_t width, int64_t units, float *acc);
 

@@ -73,10 +73,10 @@ typedef struct batch {
     const uint8_t *total_codes;
 } batch;
 
-/* A decoded batch holds elements of B as f16 values (halves). The lower 16 bytes of each 32-byte
- * vector hold an element of K of 8 rows, and the upper 16 bytes hold the element `run` further
- * along K of the same rows. Returns the offset in bytes, in such a batch, of the first element of
- * part number `part`. A part is PART elements of K. */
+/* Returns the offset in bytes, in a decoded batch, of the first element of part number `part`. A
+ * part is PART elements of K. The batch holds elements of a group of 8 rows of B as f16 values, in
+ * vectors of 32 bytes. The lower 16 bytes of a vector hold one element of K of the 8 rows. The
+ * upper 16 bytes hold the element of K that is `run` elements further, of the same rows. */
 INLINE int64_t place_of(int64_t part, int run) {
     int64_t k = part * PART;
     return k / (2 * run) * (2 * run * GROUP * 2) + k / run % 2 * 16 + k % run * 32;

@@ -264,9 +264,12 @@ static __device__ __forceinline__ void epilogue_store_chunk(epilogue *f, const u
  * shared columns early, with the next tile. */
 enum { HELD = SHARED_COLUMNS ? SHARED_COLUMNS / CHUNK : 1 };
 
-/* Warps read an accumulator in chunks of columns. Returns the first column of chunk number `chunk`
- * in the order of these reads. The columns that two accumulators share come first. They are the
- * last columns of the first accumulator (`which` is 0) and the first columns of the second one. */
+/* An accumulator of a tile lies in columns of tensor memory, and there are two accumulators for
+ * alternate tiles. If tensor memory has no room for both, they share some columns: the last columns
+ * of the first accumulator (`which` is 0) are the first columns of the second one. Warps read an
+ * accumulator in chunks of columns, and the shared columns first, so that the next tile can soon
+ * use them. Returns the first column, in the accumulator, of the chunk that is read as number
+ * `chunk`. */
 static __device__ __forceinline__ uint32_t column_of(const bsmm_scaled_params *p, uint32_t which,
                                                      uint32_t chunk) {
     const uint32_t first = which || SECOND_AT >= p->tile_n ? 0 : SECOND_AT,

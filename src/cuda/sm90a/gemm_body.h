@@ -91,11 +91,12 @@
 #endif
 #include "cuda/ptx/wgmma_one.h"
 
-/* Describes the ring of stages, i.e. of slots in shared memory for the operand tiles of one k
- * block. The main loop is unrolled over the stages. Every work unit (a tile of D and a range of its
- * k blocks) begins with stage 0, so that the unrolled loop has constant addresses. Only in kernels
- * with GEMM_SHORT, which are for short K, a work unit begins with the stage after the previous work
- * unit's last stage. Bit s of `phases` is the parity of the current phase of stage s. */
+/* Describes the ring of stages. A stage is a slot in shared memory for the operand tiles of one k
+ * block. The main loop is unrolled over the stages, so the addresses in the loop are constants if
+ * every work unit (a tile of D and a range of its k blocks) begins with stage 0. All kernels
+ * without GEMM_SHORT do so. GEMM_SHORT is for short K. There, a work unit begins with the stage
+ * after the previous work unit's last stage, so that work units with fewer k blocks than stages use
+ * all stages too. Bit s of `phases` is the parity of the current phase of stage s. */
 typedef struct ring {
     /* `tiles`, `scales` and `barriers` are the shared memory addresses of the first stage's operand
      * tiles, of its scales and of its barriers. */

@@ -214,10 +214,12 @@ static __device__ __forceinline__ void multiply(consumer *c, float *total, const
 }
 
 /* Waits until the next stage is full, and returns the work unit (a tile and a range of its k
- * blocks) that begins with it. One lane reads the work unit from shared memory. The same lane later
- * releases stages to this thread block's producer, so a released stage also tells the producer that
- * the work unit has been read. The code is written once for GEMM_SHORT and once without it, because
- * nvcc makes 5% slower code for the 128 x 96 tile if both share one expression. */
+ * blocks) that begins with this stage. The producer has written the work unit to shared memory. One
+ * lane of the warp reads it and passes it to the other lanes. The same lane later tells the
+ * producer of this thread block that the warp has read the stage. The producer then also knows that
+ * the work unit has been read, and may overwrite it. There are two versions of the code, for
+ * GEMM_SHORT and without it, because with one common expression nvcc makes 5% slower code for the
+ * 128 x 96 tile. */
 static __device__ __forceinline__ work told_work(consumer *c, const shared *told, uint32_t number) {
     const int32_t reader = CLUSTER > 1 ? (int32_t)ptx_cluster_rank() : 0;
     work next = {{0, 0}, 0, 0};

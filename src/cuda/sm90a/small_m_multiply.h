@@ -272,11 +272,13 @@ static __device__ __forceinline__ void small_m_chunk(const int format, const uin
         pairs[i] = ptx_mul_bf16x2(pairs[i], f);
 }
 
-/* Multiplies one step (128 elements of K) for the row tiles [first, end), i.e. tiles of 16 rows of
- * B, by mma.sync, and adds the products to sums[row tile][tile of 8 columns][4]. A column is one
- * row of A or one bf16 part of a row. A step of A is stored in chunks. `a` is the shared memory
- * address of the first one. columns[i] is the offset in bytes, in a chunk, of the 16 bytes that the
- * thread needs for its column in column tile i. */
+/* Multiplies one step (128 elements of K) by mma.sync and adds the products to `sums`. The rows of
+ * the tile are rows of B. They are divided into row tiles of 16 rows, and the function multiplies
+ * the row tiles `first` to `end` - 1. The columns are rows of A or bf16 parts of them. They are
+ * divided into `tiles` column tiles of 8 columns. sums[(r - first) * tiles + n] has the thread's
+ * four accumulators of row tile r and column tile n. A step of A in shared memory consists of 4
+ * chunks. `a` is the address of the first one. columns[n] is the offset in bytes, in a chunk, of
+ * the 16 bytes that the thread needs of its column in column tile n. */
 static __device__ __forceinline__ void
 small_m_step(const int format, const int tiles, const int first, const int end,
              const small_m_words *words, const small_m_factors *factors, uint32_t a,

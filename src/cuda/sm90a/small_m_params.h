@@ -16,11 +16,11 @@ enum {
     BSMM_SMALL_M_WARPS = 16,
     BSMM_SMALL_M_THREADS = 32 * BSMM_SMALL_M_WARPS,
     BSMM_SMALL_M_PREPARE_THREADS = 256,
-    /* The kernels compute the transpose of D. A column of the transpose is one row of A. If the
-     * elements of A are split into several bf16 numbers, each row of A gives several columns, one
-     * for each number. The host chooses how to split K as if A had BSMM_SMALL_M_COLUMNS columns, so
-     * the results do not depend on the number of rows of A. Shared memory always has room for this
-     * number of columns. */
+    /* The kernels compute the transpose of D, so rows of A are columns of their tile. A row whose
+     * elements are split into several bf16 numbers takes one column for each of these numbers. How
+     * K is split must not depend on the number of rows of A, because results would then depend on
+     * it too. The host therefore splits K as if there were always BSMM_SMALL_M_COLUMNS columns.
+     * Shared memory has room for at least this number of columns. */
     BSMM_SMALL_M_COLUMNS = 32,
     /* BSMM_SMALL_M_MOST_COLUMNS is the largest number of columns of a kernel's tile. A kernel
      * computes the transpose of D, so a row of A is a column of the tile. If A is f16 or f32, each

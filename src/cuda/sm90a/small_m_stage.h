@@ -1,14 +1,14 @@
 /* This is the prologue of a small-M kernel (few rows of A). It copies B's scales to shared memory.
  *
- * A small-M kernel reads A in the following layout. A column is one row of A, or one of the two or
- * three rows of bf16 numbers whose sum is an f16 or f32 row of A. K is divided into steps of 128
- * elements. Each step has 4 chunks. For mma.sync, a chunk has 64 bytes for each column: 16 bytes
- * for each of the 4 threads that share a row of an mma fragment. For wgmma, a chunk consists of 4
- * parts instead. Each part has 16 bytes for each column, which are 4 bytes of each of the 4
- * threads.
+ * A small-M kernel reads A from shared memory as bf16 columns. A column is one row of A. If A is
+ * f16 or f32, each row is split into two or three rows of bf16 numbers, and each of them is a
+ * column. K is divided into steps of 128 elements, and a step into 4 chunks. For mma.sync, a chunk
+ * has 64 bytes for each column: 16 bytes for each of the 4 threads that share a row of an mma
+ * fragment. For wgmma, a chunk is divided into 4 parts, and a part has 16 bytes for each column: 4
+ * bytes for each of the 4 threads.
  *
- * A value that does not fit in bf16 is stored as NaN. All results of that row of A then become NaN,
- * and the epilogue recomputes them in double. */
+ * A value of A that bf16 cannot hold is stored as NaN. All results of that row of A then become
+ * NaN, and the epilogue recomputes them in double. */
 #ifndef BSMM_CUDA_SM90A_SMALL_M_STAGE_H
 #define BSMM_CUDA_SM90A_SMALL_M_STAGE_H
 
