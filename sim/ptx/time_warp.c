@@ -126,9 +126,10 @@ static void run_special(ptx_replay_state *p, ptx_replayed *w, ptx_sm *sm, const 
     }
 }
 
-/* Returns true if an instruction computes with a value that comes from global memory and is not
- * ready yet. The assembler moves such an instruction after later, independent ones, except memory
- * accesses. */
+/* Returns true if an instruction computes with a value that is still on its way from global memory.
+ * A warp would have to wait for the value before it issues later instructions. But NVIDIA's
+ * assembler, which compiles PTX for a real GPU, moves such an instruction behind later independent
+ * ones. The model therefore does not let the warp wait here. Memory accesses are not moved. */
 static bool is_postponed(const ptx_replayed *w, const ptx_class *c, const readiness *r) {
     return r->cause == STALL_MEMORY && r->ready > w->ready && c->special == ORDINARY &&
            c->pipe <= PIPE_SPECIAL && !c->ordering;

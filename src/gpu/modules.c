@@ -1,6 +1,7 @@
 /* Implements the cache of loaded GPU modules and kernels. A module is an image that the driver has
- * loaded. The cache consists of linked lists to which entries are only added, so that readers need
- * no lock. */
+ * loaded. The cache has a list of modules and a hash table of kernels, whose buckets are linked
+ * lists. Entries of the hash table are only added and never removed, so that a look-up of a kernel
+ * needs no lock. Loading takes a lock. */
 #include "gpu/modules.h"
 
 #include <pthread.h>

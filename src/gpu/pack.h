@@ -205,9 +205,10 @@ typedef struct bsmm_pack_job {
      * the exponents of block scales lie between fit_low and fit_high. For bf16, a group (128
      * elements of a row) then gets the scale 1. */
     int32_t fit_low, fit_high;
-    /* 2^fold is a power of two. In exact packing to 8-bit floats (route FP8), it is the largest
-     * power of two for which e4m3 holds every element times the power exactly. In packing to f16,
-     * all values are multiplied by 2^fold. */
+    /* `fold` is the exponent of a power of two. In packing to f16, all values are multiplied by
+     * 2^fold. In exact packing to 8-bit floats (route FP8), 2^fold is the largest power of two for
+     * which e4m3 holds exactly the product of the power and each element of the operand's
+     * format. */
     int32_t fold;
     /* `window` is a number of binades. In exact packing to 8-bit floats (route FP8), a group (128
      * elements of a row) can be packed with one scale only if its block scales differ by at most

@@ -36,9 +36,10 @@ typedef struct bsmm_cpu_epilogue_added {
     double factor;
 } bsmm_cpu_epilogue_added;
 
-/* This struct describes a tile of accumulators that the epilogue stores to D. The value in row r
- * and column i is acc[r * pitch + i] * (factors[r] * column_factors[i]) * alpha, to which the
- * inputs in `added` are added in order. */
+/* Describes a tile of accumulators and how the epilogue makes a tile of D from it. The value in row
+ * r and column i of the tile is acc[r * pitch + i] * (factors[r] * column_factors[i]) * alpha, plus
+ * the `added_count` inputs in `added` (e.g. beta * C and the bias), which are added in the order of
+ * the array. The value is rounded to D's format and stored. */
 typedef struct bsmm_cpu_epilogue_tile {
     const float *acc;
     int64_t pitch;

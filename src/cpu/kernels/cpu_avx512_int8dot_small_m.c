@@ -147,9 +147,9 @@ INLINE void decode_step(const uint8_t *b, const bsmm_small_m_span *s, __m512i ta
 INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_exponent,
                      bool e4m3) {
     const int64_t step_bytes = fours ? 16 : 24;
-    /* `stride` is the distance in bytes from one step (32 elements of K) to the next. In row order,
-     * a step has the bytes of one row of B. In compact order it has the bytes of 16 rows, which are
-     * stored together. */
+    /* `stride` is the distance in bytes from one step (32 elements of K) of a row of B to its next
+     * step. In row order, the steps of a row are adjacent. In compact order, a step of all 16 rows
+     * of the panel comes before the next step. */
     const int64_t stride = s->compact ? LANES * step_bytes : step_bytes;
     const int64_t a_bytes = by_exponent ? BSMM_INT8_UNIT_BYTES(width, 32, BSMM_INT8_A)
                                         : 2 * BSMM_INT8_UNIT_BYTES(width, 16, BSMM_INT8_A);

@@ -178,8 +178,10 @@ static void scale_e8m0(tile *t, span *s, int64_t i) {
         l->wide = codes[b] - top < deepest && !is_empty(t, s, i, b);
 }
 
-/* Sets the factors by which the elements of row i are multiplied to the row's e4m3 scales. No power
- * of two needs to be divided out of such a row, because its scales are only 2^-9 to 448. */
+/* Sets the factors by which packing multiplies the elements of row i. They are the row's e4m3
+ * scales themselves. For other types of scales, the packer first divides a power of two out of the
+ * row, so that sums stay in fp32's range. This is not necessary here, because e4m3 scales are only
+ * from 2^-9 to 448. */
 static void scale_e4m3(tile *t, span *s, int64_t i) {
     const uint8_t *codes = (const uint8_t *)t->o->m.scales + bsmm_pack_row_offset(t->o, t->row + i);
     const float *values = bsmm_pack_scales_of(BSMM_SCALE_E4M3);

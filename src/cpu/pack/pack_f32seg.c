@@ -51,9 +51,10 @@ static float decode(const decoder *d, const void *data, uint64_t index) {
     return d->bits <= 8 ? d->table[code] : (float)bsmm_elem_decode(d->elem, code);
 }
 
-/* Packs the elements of one row into its lane of a panel. It marks each segment (range of K without
- * a change of scale) in which an element is so large or small that fp32 sums could leave fp32's
- * range. */
+/* Packs the elements of one row as fp32 numbers to its lane of a panel. K is divided into segments
+ * (ranges without a change of scale). If an element is so large or small that the fp32 sum of its
+ * segment could leave fp32's range, the function marks this segment as wide. Results that need the
+ * segment then sum it in double. */
 static void pack_row(const bsmm_operand *o, const decoder *d, int64_t r, int64_t k0, int64_t k,
                      int64_t segment, int64_t panel, float *lane, uint8_t *wide, int64_t pitch) {
     uint8_t codes[BSMM_F32SEG_KC * 4];

@@ -200,9 +200,10 @@ typedef struct bsmm_small_m_engine {
      * function `multiply` reads. Returns false if the panel must be packed instead, because scales
      * are, for example, NaN, negative or too far apart. */
     bool (*prepare)(const bsmm_small_m_scales *s);
-    /* Multiplies one or a few panels of B over a range of K (a span) by a tile of A. Bit p of the
-     * result is set if panel p contains elements that the function cannot decode. The panel must
-     * then be packed, and its accumulators are invalid. */
+    /* Multiplies one or a few panels of B by a tile of A, over a range of K (a span). A panel may
+     * contain elements that the function cannot decode, such as NaN. Bit p of the result is then
+     * set for this panel, the p-th of the call. Its accumulators are invalid, and the caller must
+     * pack the panel and multiply it again. */
     uint32_t (*multiply)(const bsmm_small_m_span *span);
     /* Multiplies a packed tile of A by a packed panel of B and adds the results to acc. The tile
      * has `width` rows, and the panel has 16 rows of B. `units` is the number of units of K in

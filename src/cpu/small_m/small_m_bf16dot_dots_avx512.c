@@ -206,9 +206,10 @@ typedef struct group {
     __m512i word[PANELS][32];
 } group;
 
-/* Loads word number i of the 16 rows of panel p. The last load of 6-bit codes from compact weights
- * reads 16 bytes past its word. That is safe, because 64 more bytes follow each matrix in packed
- * weights. */
+/* Returns word number i of each of the 16 rows of panel p, one row in each lane. Weights in row
+ * order have been transposed to g->word before. Compact weights are loaded from memory. With 6-bit
+ * codes, this load reads 16 bytes more than it needs, which may lie past the end of the matrix.
+ * That is safe, because 64 more bytes follow each matrix in packed weights. */
 INLINE __m512i load_word(const bsmm_small_m_span *s, const group *g, int p, int64_t i,
                          bsmm_weights kind) {
     if (!s->compact) return g->word[p][i];

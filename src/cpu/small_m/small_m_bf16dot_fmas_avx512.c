@@ -113,9 +113,9 @@ INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512
     pair[1] = _mm512_unpackhi_epi8(low, high);
 }
 
-/* `sums` holds the accumulators of all panels of B and rows of A. With e8m0 scales, the
- * accumulators are divided by a unit, which is the scale of the current block. Elements can then be
- * added without multiplying them by the scale. */
+/* `sums` holds the accumulators of all panels of B and rows of A. With e8m0 scales, an accumulator
+ * is the sum divided by the scale of the current block of its row of B, which is called its unit.
+ * The products of the block's elements can then be added without a multiplication by the scale. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
     /* `unit` holds the scale by which each row's accumulators are divided (their unit), as fp32

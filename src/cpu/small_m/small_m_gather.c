@@ -28,9 +28,9 @@ int64_t bsmm_small_m_find_columns(const bsmm_product *p, int64_t scale_unit, int
     const bsmm_operand *b = &p->b;
     const int64_t last = b->map.cols - 1, count = p->a.m.cols / scale_unit;
     int64_t before = -1;
-    /* `block` is the block that contains the unit's first element. A block has a whole number of
-     * units or all of K. The loop counts blocks, because a division for each unit would take
-     * longer. */
+    /* `block` is the scale block along K that contains the first element of unit i, and `end` is
+     * the end of this block. A block has a whole number of units or all of K. The loop moves on
+     * from block to block, because a division for each unit would take longer. */
     for (int64_t i = 0, block = 0, end = b->m.format.block_cols; i < units; i++) {
         if (i * scale_unit == end) {
             block += block < last;
@@ -83,9 +83,9 @@ static bool is_tile(const bsmm_small_m_scales *s) {
  * `row` for the first of the rows, and one entry of `columns` for the code's column. */
 static void gather_adjacent(const bsmm_small_m_scales *s, const uint64_t *columns, uint64_t row) {
     const uint8_t *first = (const uint8_t *)s->p->b.m.scales + row;
-    /* `next` is the distance in bytes to the scales of the panel (16 rows of B) four panels later,
-     * which are prefetched now. A prefetch of the next panel would come too late, because up to
-     * four panels are gathered one right after the other. */
+    /* The loop prefetches the scales of the panel (16 rows of B) that comes four panels later.
+     * `next` is the distance in bytes to them. A prefetch of the next panel's scales would come too
+     * late, because the scales of up to four panels are gathered one right after the other. */
     uint64_t next = BSMM_SMALL_M_PANELS * s->p->b.map.tile_row_step;
     /* s->units, the number of scales of a row, is a multiple of 4, because K is padded to a
      * multiple of 128 elements and a scale covers at most 32. */

@@ -104,9 +104,10 @@ INLINE void add_units(const uint8_t *a, const uint8_t *b, int64_t width, int row
                  u % part_units, b, fours, unit, wide, acc);
 }
 
-/* Multiplies 128 elements of K (a group of 4 steps). It reads whole cache lines of 4-bit codes. If
- * the stride between rows of B is a power of two, the rows map to the same sets of a cache, and a
- * line would be evicted before a second read. */
+/* Multiplies 128 elements of K (a group of 4 steps). With 4-bit codes, these are 64 bytes of a row
+ * of B, a whole cache line. A loop over single steps would read each line four times. If the stride
+ * between rows of B is a power of two, the rows map to the same sets of a cache, and a line could
+ * be evicted before it is read again. */
 INLINE void multiply_group(const bsmm_small_m_span *s, int64_t first, const quarters *t, bool fours,
                            bsmm_int8_scaling scaling, bool wide, bsmm_small_m_later *later) {
     enum { MOST_BYTES = BSMM_SMALL_M_GROUP * 2 * BSMM_INT8_UNIT_BYTES(NR, STEP / 2, BSMM_INT8_B) };

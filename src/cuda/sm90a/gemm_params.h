@@ -70,9 +70,9 @@ typedef struct bsmm_wgmma_params {
     /* If `overflowed` is not NULL, the kernel writes 1 to this address when an accumulator is not
      * finite or may have lost terms to underflow. */
     uint32_t *overflowed;
-    /* A thread block stores its accumulators in `handed` if its tile is split along K and another
-     * cluster continues the tile. The thread block at the same position in that cluster loads
-     * them. */
+    /* A tile that is split along K may be computed by several clusters, one after another. If
+     * another cluster continues a tile, each thread block stores its accumulators in `handed`. The
+     * thread block at the same position in the other cluster loads them and goes on with them. */
     float *handed;
     /* `handed_flag` has a flag for each warpgroup of each thread block. A warpgroup sets its flag
      * to `ticket` when it has stored all of its accumulators in `handed`. The thread block that

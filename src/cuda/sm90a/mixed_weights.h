@@ -182,8 +182,9 @@ typedef struct mixed_stream {
     uint32_t slot;
     /* `step` is the step that mixed_next loads next. The thread multiplies steps below `end`. */
     uint32_t step, end;
-    /* If weights are decoded to f16, `reference` holds the reference codes of the thread's two rows
-     * of B. A row's reference code is the lowest scale code for which f16 holds its weights. */
+    /* `reference` is used if weights with e8m0 scales are decoded to f16. f16 can hold the weights
+     * of a row of B only if all of the row's scale codes lie in a range. The reference code of a
+     * row is the lowest code of this range. reference[i] is that of the thread's row i. */
     uint32_t reference[2];
 } mixed_stream;
 

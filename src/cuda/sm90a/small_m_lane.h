@@ -21,9 +21,10 @@ typedef struct small_m_words {
     uint4 w[2][2];
 } small_m_words;
 
-/* These are sizes of a warp's 6-bit weights for one step (128 elements of K). The weights are 16
- * rows of 96 bytes, one after another in shared memory. A thread copies them from global memory in
- * pieces of 8 bytes, because a row of B there may begin at any multiple of 8 bytes. */
+/* These are sizes of the 6-bit weights that a warp multiplies in one step (128 elements of K). They
+ * are 16 rows of 96 bytes, which lie one after another in shared memory. Threads copy them from
+ * global memory 8 bytes at a time and not 16, because in global memory a row of B may begin at any
+ * multiple of 8 bytes. */
 enum {
     SMALL_M_SIX_ROW = BSMM_SMALL_M_K * 6 / 8, /* SMALL_M_SIX_ROW is the number of bytes of a row. */
     /* A thread copies 6-bit weights 8 bytes at a time. SMALL_M_SIX_PIECES is the number of these
