@@ -38,10 +38,10 @@ typedef struct bsmm_storage {
      * elements have the type of the data tensor. A size of 0 in the block of a scaled format means
      * all rows or all columns of the matrix (bsmm_storage_format). */
     bsmm_format format;
-    /* `evidence` is a text that the file's quantization_config must imply, such as "quark fp4"
-     * (bsmm_config_evidence). The text distinguishes this entry from other entries with the same
-     * names and types of tensors. If `evidence` is NULL, no text is needed. Entries with a text
-     * come before entries without one. */
+    /* Two entries of the table may have the same names and types of tensors. `evidence` then tells
+     * them apart. It is a text such as "quark fp4". The entry applies only if the file's
+     * quantization_config implies this text (bsmm_config_evidence). If `evidence` is NULL, no text
+     * is needed. Entries with a text come before entries without one. */
     const char *evidence;
     /* In the last dimension of the data tensor, pack_bytes bytes hold pack_elems elements. If both
      * are 0, this dimension of the tensor counts elements. */

@@ -1,9 +1,10 @@
-/* Lists the matrix units that accept an operand of a given format, directly or after a conversion
- * that preserves every value (docs/notes/speed-of-light.md shows the table). The list ignores rare
- * values that a kernel handles on a slow path. One example is the conversion of OCP's 8-bit formats
- * to fnuz formats, which keeps the code and halves the value: it fails for NaN and -0. Another
- * example is a matrix whose block exponents differ so much that the elements, multiplied by them,
- * do not fit into the matrix unit's format. */
+/* Lists the matrix units that can multiply an operand of a given format. They read the format
+ * directly, or read another format to which a kernel can convert every value exactly
+ * (docs/notes/speed-of-light.md shows the table). The list ignores rare values for which the
+ * conversion fails and which a kernel handles on a slow path. For example, OCP's 8-bit formats are
+ * converted to fnuz formats by keeping the code, which halves the value. This fails for NaN and -0.
+ * Another example is a matrix whose block exponents differ so much that the elements, multiplied by
+ * them, do not fit into the matrix unit's format. */
 #include "sol/sol.h"
 
 #define S(name) (1u << BSMM_SCALE_##name)

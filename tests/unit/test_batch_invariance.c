@@ -65,10 +65,11 @@ static const char *run_rows(fixture *f, int64_t m) {
     return NULL;
 }
 
-/* Computes products of only the first M rows of A. Their results must be bitwise identical to the
- * first M rows of D in a product of all rows of A. If the library chooses another kernel for one
- * row than for all rows, the function tries every M up to WALKED. Otherwise it tries M = 1 and M =
- * WALKED. */
+/* Tests that the bits of a row of D do not depend on the number of rows of A. Computes D with all
+ * rows of A and then with only the first M rows, for several M. The M rows of D must be bitwise
+ * identical to those of the first product. If the library uses another kernel for M = 1 than for
+ * all rows, it changes kernels at some M in between, so the function tries every M up to WALKED.
+ * Otherwise it tries only M = 1 and M = WALKED. */
 static void check_pair(fixture *f, const char *a, const char *b) {
     const char *last = run_rows(f, MOST);
     memcpy(f->whole, f->d.m.data, f->d.data_bytes);

@@ -19,9 +19,10 @@ double bench_now(void) {
     return ++now;
 }
 
-/* Holds two rates that the simulated machine of this test reaches in one measurement of row `row`
- * of bench's output. `probe` is the rate of the probe, a loop that measures a peak rate. `product`
- * is the rate of the product. The unit of all rates is arbitrary. */
+/* The test plays a machine whose speed varies. This struct holds what one measurement of row number
+ * `row` of bench's output finds: `probe` is the rate that the probe (a loop that measures the peak
+ * rate) reaches at that moment, and `product` is the rate that the product reaches. The unit of all
+ * rates is arbitrary. */
 typedef struct moment {
     size_t row;
     double probe, product;
@@ -148,10 +149,10 @@ static void test_known_before(void **state) {
     assert_true(m.kept[0] == 65 && ceilings.best[BENCH_UNIT] == 100);
 }
 
-/* A row of bench's output has up to two probes, i.e. loops that measure a peak rate: one for the
- * arithmetic unit and one for memory. The row is disturbed if either probe is too slow compared
- * with its best rate (its ceiling). Tests that the probe for memory counts only in rows for which
- * bench has run it. */
+/* A probe is a loop that measures a peak rate. For a row of its output, bench runs the probe of the
+ * arithmetic unit, and for some rows also the probe of memory. A row counts as disturbed if a probe
+ * is much slower than its best rate in all rows (its ceiling). Tests that the probe of memory is
+ * ignored in rows for which bench has not run it. */
 static void test_memory(void **state) {
     (void)state;
     const bench_ceilings ceilings = {.best = {100, 10}};

@@ -257,10 +257,10 @@ static void infinities_are_told(void **state) {
     }
 }
 
-/* Tests the function that decides whether two packed operands can be multiplied in fp32. If the
- * large values of one operand meet small values of the other operand, the function must accept
- * them. If both operands have very small values, or both have very large ones, it must refuse
- * them. */
+/* Tests bsmm_pack_pair_fits, which decides by the ranges in the headers of two packed operands
+ * whether the operands can be multiplied in fp32. It must accept an operand with very small values
+ * times an operand with very large values, because their products have moderate sizes. It must
+ * refuse two operands with very small values, and two operands with very large values. */
 static void pairs_are_judged(void **state) {
     (void)state;
     bsmm_pack_header small = {1, 512 - 118, 512 + 136, 512 + 9, {0}},

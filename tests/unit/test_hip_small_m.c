@@ -187,9 +187,10 @@ static int run_case(const product_case *c, bool with_bias, rng *r) {
     test_matrix_make(&a, of_a, c->how, r);
     test_matrix_make(&b, of_b, c->how, r);
     test_matrix_make(&d, describe(format_named(c->d), c->m, c->n), FILL_SPECIAL, r);
-    /* This row of A becomes zero, so its results are 0 unless a weight is NaN. For each of these
-     * results, the kernel reads the whole row of A again to see that it is zero. With many rows of
-     * B this would take too long, so the row of A is then not changed. */
+    /* Row 2 of A becomes zero, so that its sums are 0. The kernel does not know whether such a sum
+     * is right or has lost terms to underflow, so it reads the whole row of A again for each of
+     * them. In a product with many rows of B, i.e. many such sums, this would take too long on a
+     * simulator. The row is then not changed. */
     if (c->m > 2 && c->n < MANY_ROWS) {
         const size_t bits = bsmm_elem_row(a.m.format.elem)->bits;
         memset((uint8_t *)a.m.data + 2 * (size_t)a.m.ld * bits / 8, 0, (size_t)c->k * bits / 8);

@@ -250,9 +250,10 @@ static void check_explained(const bsmm_matmul_desc *desc, const bsmm_plan *plan)
     fail_msg("no kernel accepts the product of a plan");
 }
 
-/* Tests bsmm_pack_b with a plan whose b_packed is NONE, i.e. a plan that does not read packed
- * weights. If such a plan can pack B in form wide, the packed weights must be the same as those of
- * a plan with b_packed = WIDE. Returns false if no kernel takes the product. */
+/* Tests packing with a plan whose b_packed is NONE. Such a plan does not read packed weights, but
+ * it may be able to pack B for other plans. If it packs B in form wide, the result must be
+ * described by the same bsmm_packed_info as that of a plan with b_packed = WIDE, `first`. Returns
+ * false if no kernel takes the product. */
 static bool check_plan_without(const place *at, const change *how, const bsmm_packed_info *first) {
     place none = *at;
     axes x;

@@ -1,8 +1,9 @@
-/* Tests that plans of one pair of formats share packed weights of form wide on a GPU, even if one
- * plan has a C or a column-major A and the other plan has not. All plans must pack the same bytes.
- * With weights that another plan has packed, a run must give the bits that the same kernel computes
- * from B as it is stored. Host code cannot check packed weights in device memory, so a run with
- * weights of another layout would give wrong results without an error. */
+/* Tests that weights that were packed in form wide for one plan on a GPU can be used by other plans
+ * with the same formats of A and B, even if these have a C or a column-major A and the first one
+ * has not. All such plans must pack the same bytes. A run with weights that another plan has packed
+ * must give the bits that the same kernel computes from B as it is stored. The test is important
+ * because host code cannot check packed weights in device memory: with weights of another layout, a
+ * run would give wrong results without an error. */
 #include "gpu.h"
 #include "operand.h"
 

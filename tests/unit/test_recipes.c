@@ -142,9 +142,10 @@ static void test_rceil_of_the_smallest_scale(void **state) {
     assert_int_equal(scale_of("rceil", "mxfp4", FLT_MAX), 127 + 126);
 }
 
-/* Tests the value 2^-127 in a block whose scale code is 0, i.e. whose scale is 2^-127. Recipes that
- * divide by this scale get the element 1 (code 2). torchao divides by 2^-126 instead, and te does
- * not scale the value, so they get smaller elements. */
+/* Tests the element that each recipe computes from the value 2^-127 if the block's scale code is 0,
+ * which means the scale 2^-127. Most recipes divide the value by the scale and get the element 1
+ * (code 2). The recipe torchao divides by 2^-126 instead and gets 0.5 (code 1). The recipe te does
+ * not scale the value, which then rounds to 0. */
 static void test_values_under_scale_byte_zero(void **state) {
     (void)state;
     static const struct {

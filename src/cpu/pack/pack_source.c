@@ -27,10 +27,10 @@ static int64_t pitch_of(uint32_t bits) {
     return bits > 8 ? BSMM_PACK_PITCH : BSMM_PACK_SPAN;
 }
 
-/* Prefetches the column that is AHEAD columns after the current one, because the hardware
- * prefetcher does not recognize the stride between columns. Without the prefetch, the copy waits
- * twice as long for memory. The prefetch goes to L2, because L1 holds only about a dozen columns if
- * they are 4 KB apart. */
+/* AHEAD is the number of columns by which the prefetch of a column-major operand precedes the copy.
+ * The hardware prefetcher does not recognize the stride between columns. Without this prefetch, the
+ * copy waits twice as long for memory. The prefetch goes to L2, because L1 holds only about a dozen
+ * columns if they are 4 KB apart. */
 enum { AHEAD = 48, CACHE_LINE = 64 };
 
 static inline void ask_for(const uint8_t *base, uint64_t at) {

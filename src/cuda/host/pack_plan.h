@@ -9,10 +9,12 @@
 #include "gpu/pack.h"
 #include "gpu/params.h"
 
-/* Describes the layout of a packed operand (gpu/pack.h). A group scale is the fp32 scale of 128
- * columns of one row. `group_scales` and `elements` are offsets in bytes, and `bytes` is the whole
- * size. element_pitch is the stride of rows in bytes. group_pitch is the distance in floats from
- * the scales of one group of 128 columns to the scales of the next group. */
+/* Describes the layout of a packed operand (gpu/pack.h). A group is 128 columns of one row, and
+ * each group has one fp32 scale. `group_scales` and `elements` are the offsets in bytes of the
+ * group scales and of the elements, and `bytes` is the size of the packed operand. element_pitch is
+ * the distance in bytes from row to row of the elements. The scales of the first groups of all rows
+ * come first, then those of the second groups, and so on. group_pitch is the distance in floats
+ * from one of these lists to the next. */
 typedef struct bsmm_pack_layout {
     uint64_t group_scales, elements, bytes;
     uint64_t element_pitch, group_pitch;
