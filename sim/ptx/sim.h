@@ -225,9 +225,11 @@ struct ptx_warp {
     /* `written` holds for each 32-bit register a mask of the lanes that have written the
      * register. */
     uint32_t *written;
-    /* `loading` holds for each 32-bit register the PTX line of the tcgen05.ld that loads it, until
-     * tcgen05.wait::ld (loading.h). Such registers have numbers from `loading_begin` to
-     * `loading_end` - 1. Without such registers, `loading_end` is 0. */
+    /* A tcgen05.ld loads registers asynchronously, and the warp may not read them before it
+     * executes tcgen05.wait::ld (loading.h). Until then, `loading` holds for each such 32-bit
+     * register the PTX line of the tcgen05.ld. For all other registers it holds 0. Registers with a
+     * nonzero entry have numbers from `loading_begin` to `loading_end` - 1. If there are none,
+     * `loading_end` is 0. */
     uint32_t *loading, loading_begin, loading_end;
     uint32_t mask; /* `mask` is the mask of lanes that execute the current instruction. */
     uint32_t active, live, blocked, parked;

@@ -5,10 +5,10 @@
 
 #include "base/device.h"
 
-/* These functions return condition ? a : b without a branch. Both arguments are always computed. A
- * compiler that may not move floating-point operations out of a branch can therefore still
- * vectorize a loop that calls them. A GPU compiler also cannot replace the selection by a minimum
- * instruction, which would not preserve the bits of a NaN. */
+/* These functions return condition ? a : b without a branch. Both arguments are always computed.
+ * This has two advantages. A compiler that may not move floating-point operations out of a branch
+ * can vectorize a loop that calls the functions. And a GPU compiler cannot replace an expression
+ * such as (a < b ? a : b) by a minimum instruction, which would not preserve the bits of a NaN. */
 BSMM_SHARED uint32_t bsmm_select(bool condition, uint32_t a, uint32_t b) {
     return b ^ ((a ^ b) & (0u - (uint32_t)condition));
 }

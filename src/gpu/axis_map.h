@@ -1,6 +1,6 @@
-/* Computes the offset of a scale in any scale layout. A layout has one map from rows to offsets and
- * one map from columns to offsets. The offset of the scale of element (row, column) is the sum of
- * the two values. */
+/* Computes where a scale lies in its buffer, for any scale layout. In every layout, the offset of a
+ * scale is the sum of a number that depends only on its row and a number that depends only on its
+ * column. An axis map computes such a number from the index of the row or column. */
 #ifndef BSMM_GPU_AXIS_MAP_H
 #define BSMM_GPU_AXIS_MAP_H
 

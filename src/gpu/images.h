@@ -1,10 +1,11 @@
-/* The library contains compiled kernels. The build generates a table of them (cmake/images.cmake).
+/* The library contains compiled GPU kernels. The build generates a table of them
+ * (cmake/images.cmake).
  *
- * An image is the compiled form of one kernel source. All images of one source for one architecture
- * form a pack. zstd compresses a pack as a whole, because kernels that are compiled from the same
- * body with other constants resemble each other. A pack is decompressed each time one of its images
- * is loaded on a device, which takes about a millisecond per megabyte. The decompressed pack is not
- * kept. */
+ * An image is the compiled form of one kernel. Many kernels are made from the same source with
+ * other constants, so their images resemble each other. zstd therefore compresses all images of one
+ * source for one architecture together. The result is called a pack. To load an image on a device,
+ * the library decompresses the whole pack, which takes about a millisecond per megabyte. It does
+ * not keep the decompressed pack. */
 #ifndef BSMM_GPU_IMAGES_H
 #define BSMM_GPU_IMAGES_H
 

@@ -9,8 +9,8 @@
 
 bsmm_gpu_operand bsmm_gpu_operand_of(const bsmm_operand *o);
 
-/* Sets the pointers in *to. The struct was made from the same operand before the operand's memory
- * was known. */
+/* Sets the pointers in *to to the memory of the operand `o`. bsmm_gpu_operand_of has made *to when
+ * the plan was made, and the memory of an operand is known only when the plan runs. */
 void bsmm_gpu_operand_bind(const bsmm_operand *o, bsmm_gpu_operand *to);
 
 /* Returns the parameters of the epilogue (gpu/epilogue.h) for a product whose D has no block

@@ -124,10 +124,11 @@ BSMM_DEVICE uint32_t gemm_rounds(gemm_shape s, uint32_t side) {
     return gemm_side_bytes(s, side) / (gemm_threads(s) * gemm_load_bytes(s.types[side]));
 }
 
-/* Loads one round of a stage directly to LDS, i.e. one load by every lane of the workgroup. The
- * number of rows in a round is a multiple of the period of the swizzle, and of the length of the
- * pattern in which LDS permutes B's rows (gemm_row_of). A lane's row in each round therefore has
- * the same swizzle, and the same `lane_offset` is right for all rounds. */
+/* Loads one round of a stage directly to LDS, i.e. one load by every lane of the workgroup. A round
+ * consists of whole rows. Their number is a multiple of the period of the swizzle, and of the
+ * length of the pattern in which LDS permutes B's rows (gemm_row_of). From one round to the next, a
+ * lane's place in these patterns is therefore the same, and the same `lane_offset` is right for all
+ * rounds. */
 BSMM_DEVICE void gemm_load_round(const gemm_source *from, gemm_shape s, uint32_t side,
                                  uint32_t step, uint32_t round, uint32_t lds) {
     const uint32_t type = s.types[side], bytes = gemm_load_bytes(type);

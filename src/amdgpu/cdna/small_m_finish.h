@@ -7,9 +7,9 @@
 
 #include "amdgpu/cdna/small_m_decode.h"
 
-/* SMALL_M_MOST_SCALE is the largest fp32 scale that kernels with a bf16 or f16 A take.
- * SMALL_M_LEAST_SCALE is the smallest nonzero fp32 scale that kernels with another type of A take.
- */
+/* These are limits of the magnitude of an fp32 scale. With a bf16 or f16 A, it may be at most
+ * SMALL_M_MOST_SCALE. With another type of A, a nonzero scale must be at least SMALL_M_LEAST_SCALE.
+ * A scale beyond its limit makes results NaN, and they are then computed again in double. */
 #define SMALL_M_MOST_SCALE  0x1p62f
 #define SMALL_M_LEAST_SCALE 0x1p-50f
 

@@ -43,9 +43,10 @@ const char *bsmm_mfma_refuse(const bsmm_product *p, const bsmm_mfma_tile *tile, 
  * estimate is good enough to choose a tile and a number of parts. */
 double bsmm_mfma_estimate(const bsmm_product *p, const bsmm_mfma_tile *tile, uint32_t parts);
 
-/* Returns the largest number of parts into which K may be divided (split-K), so that each compute
- * unit has at most one part of a tile. The number is 1 if the caller wants an order of additions
- * that does not depend on M and N. */
+/* Returns the largest number of parts into which K may be divided (split-K). Each workgroup
+ * computes one part of a tile. With more than one part, all workgroups must run at once, on
+ * different compute units. The number is 1 if the caller wants an order of additions that does not
+ * depend on M and N. */
 uint32_t bsmm_mfma_most_parts(const bsmm_product *p, const bsmm_mfma_tile *tile);
 
 /* Returns the number of parts of K (split-K) with the least estimated time. */

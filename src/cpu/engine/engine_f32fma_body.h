@@ -96,9 +96,9 @@ INLINE void add_sums(vec acc[MR][VECTORS], float *c, int64_t pitch, bool add) {
 }
 
 /* Multiplies a panel of A by a panel of B over `units` units of K, i.e. ranges of
- * BSMM_F32FMA_FOLDED_UNIT elements. It sums each chunk of `chunk` units in the accumulators and
- * then adds the sums to the tile `c`, so that the rounding errors of long sums stay small. If `add`
- * is false, the first chunk overwrites the tile instead. */
+ * BSMM_F32FMA_FOLDED_UNIT elements, and adds the results to the tile `c`. To keep rounding errors
+ * small, it divides K into chunks of `chunk` units. The accumulators sum each chunk from 0, and the
+ * chunk's sums are then added to `c`. If `add` is false, the first chunk overwrites `c` instead. */
 INLINE void multiply_chunks(const uint8_t *a, const uint8_t *b, int64_t units, int64_t chunk,
                             float *c, int64_t pitch, bool add, bsmm_ahead ahead) {
     for (int64_t left = units; left > 0; left -= chunk, add = true) {

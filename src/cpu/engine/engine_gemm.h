@@ -69,9 +69,9 @@ struct bsmm_engine {
     /* `b_unit_bytes` is the number of bytes of a unit (range of K) of nr rows of B, a multiple of
      * 64. */
     uint64_t b_unit_bytes;
-    /* `longest_chunk` is the largest number of elements of K in a chunk, i.e. in the range of K
-     * that a cache block multiplies at a time (bsmm_gemm_chunk). It is a multiple of
-     * BSMM_CHUNK_STEP. */
+    /* A cache block is multiplied over one range of K after another. Such a range is called a
+     * chunk. `longest_chunk` is the largest number of elements of K in a chunk (bsmm_gemm_chunk), a
+     * multiple of BSMM_CHUNK_STEP. */
     int64_t longest_chunk;
     /* `mc` is the number of rows of A in a cache block, and `nc` is the number of rows of B in it.
      * A cache block consists of whole register tiles, so mc is a multiple of mr, and nc is a

@@ -18,9 +18,10 @@ static void add_products(const double *a, const double b[EXACT_COLUMNS][EXACT_RU
             sums[c] += a[i] * b[c][i];
 }
 
-/* Computes the results of row r of A and `count` rows of B in double. Each element is multiplied by
- * its scales before it is summed. The function is slow. It is called only for pairs of rows whose
- * fp32 sums may be wrong (wide pairs, engine_gemm.h). */
+/* Computes results of row r of A and `count` rows of B, whose numbers are in `columns`, and stores
+ * them to `sums`. The function decodes the operands, multiplies each element by its scales, and
+ * sums in double. It is slow. It is therefore called only for wide pairs, i.e. pairs of rows whose
+ * fp32 sums may be wrong (engine_gemm.h). */
 static void sum_exactly(const bsmm_product *p, int64_t r, const int64_t *columns, int count,
                         double *sums) {
     double a[EXACT_RUN], b[EXACT_COLUMNS][EXACT_RUN] = {0};

@@ -57,8 +57,8 @@ enum { LANES = BSMM_PACK_LANES, SPAN = BSMM_PACK_SPAN, STEPS = BSMM_PACK_STEPS }
  * zeros. It is smaller than any exponent and any code. */
 enum { NOTHING = -1000 };
 
-/* Holds the facts about a row of the operand that must be known before any of its elements is
- * packed. */
+/* Holds what the packer must know about a row of the operand before it packs the row's first
+ * element. A pass over the whole row finds it. */
 typedef struct lane {
     /* `top` is the exponent of the row's largest scale, or of its largest element if the operand is
      * bf16. The packer divides the row by this power of two. NOTHING means that the row has no such

@@ -9,11 +9,11 @@
 
 enum { PLANE_BYTES = BSMM_BF16_TILE * BSMM_BF16_K * 2 };
 
-/* Returns the bytes of shared memory of a kernel. `parts` is the number of bf16 numbers that
- * represent one value of A plus the number that represent one value of B. A plane is the memory for
- * one bf16 number of each value in a 128 x 32 tile of A or B. The kernel uses two buffers of
- * `parts` planes each (double buffering). The epilogue reuses both buffers for the tile of D in
- * fp32, which takes as many bytes as 8 planes. */
+/* Returns the bytes of shared memory of a kernel. A value of A or B is represented by one or
+ * several bf16 numbers, and `parts` is their number for A plus their number for B. A plane is the
+ * memory for one of these numbers of each value in a 128 x 32 tile of A or B. The main loop needs
+ * two buffers of `parts` planes each (double buffering). The epilogue uses the same memory for the
+ * 128 x 128 tile of D in fp32, which needs 8 planes, so this is the minimum. */
 #define SHARED(parts) ((parts) < 4 ? 8 * PLANE_BYTES : 2 * (parts)*PLANE_BYTES)
 
 static const bsmm_cuda_function functions[] = {

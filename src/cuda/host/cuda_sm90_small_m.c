@@ -99,9 +99,9 @@ static bool can_make_own(const bsmm_product *p, const bsmm_small_m_weights *w, c
     return c->tiles_log2 == 0 && chunks <= (uint64_t)BSMM_SMALL_M_OWN_CHUNKS * BSMM_SMALL_M_THREADS;
 }
 
-/* Divides a GEMM with `rows` rows of A among thread blocks. `splits` thread blocks split its K.
- * *speed gives the numbers of rows and warps of a thread block. Returns false if shared memory is
- * too small. */
+/* Divides a GEMM with `rows` rows of A among thread blocks, and describes the division in *c.
+ * `splits` thread blocks split its K. A thread block has as many rows of B and warps as *speed
+ * says. Returns false if the scales or A would need more shared memory than there is. */
 static bool try_division(const bsmm_product *p, const bsmm_small_m_weights *w, int64_t rows,
                          const bsmm_small_m_speed *speed, uint32_t splits, division *c) {
     uint32_t columns = (uint32_t)rows * bsmm_small_m_count_parts(&p->a);

@@ -206,8 +206,9 @@ static bsmm_status choose(const bsmm_recode *job, const float *amax, quantizer *
     return bsmm_cuda_ready_make(job->device, &launch, &to->launch);
 }
 
-/* Queues the chosen kernel. The driver reads as many of the three arguments as the kernel has
- * parameters. Only the kernel quantize_any has all three; the others have only the first. */
+/* Queues the chosen kernel. The kernel quantize_any has three parameters: the job, and the extents
+ * of a unit. All other kernels have only the first one. The function passes three arguments in both
+ * cases, because the driver reads only as many arguments as the kernel has parameters. */
 static bsmm_status queue(const bsmm_recode *job, const quantizer *chosen, bsmm_quantize_job *q) {
     bsmm_quantize_units units = chosen->units;
     BSMM_TRY(bsmm_cuda_clear_padding(job));

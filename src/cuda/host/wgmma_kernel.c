@@ -219,11 +219,11 @@ static bsmm_status multiply(const bsmm_product *p, const bsmm_wgmma_state *s, co
     return bsmm_wgmma_run(p, &x->engine, &in);
 }
 
-/* Queues the GEMM kernel of the fallback (the second attempt), which reads bf16 operands. On the
- * device this kernel does nothing if the first attempt's GEMM kernel has computed the product.
- * Otherwise the first attempt's kernel has packed both operands to bf16 instead, and this kernel
- * multiplies them. The kernel learns from `gate`, which multiply() has filled, whether it must run.
- */
+/* Queues the GEMM kernel of the fallback plan, which multiplies bf16, after the first plan's GEMM
+ * kernel. The host does not know whether the first kernel could compute the product, so it always
+ * queues both. If the first kernel could not, it has packed A and B to bf16, and the second kernel
+ * multiplies these packed operands. Otherwise the second kernel does nothing. It learns from
+ * `gate`, which multiply() has filled, whether it must run. */
 static bsmm_status multiply_plain(const bsmm_product *p, const bsmm_wgmma_attempt *x,
                                   const rooms *at, const bsmm_cuda_gate *gate) {
     bsmm_wgmma_input in = {.a = bsmm_wgmma_side_of(&p->a, &x->a, at->a),

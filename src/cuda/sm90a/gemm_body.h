@@ -200,9 +200,12 @@ typedef struct work {
     int32_t k_begin, k_end;
 } work;
 
-/* A consumer warpgroup sends one of these messages to its writer thread together with a staging
- * buffer. The message tells the writer thread to do nothing, to store the buffer to D, to set a
- * flag, or to end. The flag says that the accumulators for the next cluster are complete. */
+/* A consumer warpgroup fills staging buffers, and its writer thread copies them to memory. With
+ * each staging buffer, the warpgroup sends one of these messages:
+ * - CHUNK_NOTHING: do nothing.
+ * - CHUNK_STORE: store the buffer to D.
+ * - CHUNK_HANDED: set the flag that the accumulators for the next cluster are complete.
+ * - CHUNK_END: end. */
 enum { CHUNK_NOTHING, CHUNK_STORE, CHUNK_HANDED, CHUNK_END };
 typedef struct chunk {
     uint32_t what;
@@ -273,10 +276,11 @@ static __device__ __forceinline__ void told_factors(const bsmm_wgmma_params *p, 
     ptx_mbarrier_arrive(ptx_shared_address(&told->ready));
 }
 
-/* Returns the row and column of D at which tile number `tile` begins. Tiles are numbered band by
- * band. A band has group_m cluster tiles along M, and tiles are numbered down its columns. Thread
- * blocks that run at the same time then read few different rows of A and B, so most reads hit in
- * L2. */
+/* Returns the row and column of D at which this thread block's part of cluster tile number `tile`
+ * begins. D is divided into bands of group_m cluster tiles along M. Tiles are numbered band by
+ * band, and in a band column by column from top to bottom. Clusters that run at the same time have
+ * adjacent numbers. They therefore read few different rows of A and B, and most of these reads hit
+ * in L2. */
 static __device__ __forceinline__ corner corner_of(const bsmm_wgmma_params *p, int32_t tile,
                                                    cluster_rank here) {
     int32_t band = gemm_divide(tile, &p->by_band);
