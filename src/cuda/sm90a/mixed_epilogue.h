@@ -152,9 +152,9 @@ typedef struct mixed_runs {
  * the fast path loads at once. */
 enum { MIXED_AT_ONCE = 4 };
 
-/* Loads one accumulator of each result in `count` runs. A run is MIXED_RUN adjacent results of a
- * row of D, and the runs are in the tile's rows i[0], i[1] and so on. Results past the thread's
- * last run become zeros.
+/* Loads one accumulator of each result of `count` runs. A run is MIXED_RUN adjacent results of a
+ * row of D. Run r lies in row i[r] of the tile, and to[r] receives the accumulators of its results.
+ * If row i[r] lies past the thread's last row, to[r] becomes zeros.
  *
  * The thread blocks of a cluster have divided K, so each of them has one or more accumulators of a
  * result. `term` is the number of the accumulator that is loaded. A thread block numbers its own
