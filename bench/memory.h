@@ -17,11 +17,12 @@ void bench_memory_destroy(bench_memory *memory);
  * of bytes moved per second. */
 double bench_memory_run(const bench_memory *memory, double read, double write, int threads);
 
-/* Moves the same bytes as bench_memory_run, but within memory of only `read` + `write` bytes if
- * that is less than 256 MiB. It passes over this memory several times. If the memory fits into the
- * caches, the result is the bandwidth of the caches: the function makes one run with stores that
- * keep the lines in the caches and one with stores that bypass the caches, and returns the higher
- * bandwidth. */
+/* Measures how fast the threads read `read` bytes and write `write` bytes that lie in a memory of
+ * just this size. The data of a small conversion fits into caches, and the function then measures
+ * the caches. If `read` + `write` is 256 MiB or more, the function calls bench_memory_run.
+ * Otherwise the threads pass over the memory until they have moved at least 32 MiB. This is done
+ * twice: by stores that keep the lines in the caches, and by stores that bypass the caches. Returns
+ * the higher number of bytes per second. */
 double bench_memory_run_within(const bench_memory *memory, double read, double write, int threads);
 
 /* Calls bench_memory_run five times. Returns the highest bytes per second, or 0 if there is not

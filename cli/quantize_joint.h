@@ -10,7 +10,9 @@
 typedef const char *quantize_fill(const void *context, const bsmm_matrix *source,
                                   const bsmm_matrix *target);
 
-/* Calls `fill` so that `target` gets the scale of a matrix with the largest magnitude `amax`. The
+/* Quantizes `source` to `target` with a scale that several weights share. `amax` is the largest
+ * magnitude of all these weights. The function appends a row that contains `amax` to a copy of
+ * `source`, lets `fill` quantize the copy, and stores the result without this row to `target`. The
  * format of `target` must have one scale for the whole matrix, and the rows of `source` and
  * `target` must be contiguous. */
 const char *quantize_joint(const bsmm_matrix *source, const bsmm_matrix *target, float amax,

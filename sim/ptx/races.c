@@ -66,9 +66,10 @@ struct ptx_races {
      * counter. `issued` counts all operations except wgmma, and issues[e] counts the operations of
      * engine e. */
     uint32_t issued, *issues;
-    /* done[warp * ENGINES + e] is the counter of the last complete tcgen05 operation of engine e
-     * that `warp` has issued. An engine is a group of operations that share a counter. When another
-     * warp waits for a later tcgen05.commit of `warp`, it learns these counters. */
+    /* done[warp * ENGINES + e] is the counter of the last tcgen05 operation of engine e that `warp`
+     * has issued and that is complete. An engine is a group of asynchronous operations that share a
+     * counter. If another warp waits for a later tcgen05.commit of `warp`, all these operations
+     * come before whatever that warp does next. These counters therefore enter its vector clock. */
     uint32_t *done;
     /* `running` points to the clock (the vector of counters) of the asynchronous operation that
      * runs now, or NULL. */

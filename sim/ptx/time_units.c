@@ -100,9 +100,9 @@ double ptx_take_shared(const ptx_units *u, ptx_sm *sm, double at, double bytes) 
     return ptx_take(&sm->shared, at, bytes / u->device->shared_rate);
 }
 
-/* Runs a tcgen05.mma. The tensor pipe runs the operations of its SM one after another, and reads
- * their operands from shared memory meanwhile. A product with fewer than 128 rows takes as long as
- * one with 128 rows. */
+/* Computes when a tcgen05.mma begins and ends. The tensor pipe of an SM runs one operation after
+ * another. While it runs an operation, it reads the operands from shared memory. A product with
+ * fewer than 128 rows takes as long as one with 128 rows. */
 static double multiply(ptx_units *u, const ptx_job *job, ptx_sm *sm, double at) {
     const double rows = job->m < 128 ? 128 : job->m;
     const double cycles = rows * job->n * job->k * job->bits / 16 / u->device->tensor_rate;

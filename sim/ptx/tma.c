@@ -149,10 +149,12 @@ static bool taken(ptx_async *j, const ptx_tensor_map *m) {
     return !missing;
 }
 
-/* Returns the rank of the thread block whose mbarrier counts the bytes that a multicast copies to
- * block `rank`. Without cta_group::2 the result is `rank`. With cta_group::2 it is `rank` or the
- * rank of the other block of the pair. The lowest bit of the result is then that of the rank in the
- * given mbarrier address. */
+/* A multicast load by TMA writes to the shared memory of several thread blocks. Returns the rank of
+ * the thread block whose mbarrier counts the bytes that are written to block `rank`. Without
+ * cta_group::2 this is block `rank` itself. With cta_group::2 the thread blocks 2 i and 2 i + 1 are
+ * a pair, and one block of each pair counts for both. The instruction gives the address of an
+ * mbarrier, which contains a rank. If this rank is even, the even block of each pair counts,
+ * otherwise the odd one. */
 static uint64_t signalled(const ptx_async *j, uint64_t rank) {
     const bool pair = ptx_has(j->inst->opcode, "cta_group::2");
     return pair ? (rank & ~1ull) | (j->barrier >> RANK_SHIFT & 1) : rank;

@@ -51,9 +51,11 @@ BSMM_SHARED void bsmm_e3m2_halves(uint32_t first, uint32_t second, uint32_t pair
 typedef struct bsmm_half_range {
     int bias, lowest;
     uint32_t span;
-    /* `above` says how the kernel chooses the reference code of a row of B. The reference code plus
-     * `span` is the largest scale code of the row's first blocks plus `above`, unless that would
-     * give a reference code below 0 or a range beyond the code 254. */
+    /* For each row of B, the kernel multiplies exactly only by scale codes from the row's reference
+     * code to the reference code plus `span`. It chooses this range from the largest scale code of
+     * the row's first blocks: the range ends `above` codes above this code, so that later blocks
+     * may have larger scales. If the range would begin below code 0 or end above code 254, it is
+     * moved. */
     uint32_t above;
 } bsmm_half_range;
 

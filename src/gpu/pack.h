@@ -227,9 +227,10 @@ typedef struct bsmm_pack_job {
     bsmm_pack_words words;
     void *elements;
     uint64_t element_pitch; /* `element_pitch` is the stride of packed rows in bytes. */
-    /* The kernel stores the group scales at `group_scales`, one for each 128 elements of a row.
-     * NULL means that group scales cannot be stored. A group that needs a scale other than 1 then
-     * sets the flag WIDE, i.e. "cannot be packed". */
+    /* The kernel stores the group scales at `group_scales`, one fp32 number for each group of 128
+     * elements of a row. NULL means that there is no room for group scales, so each group must be
+     * packed with the scale 1. If this is impossible for a group, the kernel sets the flag WIDE,
+     * i.e. "cannot be packed". */
     float *group_scales;
     /* `group_pitch` is the distance in floats in group_scales from the scales of all rows for one
      * group (128 elements along K) to the scales of all rows for the next group. */

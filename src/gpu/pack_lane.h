@@ -226,10 +226,11 @@ BSMM_SHARED bsmm_lane_group bsmm_lane_by_exponents(const bsmm_pack_job *job, uin
     return g;
 }
 
-/* Chooses the scale of a group (128 elements of a row). bsmm_lane_look has returned a word for each
- * thread of the group. Each 16-bit half of `maxima` is the maximum of this half over all these
- * words. `row_top` is the result of bsmm_lane_row_top for the group's row, which is used only if
- * elements with e8m0 scales are packed to 8-bit floats (routes FP8 and FAST). */
+/* Chooses the scale of a group (128 elements of a row), which several threads pack together. Each
+ * of these threads has called bsmm_lane_look, whose result consists of two 16-bit numbers. `maxima`
+ * has, in each half, the largest number that any of the threads got in this half. `row_top` is the
+ * result of bsmm_lane_row_top for the group's row. It is used only if elements with e8m0 scales are
+ * packed to 8-bit floats (routes FP8 and FAST). */
 BSMM_SHARED bsmm_lane_group bsmm_lane_decide(const bsmm_pack_job *job, const bsmm_lane_scale *s,
                                              uint32_t maxima, int row_top) {
     bsmm_lane_group g = job->scale == 1   ? bsmm_lane_by_exponents(job, maxima, row_top)

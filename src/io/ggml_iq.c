@@ -41,11 +41,11 @@ static uint32_t load_u16(const uint8_t *from) {
     return (uint32_t)from[0] | (uint32_t)from[1] << 8;
 }
 
-/* Decodes a block of IQ2_XXS. Its bytes are:
- * - the f16 factor d of all scales;
- * - for each 32 elements, the indexes of four table rows, and a uint32 with four fields of seven
- *   sign bits and, in the top four bits, the scale. A field has the signs of eight elements. The
- *   eighth sign is not stored, because it makes the number of negative elements even. */
+/* Decodes a block of IQ2_XXS. The block begins with the f16 factor d of all scales. For each 32
+ * elements there follow four bytes and a uint32. Each byte is the index of a row of the table, and
+ * the row has the magnitudes of eight elements. The lower 28 bits of the uint32 are four fields of
+ * seven sign bits, and its top four bits are the scale. A field has the signs of eight elements.
+ * Seven of them are stored; the eighth is such that the number of negative elements is even. */
 void bsmm_gguf_iq2_xxs(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     for (size_t part = 0; part < SUPER / PART; part++) {

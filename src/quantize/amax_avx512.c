@@ -1,8 +1,9 @@
-/* Finds the largest magnitude (amax) of each block with AVX-512. The running maxima of a block are
- * in one register, one maximum per lane. If a block has 16 values of 16 bits, which fill half a
- * register, two blocks share a register. At the end, one transposing reduction turns sixteen such
- * registers into the maxima of their blocks. The magnitudes of f16 and bf16 sort in the same order
- * as their codes, so they stay 16-bit integers until the end. */
+/* Finds the largest magnitude (amax) of each block with AVX-512. While the function reads a block,
+ * each lane of a register has the maximum of the values that went through this lane. A block of 16
+ * values of 16 bits fills only half a register, so two such blocks share one. At the end, sixteen
+ * registers are reduced together, by a transposition, to the maxima of their blocks. Without their
+ * sign bits, the codes of f16 and bf16 have the same order as the magnitudes. The codes are
+ * therefore compared as 16-bit integers, and are not converted to fp32 before the end. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)

@@ -182,8 +182,10 @@ static void test_conversion(void **state) {
     assert_true(bench_ceilings_disturbed(&ceilings, &fast));
 }
 
-/* Tests that the probe of a small conversion stays within memory of the conversion's size, so that
- * the caches which hold the matrices also hold the probe's memory. */
+/* For a small conversion, bench measures the bandwidth of reading and writing as many bytes as the
+ * conversion does (a probe). Tests that the probe accesses no more memory than that. The caches
+ * that hold the matrices of the conversion then also hold the memory of the probe, so both have the
+ * same bandwidth. */
 static void test_small_probe(void **state) {
     (void)state;
     enum { READ = 12 << 10, WRITTEN = 4 << 10, SPARE = 64 << 10, THREADS = 2 };

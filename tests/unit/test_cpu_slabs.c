@@ -103,9 +103,10 @@ static void test_workspace(void **state) {
     bsmm_cpu_pretend_l2_bytes(0);
 }
 
-/* Tests the size of the workspace for few rows of A. For each thread, it may hold packed B of at
- * most the size of the L2 cache. With an L2 cache that is larger by `l2` bytes, the workspace may
- * therefore grow by at most `l2` bytes for each thread. */
+/* Tests the size of the workspace for few rows of A. The workspace has a buffer for packed B for
+ * each thread, whose size is at most that of the L2 cache. The test lets the library assume an L2
+ * cache of `l2` bytes and then one of 2 * `l2` bytes. The workspace for the larger cache may be
+ * larger by at most `l2` bytes for each thread. */
 static void test_workspace_of_few_rows(void **state) {
     (void)state;
     static const uint64_t l2 = 32 << 20;

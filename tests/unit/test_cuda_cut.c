@@ -14,9 +14,11 @@
 
 enum { COLUMNS = 200, K = 4096, WAVE_ROWS = 192, TALLEST = 256 };
 
-/* Returns a number of rows for which the last wave of tiles occupies only two thirds of the SMs, so
- * that the kernel splits tiles along K. A pair of SMs computes one tile at a time. A tile has at
- * most TALLEST rows, and all COLUMNS columns. */
+/* Returns a number of rows of D for which the kernel splits tiles along K. A pair of SMs computes
+ * one tile at a time. A tile has at most TALLEST rows, and all COLUMNS columns of D. With this
+ * number of rows, there are 5/3 as many tiles as pairs of SMs. After a wave of tiles for all pairs,
+ * only two thirds of the pairs would have a tile, so the kernel divides the K of tiles among all
+ * pairs. */
 static int64_t rows_to_cut(const bsmm_cuda_device *device) {
     return TALLEST * (device->multiprocessors / 2) * 5 / 3;
 }

@@ -117,9 +117,10 @@ BSMM_DEVICE gemm_source gemm_source_of(const bsmm_cdna_gemm *p, gemm_shape s, ui
     return from;
 }
 
-/* Returns the number of rounds in which direct loads fill a stage of one operand. In a round, every
- * lane of the workgroup issues one load. A wave's 64 lanes write their bytes to LDS side by side,
- * and the bytes of the next wave follow. */
+/* Returns the number of direct loads (loads from memory to LDS without registers) that each lane
+ * issues to fill one operand's part of a stage. In a round, every lane of the workgroup issues one
+ * such load. The 64 lanes of a wave write their bytes to LDS side by side, and the bytes of the
+ * next wave follow. */
 BSMM_DEVICE uint32_t gemm_rounds(gemm_shape s, uint32_t side) {
     return gemm_side_bytes(s, side) / (gemm_threads(s) * gemm_load_bytes(s.types[side]));
 }

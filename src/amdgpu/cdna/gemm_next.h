@@ -122,9 +122,10 @@ BSMM_DEVICE gemm_kept gemm_keep(gemm_position *at, gemm_chores *c) {
     return kept;
 }
 
-/* Reads the scalars of gemm_list_kept back from the vector registers. The empty assembly hides from
- * the compiler that the scalars have not changed. Otherwise the compiler would keep them in scalar
- * registers. */
+/* Reads the scalars of gemm_list_kept back from the vector registers to which gemm_keep copied
+ * them. If the compiler knew that their values have not changed, it would keep them in scalar
+ * registers all the time, and the copies would save no registers. The empty assembly hides this
+ * from the compiler. */
 BSMM_DEVICE void gemm_take_kept(gemm_position *at, gemm_chores *c, gemm_kept kept) {
     uint32_t *list[GEMM_KEPT];
     __asm__ volatile("" : "+v"(kept.lanes[0]), "+v"(kept.lanes[1]));

@@ -77,8 +77,9 @@ BSMM_DEVICE gemm_scale_reader gemm_scaled_reader(const gemm_position *at, gemm_s
     return gemm_scale_reader_of(s, rows);
 }
 
-/* Reads A's operands for the first two rows of 16 x 16 tiles of a step from LDS. A step of the main
- * loop multiplies one stage. */
+/* Reads operands of A from LDS for a step of the main loop, which multiplies one stage. A matrix
+ * instruction computes a tile of 16 x 16 results. The function reads the operands of A for the
+ * first GEMM_LATE_ROWS (two) rows of such tiles. */
 BSMM_DEVICE void gemm_scaled_first(gemm_scaled *g, const gemm_position *at, gemm_shape s,
                                    const gemm_lds *stage) {
 #pragma unroll

@@ -186,7 +186,10 @@ BSMM_DEVICE void gemm_scaled_multiply(const gemm_position *at, gemm_chores *chor
     bsmm_isa_wait_barrier();
 }
 
-/* The compiler reports an error if it cannot remove a call of one of these functions. */
+/* These two functions check the constants of a tile at compile time. The code calls them only if a
+ * constant has a value that gemm_scaled_request_next does not support. If all values are supported,
+ * the compiler removes the calls, because they are never executed. If a call remains, the compiler
+ * reports the text of the attribute as an error. */
 void gemm_needs_two_stages(void)
     __attribute__((error("workgroups that compute several tiles need two stages in LDS")));
 void gemm_needs_larger_trays(void)

@@ -67,8 +67,8 @@ BSMM_DEVICE uint32_t gemm_tiles(gemm_shape s, uint32_t side) {
     return side ? s.col_tiles : s.row_tiles;
 }
 
-/* GEMM_RING_ROW is the number of bytes that a half of the ring buffer has for each row of A and of
- * B. */
+/* The ring buffer in LDS for e8m0 scales has two halves. In each half, every row of A and of B has
+ * GEMM_RING_ROW bytes: the scale codes of GEMM_GROUP units (128 elements of K each). */
 enum { GEMM_RING_ROW = GEMM_GROUP * GEMM_UNIT_BLOCKS };
 
 BSMM_DEVICE uint32_t gemm_ring_half(gemm_shape s) {
@@ -105,8 +105,9 @@ BSMM_DEVICE uint32_t gemm_carrier_row(gemm_shape s, uint32_t side, uint32_t firs
     return at < rows - 1 ? at : rows - 1;
 }
 
-/* Returns the value of the field gemm_carrier.at for a thread of a wave that moves scales of
- * operand `o`. */
+/* Returns the value of the field gemm_carrier.at for this thread, whose wave moves scales of
+ * operand `o`. Lane l gets the distance, in scales, from the scale of block 0 along K to that of
+ * block l % 8 of the same row. */
 BSMM_DEVICE uint32_t gemm_carrier_at(const bsmm_cdna_side *o) {
     return o->scale_at[gemm_thread_of_tile() % BSMM_CDNA_SCALES];
 }
@@ -247,8 +248,8 @@ BSMM_DEVICE void gemm_store_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring
     if (c->arrived == GEMM_FOUR_UNITS && !gemm_scouts(s)) gemm_lower_group(c, s, ring, c->unit);
 }
 
-/* Loads the scales of the first four units (128 elements of K each), if a wide load can load
- * them. */
+/* Before the main loop, starts to load the scales of the first four units (128 elements of K each)
+ * by one wide load per row. Does nothing if wide loads are not possible (c->wide is 0). */
 BSMM_DEVICE void gemm_request_scales(const gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     if (c->wide) gemm_load_group(c, s, ring, 0);
 }

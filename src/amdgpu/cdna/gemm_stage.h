@@ -153,8 +153,9 @@ BSMM_DEVICE uint32_t gemm_scout_offset(const gemm_position *at, gemm_shape s, ui
 }
 
 /* Returns the buffer descriptor of the operand that this wave prefetches. The first four waves
- * prefetch A, and the other waves prefetch B. Because of the empty assembly, the compiler selects
- * the descriptor anew for each prefetch, and does not keep it in scalar registers. */
+ * prefetch A, and the other waves prefetch B. The selected descriptor would take scalar registers
+ * for the whole main loop. The empty assembly hides from the compiler that the wave's number is the
+ * same for each prefetch. The compiler therefore selects the descriptor anew each time. */
 BSMM_DEVICE bsmm_i32x4 gemm_scout_buffer(const gemm_position *at) {
     uint32_t wave = at->sources[0].wave;
     __asm__ volatile("" : "+s"(wave));
@@ -171,9 +172,9 @@ BSMM_DEVICE void gemm_scout_ahead(const gemm_position *at, gemm_shape s, uint32_
                    step % 2);
 }
 
-/* Prefetches to L2 this workgroup's part of the cache lines that lie at `offset` in the rows of the
- * operands. The load of each wave writes 256 bytes to LDS at `unused`. Nothing reads these bytes.
- */
+/* Prefetches cache lines of the operands to L2: of the lines that lie `offset` bytes after the
+ * start of each row, those that are this workgroup's part. The prefetch is a load to LDS: each
+ * wave's load writes 256 bytes to LDS at `unused`, which nothing reads. */
 BSMM_DEVICE void gemm_scout_to(const gemm_position *at, uint32_t offset, uint32_t unused) {
     bsmm_isa_load_to_lds(gemm_scout_buffer(at), unused, at->scout.lane_offset, offset, 4);
 }

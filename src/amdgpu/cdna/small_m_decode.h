@@ -196,9 +196,9 @@ BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *fa
     return to.words;
 }
 
-/* Returns the factor by which a sum of products must be multiplied if the kernel decodes elements
- * to a fraction of their values. On gfx950 the factor is 1, because all elements are decoded to
- * their exact values. */
+/* Returns the factor by which the kernel multiplies its sums. On GPUs where elements are decoded to
+ * a fraction of their values, this factor makes up for the fraction. On gfx950 the factor is 1,
+ * because all elements are decoded to their exact values. */
 BSMM_DEVICE float small_m_correction(small_m_format f) {
     (void)f;
     return 1;

@@ -137,9 +137,9 @@ static void expect_tile(const gemm *g, const block *b, int64_t i, int64_t j) {
                                  bsmm_min_i64(g->engine->nr, b->cols - j));
 }
 
-/* Returns the accumulators of the panel of B that begins at column col + j of D. If all panels use
- * the same accumulators one after another (pitch is nr), the accumulators are at the start of the
- * buffer. */
+/* Returns the accumulators of the panel of B (nr packed rows) that begins at column col + j of D.
+ * If `pitch` is nr, the buffer has room for the accumulators of a single panel, and all panels use
+ * it one after another. Otherwise the buffer has separate accumulators for each panel. */
 static float *strip_acc(const gemm *g, const block *b, int64_t j) {
     return b->acc + (b->pitch == g->engine->nr ? 0 : j);
 }
@@ -239,10 +239,12 @@ static void multiply_block(const gemm *g, const block *b) {
         }
 }
 
-/* Computes a cache block of a gated activation, f(gate) * up, whose gates are the first half of the
- * columns of A x B^T and whose ups are the second half. It first multiplies the block's gates and
- * keeps their values, and then multiplies the ups that belong to them. The first up may be inside a
- * panel of B; the columns before it in that panel are computed but not used. */
+/* Computes a cache block of D for a gated activation: a result of D is f(gate) * up. A x B^T has
+ * twice as many columns as D. The first half of them are the gates, and the second half are the
+ * ups. The function first multiplies the columns of the block's gates and keeps their values. Then
+ * it multiplies the columns of the ups that belong to these gates. The first of these ups may lie
+ * in the middle of a panel of B. The columns before it in the panel are then computed too, but not
+ * used. */
 static void run_halves(const gemm *g, const block *gates) {
     int64_t first = g->ups + gates->col, panel = first / g->engine->nr * g->engine->nr;
     block b = *gates;

@@ -88,9 +88,10 @@ INLINE uint32_t sticky_bits(double value) {
 }
 
 /* Rounds a double to f16. The function has no branches, so that compilers can vectorize loops that
- * call it. To round a subnormal f16, it adds the fp32 value 1/2. The last mantissa bit of fp32
- * values near 1/2 is 2^-24, like the last bit of f16's subnormals, so the addition rounds to
- * f16. */
+ * call it. If the f16 is subnormal, the function lets an fp32 addition do the rounding: it adds 1/2
+ * to the magnitude. The last mantissa bit of fp32 numbers from 1/2 to 1 has the value 2^-24, and so
+ * has the last bit of subnormal f16 numbers. The fp32 addition therefore rounds to the same
+ * multiples of 2^-24 as f16 would. */
 INLINE uint16_t f16_from(double value) {
     uint32_t bits = sticky_bits(value), magnitude = bits & 0x7fffffff, shifted_bits;
     uint32_t normal = (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;

@@ -173,8 +173,8 @@ typedef struct bsmm_pack_place {
      * number. `groups` is the number of groups of one row. It is rounded up to whole units; a unit
      * is a range of K in which each row has one scale. */
     int64_t groups;
-    /* `unit_groups` is the number of 4-byte groups of a row in a unit, i.e. in a range of K with
-     * one scale per row. It is 4 or 8 for integers and a multiple of 16 for bf16. */
+    /* A unit is a range of K in which each row has one scale. In a unit, a row has `unit_groups`
+     * groups of 4 bytes: 4 or 8 groups of integers, or a multiple of 16 groups of bf16. */
     int64_t unit_groups;
     int64_t unit_bytes, pitch;
     /* `widened` is true if bf16 elements are stored as fp32. The odd element of each pair is stored

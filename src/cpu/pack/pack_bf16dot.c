@@ -312,9 +312,11 @@ static void pack_span(tile *t, span *s, const treatment *how) {
                       at.to + at.unit_groups * at.pitch, at.unit_bytes);
 }
 
-/* Packs several tiles of rows. The function reads a range of K of all tiles before it reads the
- * next range. If there is a single tile and the function `survey` has already read its codes over
- * all of K, they are not read again. */
+/* Packs several tiles of rows. The function goes through K in ranges, and handles a range of all
+ * tiles before it goes on to the next range. If the format of the operand needs a survey (a pass
+ * over each row that finds, for example, its largest scale), there are two passes over K: one calls
+ * `survey`, and one packs. Both may read the codes. They are read only once if there is a single
+ * tile and one range covers all of K. */
 static void pack_tiles(tile *tiles, int64_t count, span *s) {
     const treatment *how = treatment_of(tiles->o);
     int64_t cols = tiles->o->m.cols;

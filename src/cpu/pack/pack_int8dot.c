@@ -58,8 +58,10 @@ typedef struct job {
     const bsmm_operand *o;
     const bsmm_pack_isa *isa;
     const int8_t *integers;
-    /* `begin` gives the values at which A's integer sums begin. begin.factor is 0 if the operand is
-     * B, because initial values are packed only with A. */
+    /* The integer sum of a unit of K does not begin at 0 but at a value that is packed with A. This
+     * value makes up for the number that is added to B's integers when they are packed
+     * (pack_int8dot.h). `begin` tells how to compute the value. If the operand is B, begin.factor
+     * is 0, because such values are packed with A only. */
     bsmm_pack_begin begin;
     /* These flags say which layout packed A has (pack_int8dot.h). If `floated` is true, A is packed
      * for integer sums whose bits are those of an fp32 number, so that they need no conversion. If

@@ -85,9 +85,9 @@ typedef struct bsmm_small_m_span {
      * results to them. If K is divided into chunks, it sums each chunk from 0 and then adds the
      * chunk's sum to `acc`. */
     float *acc;
-    /* A chunk is a range of K that is summed by itself. If the range of K of this call ends inside
-     * a chunk, `part` receives the chunk's sums so far, in the order of acc. The next call
-     * continues them. */
+    /* A chunk is a range of K that is summed by itself. The range of K of a call may end inside a
+     * chunk. The call then leaves the incomplete sums of this chunk in `part`, in the order of
+     * `acc`, and the next call continues them. */
     float *part;
 } bsmm_small_m_span;
 

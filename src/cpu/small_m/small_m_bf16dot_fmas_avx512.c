@@ -118,8 +118,9 @@ INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512
  * The products of the block's elements can then be added without a multiplication by the scale. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
-    /* `unit` holds the scale by which each row's accumulators are divided (their unit), as fp32
-     * exponent bits relative to the row's largest scale. */
+    /* `unit` holds, for each panel and each of its rows, the scale by which the row's accumulators
+     * are divided at present. The scale itself is divided by the row's largest scale. It is stored
+     * as an exponent in the position of fp32's exponent bits. */
     __m512i unit[PANELS];
     __m512 scale[PANELS]; /* `scale` holds the current block's scales, if they are e4m3. */
 } sums;

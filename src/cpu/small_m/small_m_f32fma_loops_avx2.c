@@ -326,8 +326,10 @@ INLINE void spread_batch(const bsmm_small_m_span *s, const loops *l, int64_t i, 
                   w->halves + g * GROUP * 2 * l->batch, &w->next, &w->codes[g / 2]);
 }
 
-/* Multiplies one or a few panels of B over a range of K by the tile of A. No operand has fp32
- * scales. Each chunk of K is summed by itself, and its sum is then added to D's accumulators. */
+/* Multiplies one or a few panels of B (16 rows each) over a range of K by the tile of A. Neither A
+ * nor B has fp32 scales. Each chunk of K is summed by itself in s->part. At the end of a chunk, its
+ * sum is added to D's accumulators in s->acc. If the range ends inside a chunk, the sum stays in
+ * s->part, and the call for the next range continues it. */
 INLINE void multiply_folded(const bsmm_small_m_span *s, const loops *l, space *w) {
     const int64_t step_codes = l->scale == BSMM_SCALE_E4M3 ? 2 * LANES : LANES;
     const int64_t batch_steps = l->batch / BSMM_SMALL_M_STEP;

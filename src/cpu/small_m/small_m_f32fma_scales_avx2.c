@@ -67,21 +67,23 @@ static void multiply_factors(const bsmm_small_m_scales *s, const int exponents[L
         s->factors[lane] *= bsmm_double_pow2(exponents[lane] + halves_of(s)->raw);
 }
 
-/* Replaces the e8m0 scale of each block of a panel by a factor, which is a power of two. The
- * function stores the factor's exponent plus 127 in place of the scale's code.
+/* Replaces the e8m0 scale of each block of a panel (16 rows of B) by a factor, which is a power of
+ * two. The function stores the factor's exponent plus 127 in place of the scale's code.
  *
- * In the multiply loop, an accumulator holds the sum divided by the scale of the current block.
- * When the loop goes on to the next block, it multiplies the accumulator by the scale of the block
- * before and divides it by the scale of the next block. The factor of a block is this quotient of
- * two scales.
+ * The multiply loop does not multiply elements by scales. Instead, an accumulator holds the sum
+ * divided by the scale of the current block. Before the loop goes on to the next block, it
+ * multiplies the accumulator by the scale of the current block and divides it by the scale of the
+ * next block. The factor of a block is the quotient of these two scales: the previous block's scale
+ * divided by its own.
  *
- * K is divided into chunks, and each chunk is summed by itself from 0. The first block of a chunk
- * therefore needs no such factor. Its factor is used for the total over the earlier chunks instead.
- * This factor is the scale of the previous chunk's last block divided by the scale of this chunk's
- * last block.
+ * K is divided into chunks. The sum of a chunk begins at 0, so the first block of a chunk needs no
+ * such factor. It has another factor instead. At the end of a chunk, its sum is divided by the
+ * scale of the chunk's last block. The total of the earlier chunks is divided by the scale of the
+ * previous chunk's last block. Before the two are added, the total is multiplied by the quotient of
+ * these scales: that of the previous chunk's last block divided by that of this chunk's last block.
  *
- * At the end, the accumulators are the sums divided by the scale of the last block. exponents[i]
- * becomes the exponent of row i's last scale. The caller multiplies it into the row's factor. */
+ * At the end, the totals are the sums divided by the scale of the last block. exponents[i] becomes
+ * the exponent of row i's last scale. The caller multiplies it into the row's factor. */
 TARGET static void leave_steps(const bsmm_small_m_scales *s, int exponents[LANES]) {
     codes16 before = load_codes(s, 0);
     for (int64_t i = 0; i < s->units; i++) {

@@ -89,8 +89,9 @@ INLINE __m256i halves_of(__m256i word, const bsmm_small_m_f32fma_halves *h) {
                             _mm256_set1_epi16((short)h->mask));
 }
 
-/* Loads 24 bytes of 6-bit codes, 12 bytes into each half of the register. Each 3 bytes hold 4
- * codes. The codes become two 16-bit words: the first two bytes and the last two bytes. */
+/* Loads 24 bytes of 6-bit codes, and spreads the first 12 bytes over the lower half of the register
+ * and the last 12 over the upper half. Each 3 bytes hold 4 codes. They become two 16-bit words with
+ * two whole codes each: one word has bytes 0 and 1, the other one has bytes 1 and 2. */
 INLINE __m256i load_sixes(const uint8_t *at) {
     const __m256i order =
         /* The numbers are byte indices for a shuffle, which works on each half of the register

@@ -170,10 +170,11 @@ static double predict(const bsmm_product *p, const weights *w, const division *c
            waves_of(p, c) * ((many ? 7 : 4) + adding + zeros + w->step[c->choice] * (double)steps);
 }
 
-/* Returns true if A is e4m3 with one fp32 scale per row, and the weights are mxfp4. The epilogue of
- * the kernels for other weights has no code for scales of A. nvfp4 weights usually have a
- * second-level scale. With this scale and scales of A's rows, all results would take the slow
- * path. */
+/* Returns true if A is e4m3 with one fp32 scale per row, and the weights are mxfp4. Only the kernel
+ * for mxfp4 takes such an A: the epilogues for other weights have no code that multiplies by scales
+ * of A. For nvfp4 such code would be useless. nvfp4 weights usually have a second-level scale, and
+ * the fast path of the epilogue can multiply by only one fp32 number that is not a power of two.
+ * With both kinds of scales, all results would take the slow path. */
 static bool has_row_scales(const bsmm_operand *a, const weights *w) {
     return bits_of(w) == 4 && w->format.scale == BSMM_SCALE_E8M0 &&
            a->m.format.elem == BSMM_ELEM_E4M3 && bsmm_small_m_has_row_floats(a);

@@ -244,9 +244,10 @@ bsmm_status bsmm_cuda_clear_padding(const bsmm_recode *job) {
                                         : BSMM_OK;
 }
 
-/* Quantizes a tensor. If the recipe has a second-level scale and the caller provides no largest
- * magnitude, the function first queues a kernel that finds the largest magnitude. Until the values
- * are converted, the memory of the second-level scale holds the largest magnitude. */
+/* Quantizes a tensor. A recipe with a second-level scale needs the tensor's largest magnitude. If
+ * the caller does not provide it, the function first queues a kernel that finds it. This kernel
+ * stores it in the memory of the second-level scale (global_scale), so that no other memory is
+ * needed. The last kernel replaces it there by the second-level scale. */
 bsmm_status bsmm_cuda_quantize(const bsmm_recode *job) {
     const float *amax = job->amax ? job->amax : job->dst.m.global_scale;
     quantizer chosen;

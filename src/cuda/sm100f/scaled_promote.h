@@ -58,13 +58,14 @@ static __device__ __forceinline__ factor_row factor_row_of(const bsmm_scaled_par
     return f;
 }
 
-/* Returns the scale for sum number `sum`, where a sum covers 128 elements of K, and starts to load
- * the scale for sum number `sum` + 2. If the scale's magnitude is not 0 and lies outside the range
- * from 2^-46 to 2^46, the function returns NaN instead, and the results are recomputed in double.
- * With FP8 elements, the product of two scales in this range and a nonzero sum is a normal fp32
- * number, so no term is lost. With bf16 elements, sums may be smaller, so small results are
- * recomputed too (is_doubtful). If A and B are both bf16 with scales, the range is only 2^-23 to
- * 2^23, so that the product of two scales is at most 2^46. */
+/* Returns the scale for sum number `sum`, and starts to load the scale for sum number `sum` + 2. A
+ * sum covers 128 elements of K. If the magnitude of the scale is not 0 and lies outside the range
+ * from 2^-46 to 2^46, the function returns NaN instead. The results then become NaN, too, and are
+ * recomputed in double. With this range, no term is lost: with FP8 elements, the product of a
+ * nonzero sum and two scales in the range is a normal fp32 number. With bf16 elements, sums may be
+ * smaller, so small results are also recomputed (is_doubtful). If a kernel for bf16 has scales of
+ * both A and B, the range is only 2^-23 to 2^23, so that the product of two scales is at most
+ * 2^46. */
 static __device__ __forceinline__ float next_factor(factor_row *f, uint32_t sum) {
     const float scale = f->next[0], magnitude = fabsf(scale);
     const bool tame = scale == 0 || (magnitude >= 1 / f->most && magnitude <= f->most);

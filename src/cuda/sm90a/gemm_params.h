@@ -53,8 +53,9 @@ typedef struct bsmm_wgmma_params {
      * for e4m3 multiply by col_factors only, because they load A's scales through a_rows.
      * `col_factors` is aligned to 8 bytes, and its length is even or padded to an even number. */
     const float *row_factors, *col_factors;
-    /* Describes A, B and the epilogue of D as the caller gave them. With this description the
-     * kernel reads A and B to recompute results in double, or if its fast path does not support the
+    /* `whole` describes A and B as the caller stores them (not packed), and the epilogue of D. The
+     * kernel needs the stored operands in two cases: it recomputes some results in double, or it
+     * computes the whole product by slower code because its fast path does not support the
      * operands' values. */
     bsmm_bf16_job whole;
     bsmm_cuda_gate gate;

@@ -78,9 +78,11 @@ static __device__ __forceinline__ void end_even(consumer *c, float *total, const
     release(now->last, c);
 }
 
-/* Waits until a stage is full, starts its wgmma instructions, and loads its scales to *f. If `even`
- * is set, each row has one scale for all of K, and the function loads no scales: scale_even loads
- * them at the end of the tile, from its last stage. */
+/* Waits until a stage of the ring buffer is full, and starts the wgmma instructions that multiply
+ * its k block. Then loads to *f the scales by which the sums of this k block will be multiplied. If
+ * `even` is set, each row of A and B has one scale for all of K. The function then loads no scales.
+ * At the end of the tile, scale_even takes them from the tile's last stage and multiplies the
+ * totals. */
 static __device__ __forceinline__ void start_stage(consumer *c, float *sum, factors *f,
                                                    const progress *now, uint32_t stage, bool even) {
     wait_full(&c->r, stage, now->tested);

@@ -24,8 +24,9 @@
  * one step. */
 enum { MIXED_LOOKS = 3, MIXED_STEP_BLOCKS = BSMM_SMALL_M_K / 32 };
 
-/* MIXED_USUAL is the e8m0 code of the scale 2^-8. It takes the place of a row's largest scale code
- * if the kernel has seen only zeros in the row's first steps. */
+/* The kernel chooses the range of scales of a row of B from the largest scale code in the row's
+ * first steps of K, without blocks of zeros. If all these blocks are zeros, there is no such code,
+ * and the kernel uses MIXED_USUAL instead: the e8m0 code of the scale 2^-8. */
 enum { MIXED_USUAL = 119 };
 
 /* The mixed-input kernels (mixed_kernels.h) that decode e8m0-scaled weights to f16 keep their fp32
@@ -40,8 +41,9 @@ typedef struct mixed_rows {
     uint32_t row, begin, end;
 } mixed_rows;
 
-/* Weights that are decoded to f16 are smaller than their values by a power of two, and so are the
- * sums. Returns the factor by which the epilogue multiplies sums to correct this. */
+/* Some formats are decoded to f16 as a fraction 2^-n of the weights' values, so the sums are too
+ * small by the same factor. Returns the factor 2^n by which the epilogue multiplies the sums to
+ * correct this, or 1 for other formats. */
 static __device__ __forceinline__ double mixed_half_unfold(const int format) {
     if (small_m_has_e8m0(format)) return (double)(1u << MIXED_HALF_LOG2);
     /* Decoded e2m1 elements are 2^-6 times as large as their values. */

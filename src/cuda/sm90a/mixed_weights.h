@@ -66,8 +66,10 @@ static __device__ __forceinline__ void mixed_take(const int format, const small_
                 *(const uint4 *)(from + (2 * half + row) * (BSMM_SMALL_M_THREADS * 16));
             continue;
         }
-        /* A half has 12 bytes of each row, i.e. 16 weights of 6 bits. Only half 0 begins at a
-         * multiple of 8 bytes, so half 1 is loaded as one 32-bit word and then 8 bytes. */
+        /* In shared memory, the thread's 24 bytes of a row begin at a multiple of 8 bytes. Half 0
+         * is the first 12 of them, half 1 the last 12; each has 16 weights of 6 bits. Half 0 is
+         * loaded as 8 bytes and then 4 bytes. Half 1 begins 12 bytes later, at no multiple of 8, so
+         * it is loaded as 4 bytes and then 8 bytes. */
         const uint8_t *const here = from + row * 8 * SMALL_M_SIX_ROW + half * 12;
         const uint2 two = *(const uint2 *)(here + 4 * half);
         const uint32_t one = *(const uint32_t *)(here + 8 * (1 - half));

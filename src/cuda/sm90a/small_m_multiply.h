@@ -35,8 +35,10 @@ typedef struct small_m_ring {
     /* `stride` is the number of steps of K from a slot that this warp reads to the slot that it
      * reads next. */
     uint32_t stride;
-    /* If `lag` is 0, the warp refills a slot as soon as it has read the slot. If it is 1, the warp
-     * refills a slot only after it has read the following slot too. */
+    /* A slot may be refilled only when all warps that share it have read it. If `lag` is 0, the
+     * warp that refills slots does so directly after it has read a slot itself, and waits for the
+     * other warps. If `lag` is 1, it refills a slot only after it has read the following slot too.
+     * The other warps have usually read the older slot by then. */
     uint32_t lag;
 } small_m_ring;
 
