@@ -68,8 +68,10 @@ static int count_bf16(uint32_t elem) {
     return elem == BSMM_ELEM_F32 ? 3 : elem == BSMM_ELEM_F16 ? 2 : 1;
 }
 
-/* Returns true if a kernel can multiply an operand as f16. `e8m0` is true if e8m0 scales do not
- * prevent this. */
+/* Returns true if a kernel can multiply an operand of this format in f16: an unscaled f16 operand
+ * as it is, or elements of at most 8 bits that it converts to f16. f16 may not have the range for
+ * elements times e8m0 scales. `e8m0` is true if the kernel nevertheless multiplies such an operand
+ * in f16. */
 static bool may_be_f16(bsmm_format format, bool e8m0) {
     if (format.elem == BSMM_ELEM_F16) return format.scale == BSMM_SCALE_NONE;
     return cli_level_bits_of(format) <= 8 && (format.scale != BSMM_SCALE_E8M0 || e8m0);

@@ -43,8 +43,9 @@ static __device__ void end_pair(const shared *s) {
     if (threadIdx.x < 32) ptx_tcgen05_pair_dealloc(s->columns, COLUMNS);
 }
 
-/* Loads this thread block's part of a k block. A barrier of the pair's leader counts the bytes of
- * both blocks. */
+/* Loads this thread block's part of a k block. The two thread blocks of a pair load different
+ * parts, but only one of them, the leader, issues the multiplications. An mbarrier of the leader
+ * therefore counts the bytes that both thread blocks load. */
 static __device__ void load_pair(const ladder_params *p, uint32_t stage, uint32_t tile,
                                  uint32_t block, uint32_t rank, const uint64_t *full) {
     const uint32_t own = ptx_shared_address(full), barrier = ptx_mapa(own, LEADER),

@@ -169,8 +169,9 @@ static uint32_t *clock_of(struct ptx_races *r, const ptx_warp *w) {
     return r->counts + (size_t)number_of(w) * r->width;
 }
 
-/* Increments a warp's own counter. Accesses that the warp makes later are thereby distinguished
- * from those that it made before. */
+/* Increments a warp's own counter. Accesses that the warp makes later thereby get a higher counter
+ * than those that it made before. If another warp waits for the earlier accesses, it learns only
+ * the lower counter, so the later accesses may still race with it. */
 static void count_up(struct ptx_races *r, const ptx_warp *w) {
     r->off |= ++clock_of(r, w)[number_of(w)] == MOST_COUNT;
 }

@@ -172,9 +172,10 @@ static bool read_operands(ptx_async *j, product *p) {
     return true;
 }
 
-/* Reads a block scale from tensor memory. The scales of 128 rows are in four columns: row r is in
- * lane r % 32 of column r / 32. A 32-bit cell contains four scales of a byte each. `quarter`
- * selects one of the four groups of 32 lanes. */
+/* Reads a block scale from tensor memory. Tensor memory has 128 lanes, i.e. four groups of 32, and
+ * `quarter` is the number of the group to read. In a group, the scales of 128 rows take four
+ * columns: row r is in lane r % 32 of column r / 32. The lane has a 32-bit cell in each column,
+ * with four scales of a byte each. `byte` modulo 4 is the number of the byte to read. */
 static bool read_scale(ptx_async *j, const product *p, uint32_t at, uint32_t row, uint32_t quarter,
                        uint32_t byte, double *to) {
     const uint32_t *cell = ptx_tmem_cell_of(p->at, j->warp, j->inst, quarter * 32 + row % 32,

@@ -7,9 +7,10 @@
 #include "async.h"
 #include "sim.h"
 
-/* Names the kinds of recorded events of a warp. EVENT_RUN stands for `a` consecutive instructions
- * of the PTX text, of which `code` is the first. Each other event describes the last instruction of
- * the EVENT_RUN before it. */
+/* Names the kinds of events that are recorded for a warp. An EVENT_RUN says that the warp has
+ * executed `a` consecutive instructions of the PTX text, of which `code` is the first. Each other
+ * event adds something about the last instruction of the EVENT_RUN before it, for example which
+ * memory it has accessed. */
 enum ptx_event_kind {
     EVENT_RUN,
     /* EVENT_SHARED: the instruction occupies shared memory for `a` cycles. Bank conflicts cause

@@ -302,9 +302,9 @@ static inline bool are_addends_simple(const bsmm_product *p) {
            (!p->bias_elem || (p->bias && bsmm_is_aligned(p->bias, 4)));
 }
 
-/* Returns true if A, B, C and the bias do not overlap `range`, which is the data or the scales of
- * D. A C that is D itself is allowed. If the function returns false, an input may or may not
- * overlap the range. */
+/* `range` is the data or the scales of D. Returns true if it is certain that A, B, C and the bias
+ * do not overlap it. C may be the same matrix as D. If the function returns false, an overlap is
+ * only possible, and the caller must check exactly. */
 static inline bool are_inputs_clear_of(const bsmm_product *p, const void *range, uint64_t bytes) {
     return is_clear_of(&p->a, range, bytes) && is_clear_of(&p->b, range, bytes) &&
            (!p->has_c || same_place(&p->c, &p->d) || is_clear_of(&p->c, range, bytes)) &&

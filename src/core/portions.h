@@ -51,9 +51,10 @@ void bsmm_portion_first(const bsmm_product *product, bsmm_product *portion);
 const char *bsmm_portions_refuse(const bsmm_kernel *kernel, const bsmm_product *product,
                                  void *state, char *why, size_t size);
 
-/* Fills last_state, the kernel's state for the last portion (range of D's rows) of a plan, and
- * computes the size of the workspace. A kernel's state is what the kernel computes once per plan.
- * `state` is the state for the first portion. */
+/* A plan with a block-scaled D computes the rows of D in portions. All portions but the last have
+ * the same number of rows. The kernel's state (what it computes once per plan) depends on this
+ * number, so there are two states: `state` for all portions but the last, and last_state for the
+ * last one. Fills last_state, and computes the size of the workspace. */
 bsmm_status bsmm_portions_make(const bsmm_kernel *kernel, const bsmm_product *product,
                                const void *state, void *last_state, uint64_t *workspace_bytes);
 

@@ -17,9 +17,9 @@ static bool has_floats(const bsmm_operand *o) {
     return o->m.format.scale == BSMM_SCALE_F32;
 }
 
-/* Returns true if a kernel can multiply sums by the operand's fp32 scales, instead of multiplying
- * each element by its scale. This requires that no scale changes within a step of K (BSMM_BF16_K
- * elements of a row). */
+/* A kernel can apply fp32 scales in two ways: it multiplies each element by its scale, or it
+ * multiplies the sum of each step of K (BSMM_BF16_K elements of a row). The second way requires
+ * that no scale changes within a step. Returns true if it is possible for this operand. */
 static bool may_stay_outside(const bsmm_operand *o) {
     uint32_t cols = o->m.format.block_cols;
     return has_floats(o) && (cols % BSMM_BF16_K == 0 || cols >= o->m.cols);

@@ -16,9 +16,10 @@
 /* BSMM_BF16_K is the number of elements along K in one step of the main loop. */
 enum { BSMM_BF16_K = 32 };
 
-/* The kernels of the bf16 product are named after the number of bf16 numbers that hold a value of A
- * and a value of B. SCALED has one bf16 number for each value, like 1X1, and multiplies the sum of
- * each step of K by fp32 scales. */
+/* Names the kernels of the bf16 product. The sum of one or three bf16 numbers represents a value of
+ * A or B. The first digit of a name is the number of bf16 numbers for a value of A, the last digit
+ * is that for a value of B. SCALED has one bf16 number for each value, like 1X1, and multiplies the
+ * sum of each step of K by fp32 scales. */
 typedef enum bsmm_bf16_kind {
     BSMM_BF16_1X1,
     BSMM_BF16_SCALED,

@@ -158,10 +158,11 @@ BSMM_DEVICE float bf16_factor(const bsmm_bf16_side *side, uint32_t row, uint32_t
     return tame ? scale : bsmm_bits_float(0x7fc00000u);
 }
 
-/* Returns true if an fp32 sum may be wrong and must be recomputed in double. A sum below 2^-118 may
- * have lost terms to underflow. A sum above 2^127, Inf or NaN may come from an overflow or from a
- * value that bf16 numbers could not represent. `zero` means that the whole row of A or of B is 0,
- * so that a sum of 0 is right. */
+/* Returns true if an fp32 sum of products may be wrong and must be recomputed in double. A sum with
+ * a magnitude below 2^-118 may have lost terms to underflow. A sum above 2^127, Inf or NaN may come
+ * from an overflow, or from a value that bf16 numbers cannot represent. A sum of exactly 0 is right
+ * only if all of its products are 0, i.e. if `zero` is true: the whole row of A or the whole row of
+ * B is 0. */
 BSMM_DEVICE bool bf16_doubts(float sum, bool zero) {
     if (sum == 0) return !zero;
     return !(bf16_magnitude(sum) >= 0x1p-118f && bf16_magnitude(sum) <= 0x1p127f);

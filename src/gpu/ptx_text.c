@@ -54,9 +54,9 @@ static uint32_t take_number(walk *w) {
     return n;
 }
 
-/* Reads the number of a register or label from the input and returns it. In ordinary text, the
- * number itself is in the input. In stored text, the input has the difference between the number
- * and the number `from`, with a sign. */
+/* Reads the number of a register or label from the input and returns it. If the input is ordinary
+ * PTX text, the number itself is read. In stored (compact) text, the number is replaced by its
+ * difference from another number, with a sign; `from` is this other number. */
 static uint32_t take(walk *w, uint32_t from) {
     if (w->to == BSMM_PTX_TEXT_STORED) return take_number(w);
     const bool less = *w->at++ == '-';

@@ -109,8 +109,9 @@ BSMM_SHARED float bsmm_lane_round_to_odd(double value) {
     double magnitude = value < 0 ? -value : value;
     double rest = magnitude - (double)bsmm_bits_float(bits & 0x7fffffffu);
     if (!(magnitude <= 1.7976931348623157e308) || rest == 0) return nearest;
-    /* The nearest fp32 number is larger in magnitude than the value, so this code takes the next
-     * smaller number. This also turns Inf into the largest finite number. */
+    /* Rounding to odd first truncates toward zero. If the nearest fp32 number is larger in
+     * magnitude than the value, the truncated value is the next smaller fp32 number, whose bits are
+     * less by 1. This also turns Inf into the largest finite number. */
     if (rest < 0) bits--;
     return bsmm_bits_float(bits | 1);
 }

@@ -215,9 +215,10 @@ bool bsmm_family_exists(const char *name) {
     return false;
 }
 
-/* Returns the number of rows or columns of a block. `size` is the number in the table of storage
- * formats. If it is 0, a block has all `extent` rows or columns of the matrix, and the function
- * returns `extent`, but at least `least`. */
+/* Returns the number of rows or columns of a scale block. `size` is this number in the table of
+ * storage formats, where 0 means that a block covers all rows or columns of the matrix. `extent` is
+ * the number of rows or columns of the matrix. For a `size` of 0 the function returns `extent`, but
+ * at least `least`. */
 static uint32_t block_size(uint32_t size, int64_t extent, uint32_t least) {
     if (size) return size;
     return extent < least ? least : extent > UINT32_MAX ? UINT32_MAX : (uint32_t)extent;

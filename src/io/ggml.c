@@ -146,11 +146,12 @@ void bsmm_gguf_q3_k(const uint8_t *block, float *values) {
     }
 }
 
-/* Returns scale j and minimum j of the 8 scales and 8 minima of a Q4_K or Q5_K block. Each scale
- * and each minimum has 6 bits. For j below 4, they are the lower 6 bits of bytes j and j + 4. For j
- * from 4 to 7, byte j + 4 holds the lower four bits of scale j and of minimum j. The upper two bits
- * of scale j are the top bits of byte j - 4, and the upper two bits of minimum j are the top bits
- * of byte j. */
+/* A Q4_K or Q5_K block has 8 scales and 8 minima of 6 bits each, in 12 bytes. Returns scale j and
+ * minimum j. For j below 4, scale j is the lower 6 bits of byte j, and minimum j is the lower 6
+ * bits of byte j + 4. For j from 4 to 7, each number is in two places: the lower four bits of scale
+ * j are the lower half of byte j + 4, and its upper two bits are the top bits of byte j - 4. The
+ * lower four bits of minimum j are the upper half of byte j + 4, and its upper two bits are the top
+ * bits of byte j. */
 static void k4_scale(const uint8_t *scales, uint32_t j, int *scale, int *minimum) {
     if (j < 4) {
         *scale = scales[j] & 63;

@@ -72,8 +72,9 @@ bsmm_status bsmm_writer_type_gguf(bsmm_item *item, const char *name, const char 
  * `begun` is false, also fails if bsmm_writer_begin has been called already. */
 uint64_t bsmm_writer_padded(const bsmm_writer *writer, uint64_t bytes);
 
-/* Fails with INVALID if the writer is NULL. Also fails if bsmm_writer_begin was not called although
- * `begun` is true, or was called although `begun` is false. */
+/* Fails with INVALID if the writer is NULL, or if a function of the writer is called at the wrong
+ * time. `begun` is true if bsmm_writer_begin must have been called before, and false if it must not
+ * have been called yet. */
 bsmm_status bsmm_writer_check(const bsmm_writer *writer, bool begun);
 
 /* Sets a metadata entry. In contrast to bsmm_writer_metadata, the key may be reserved for the

@@ -26,11 +26,12 @@ static inline int bsmm_coder_max_bits(const bsmm_coder *k) {
     return (int)((k->max_code << k->shift) + k->min_normal - 0x00800000u);
 }
 
-/* Stores n codes in a matrix, from element (r, c) on along the row. A group is the elements of 4 or
- * 6 bits that share bytes (2 or 4 elements). If the last group is not full, its remaining elements
- * become 0. There is one exception: if dst is a part of a larger matrix, elements of the rows after
- * dst's last row keep their values. In ORDER_ROW, c must be the start of a group. In ORDER_COL, one
- * thread must store all rows of a group. */
+/* Stores n codes in a matrix, from element (r, c) on along the row. Elements of 4 or 6 bits share
+ * bytes: a group is the 2 or 4 elements that fill whole bytes. In ORDER_ROW, c must be the start of
+ * a group. In ORDER_COL, a group is 2 or 4 rows of a column, and one thread must store all rows of
+ * a group. If the last group is not full, its remaining elements become 0. There is one exception:
+ * if dst is a part of a larger matrix, elements of the rows after dst's last row keep their
+ * values. */
 void bsmm_codes_store(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
                       const uint16_t *codes);
 

@@ -44,9 +44,11 @@ INLINE vector_coder vector_coder_of(const bsmm_coder *k, uint32_t bits) {
     };
 }
 
-/* Encodes magnitudes as e2m1. The code of a magnitude a is 2 a for a up to 2, a + 2 up to 4, and a
- * / 2 + 4 above 4. The code is always the least of these three numbers. The function rounds each of
- * the three once to an integer, by adding 1.5 * 2^23, whose last mantissa bit is worth 1. */
+/* Encodes magnitudes as e2m1, whose codes 0 to 7 mean 0, 0.5, 1, 1.5, 2, 3, 4 and 6. The code of a
+ * magnitude a, not yet rounded to an integer, is 2 a for a up to 2, a + 2 from 2 to 4, and a / 2 +
+ * 4 from 4 on. The right one of these three numbers is always the least. The function rounds each
+ * of the three to an integer by adding 1.5 * 2^23, whose last mantissa bit is worth 1, and takes
+ * the least. */
 INLINE __m512i nearest_e2m1(__m512 a) {
     const __m512 integer = _mm512_set1_ps(0x1.8p23f);
     __m512 half = _mm512_fmadd_ps(a, _mm512_set1_ps(0.5f), _mm512_set1_ps(0x1.8p23f + 4));

@@ -6,10 +6,10 @@
 #    include "quantize/lanes_avx2.h"
 #    include "quantize/rules_tame_body.h"
 
-/* Looks up the factors of n scale codes with vector gathers. If scalar code stored the factors one
- * by one, a later vector load of them would wait until all earlier stores are done. The last vector
- * may also contain entries past the first n, which were never written. A mask limits every entry to
- * an index inside the table. */
+/* Looks up the factors of n scale codes in a table with vector gathers. Scalar code would store the
+ * factors one by one, and a later vector load of them would wait until all these stores are done.
+ * The last vector of codes may extend past the first n. The codes there were never written and are
+ * arbitrary, so a mask limits each code to an index inside the table. */
 TARGET static void look_up(const float *table, const uint32_t *codes, int64_t n, float *factors) {
     for (int64_t i = 0; i < n; i += LANES) {
         __m256i code = _mm256_and_si256(load_bits(codes + i), _mm256_set1_epi32(0x7f));

@@ -31,11 +31,12 @@ static const uint8_t codes_of_places[64] = {
      * in this range is 5. */
     6, 6, 6, 7, 7, 7, 7, 7};
 
-/* Let v be the bf16 value that becomes 0.25, the first rounding bound of e2m1, when it is
- * multiplied by the block's factor. The window of the block is the 16 bits of v, shifted left by
- * one, so that the exponent field is the upper byte. If the factor has the exponent field e, v has
- * the exponent field 252 - e. find_windows therefore computes the window as WINDOW_BASE - 256 *
- * e. */
+/* A value is rounded to an e2m1 code after it is multiplied by its block's factor, a power of two.
+ * Let v be the bf16 value that this factor turns into 0.25, the first rounding bound of e2m1. The
+ * window of the block is the 16 bits of v, shifted left by one. Its upper byte is the exponent
+ * field of v. Its lower byte is 0, because v is a power of two. If the factor has the exponent
+ * field e, v has the exponent field 252 - e. find_windows therefore computes the window as
+ * WINDOW_BASE - 256 * e. */
 enum { WINDOW_BASE = 252 << 8 };
 
 /* Computes for 32 bf16 values their indices in the table codes_of_places. `window` stands for the

@@ -39,9 +39,10 @@ static double word_at(const uint8_t *at, int32_t plus) {
     return (double)value;
 }
 
-/* Returns a scale of A that is packed in the looked-up layout. The packed uint32 at `at` is the
- * offset of a row in the table bsmm_int8_products, which has the products of A's scale with all
- * scales of B. The function reads the product with the scale 1, which is A's scale. */
+/* In the looked-up layout, a scale of A is packed as a uint32. This number is the offset of a row
+ * in the table bsmm_int8_products. The row has the products of A's scale and the possible scales of
+ * B. Returns the product of A's scale and 1, i.e. A's scale itself. `at` is the address of the
+ * uint32. */
 static double looked_up_scale(const uint8_t *at) {
     const uint32_t one = 127u << 23;
     uint32_t offset;

@@ -23,9 +23,10 @@ enum {
     INVARIANT = BSMM_MATMUL_BATCH_INVARIANT
 };
 
-/* `half` is the number of columns of D, i.e. half the number of B's rows. If `full` is true, the
- * epilogue also has C, a bias, a residual and scales of rows and columns. If flags has ANY_ROWS,
- * the run has `rows` rows. */
+/* Describes a product with a gated activation. B has 2 * `half` rows (gates and ups), and D has
+ * `half` columns. If `full` is true, the epilogue also has C, a bias, a residual and scales of rows
+ * and columns. If `flags` has ANY_ROWS, the plan is made for up to m rows of A, and the run has
+ * `rows` rows. */
 typedef struct test_case {
     const char *a, *b, *d;
     int64_t m, half, k;

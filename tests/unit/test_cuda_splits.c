@@ -95,8 +95,11 @@ static void each_tile(const split_case *c, const test_matrix *a, const test_matr
 
 enum { MOST_SPLITS = 3 };
 
-/* Compares the results with those in `want`. `want` has one array of results for each number of
- * parts of K; results that do not exist yet are NaN. */
+/* Multiplies with the tile size `tile` and with K split into 1 to MOST_SPLITS parts, and compares
+ * the results with those of other tile sizes. `want` has one array of results for each number of
+ * parts. The arrays are NaN until the first tile size has filled them; the results of all other
+ * tile sizes must be bitwise identical. At the end, a repeated product must give the same bits
+ * again. */
 static void check_splits(const split_case *c, const test_matrix *a, const test_matrix *b,
                          const char *tile, float *want) {
     for (int splits = 1; splits <= MOST_SPLITS; splits++) {

@@ -58,8 +58,9 @@ typedef struct about {
     real value, slack;
 } about;
 
-/* Returns the largest slope of the activation function near x. An error of x becomes larger by this
- * factor. */
+/* `x` is the argument of an activation function, and may be wrong by up to x.slack. Returns the
+ * largest slope that the function has between x.value - x.slack and x.value + x.slack. The result
+ * of the function may be wrong by x.slack times this slope. */
 static real steepness(uint32_t activation, about x) {
     return activation == BSMM_ACTIVATION_RELU2 ? 2 * fabsl(x.value) + x.slack : 1.13L;
 }

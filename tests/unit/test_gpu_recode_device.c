@@ -133,9 +133,10 @@ static void dequantize_format(const char *device, bsmm_format format, uint32_t i
     test_matrix_free(&src);
 }
 
-/* Returns a number x. Either x * factor, or x / factor if `divides` is set, is very close to the
- * midpoint between two bf16 or f16 numbers. fp32 would round this result to the midpoint, and a
- * second rounding would then be wrong. */
+/* Returns a number whose product with `factor` is very close to the midpoint between two bf16 or
+ * f16 numbers. If `divides` is set, this holds for the quotient instead. Rounded to fp32, this
+ * result is the midpoint itself, so that a second rounding to bf16 or f16 may go the wrong way.
+ * Kernels must round only once. */
 static float near_middle(rng *r, float factor, bool divides) {
     /* `halves` is the number of significant bits of bf16 (8) or f16 (11). */
     uint32_t halves = rng_below(r, 2) ? 8 : 11;

@@ -15,9 +15,9 @@
 /* GEMM_D_COLS is the number of neighbouring columns of D that a lane holds of a 16 x 16 tile. */
 enum { GEMM_D_COLS = 4 };
 
-/* Holds the scales of A and B that a lane needs. The members `rows` and `cols` are the offsets of
- * the scales of the lane's rows and columns of D. The members `row` and `col` are the scales for
- * one stage. */
+/* Holds the fp32 scales that a lane needs: those of A for its rows of D, and those of B for its
+ * columns of D. `rows` and `cols` are the offsets of these scales in memory. `row` and `col` are
+ * the values of the scales for one stage (128 elements of K). */
 typedef struct gemm_promoted {
     uint32_t rows[GEMM_MOST_ROW_TILES], cols[GEMM_MOST_COL_TILES][GEMM_D_COLS];
     float row[GEMM_MOST_ROW_TILES], col[GEMM_MOST_COL_TILES][GEMM_D_COLS];

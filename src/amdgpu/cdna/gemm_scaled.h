@@ -173,9 +173,9 @@ typedef struct gemm_chores {
      * tile's first two steps are loaded before the main loop. */
     bool loaded;
     uint32_t words[GEMM_MOST_UNITS];
-    /* `group_step` is the number of the step in which this wave loads the scales of the next four
-     * units (128 elements of K each) by a wide load, or GEMM_NEVER if there is no such step. The
-     * scales have arrived in the step after `group_step`. */
+    /* A wide load loads the scales of four units (128 elements of K each) at once. `group_step` is
+     * the number of the step in which this wave issues its next wide load, or GEMM_NEVER if there
+     * is no such step. In the step after `group_step`, the scales have arrived in LDS. */
     uint32_t group_step;
     /* `group` is the number of the tile, counted over all parts of K. `more` is 1 if the workgroup
      * computes another tile after this one. */

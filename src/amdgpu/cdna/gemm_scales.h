@@ -355,13 +355,16 @@ BSMM_DEVICE uint32_t gemm_wave_least(uint32_t value) {
     return value;
 }
 
-/* Returns which sums are accurate. The least product of two nonzero elements is 2^-32 (two e5m2
- * subnormals), and all products of elements are multiples of 2^-32. A term of a sum is such a
- * product times a scale of A and a scale of B. All terms are therefore multiples of T = 2^-32 *
- * least scale of A * least scale of B, which is a power of two. If T is GEMM_LEAST_SUM or more, no
- * term loses bits to underflow. If T is 2^-149 (the least positive fp32 number) or more, no term
- * becomes 0. Each wave writes its least scale to the second half of the ring buffer in LDS, so no
- * wave may need this half any more. */
+/* Returns which sums are certainly accurate. A term of a sum is a product of two elements, times a
+ * scale of A, times a scale of B. The least product of two nonzero elements is 2^-32 (two e5m2
+ * subnormals), and all products of elements are multiples of 2^-32. All terms are therefore
+ * multiples of T = 2^-32 * least scale of A * least scale of B, which is a power of two. If T is
+ * GEMM_LEAST_SUM or more, no term loses bits to underflow. If T is 2^-149 (the least positive fp32
+ * number) or more, no term becomes 0.
+ *
+ * To find the least scales of the workgroup's rows, each wave writes the least scale of its own
+ * rows to the second half of the ring buffer in LDS. No wave may still need the scales in this
+ * half. */
 BSMM_DEVICE gemm_trust gemm_trust_of(const gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
     /* The empty assembly hides the address from the compiler, which would otherwise keep the
      * address of each word in a register throughout the main loop. */

@@ -43,9 +43,10 @@ BSMM_DEVICE gemm_shape tall_shape(uint32_t ocp, uint32_t columns) {
  * B, which is the same for all columns of the tile. */
 typedef struct tall_scales {
     __amdgpu_buffer_rsrc_t buffers[2];
-    /* `rows` and `col` are byte offsets of scales for the first block of K. rows[i] is the offset
-     * of the scale of A for the lane's row in row i of tiles, and `col` is the offset of the scale
-     * of B for the columns of the tile. */
+    /* These are byte offsets in memory of the scales for the first block of K (128 elements). The
+     * wave computes TALL_TILES rows of 16 x 16 tiles, and a lane has one row of D in each of them.
+     * rows[i] is the offset of A's scale for the lane's row in row i of tiles. `col` is the offset
+     * of B's scale, which is the same for all columns of the tile. */
     uint32_t rows[TALL_TILES], col;
     /* In lane l, at[0] (for A) and at[1] (for B) hold the distance from the scale of block 0 along
      * K to the scale of block l % 8 (scale_at in bsmm_cdna_side). Reading the register of another

@@ -249,9 +249,10 @@ struct bsmm_pack_isa {
     /* Transposes 32-bit values: value i of lane j is stored at to + i * pitch + 4 * j. */
     void (*words)(const int32_t (*words)[BSMM_PACK_STEPS], int64_t count, int64_t lanes,
                   uint8_t *to, int64_t pitch);
-    /* Stores the values of codes [k, k + RUN) of one row (lane) as fp32. The conversion is exact.
-     * If `factors` is not NULL, it has a factor for each STEP codes, and the products are rounded.
-     * The values after the row's last code are undefined. */
+    /* Converts the codes [k, k + RUN) of one row (lane) to fp32 and stores them. The conversion is
+     * exact. If `factors` is not NULL, the values are then multiplied by factors, one for each STEP
+     * codes, and these products are rounded to fp32. What is stored behind the row's last code is
+     * undefined. */
     void (*floats)(const bsmm_pack_codes *codes, const bsmm_pack_table *table, int64_t lane,
                    int64_t k, const float *factors, float *to);
     /* Finds the largest magnitude of n fp32 values and their smallest nonzero magnitude. *largest

@@ -1,8 +1,8 @@
-/* Reads column-major operands and transposes them to rows. A file includes this body after it has
- * defined INLINE, WORDS and the type `word`. A `word` is a vector of WORDS 64-bit values (or a
- * single one), each loaded from another column. A 64-bit value holds n codes of one column, one for
- * each of n rows. A transposition turns n such values, from n columns, into n values that each hold
- * n codes of one row. */
+/* Reads column-major operands and transposes them to rows. 64 bits of a column are n codes, one for
+ * each of n rows. A transposition turns n such values of 64 bits, from n columns, into n values
+ * that each hold n codes of one row. A file includes this body after it has defined INLINE, WORDS
+ * and the type `word`. A `word` is a vector of WORDS values of 64 bits (or a single value), so that
+ * WORDS transpositions are done at once. Each of its values is loaded from another column. */
 #ifndef BSMM_CPU_PACK_COLUMNS_BODY_H
 #define BSMM_CPU_PACK_COLUMNS_BODY_H
 

@@ -1,5 +1,6 @@
-/* Packs e8m0 scales as fp32 bits, for four units (consecutive ranges of K with one scale each) at
- * once. A 32-bit lane holds the four consecutive scale codes of one row. */
+/* Packs e8m0 scales: moves each scale code to the position of fp32's exponent bits. The code
+ * handles four units (consecutive ranges of K with one scale per row) at once. A 32-bit lane holds
+ * the four codes that a row has for these units. */
 #include "cpu/pack/pack.h"
 
 #if defined(__x86_64__)

@@ -53,7 +53,8 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 
 typedef struct decoder {
     __m512i table[4];
-    /* `select` holds the bit positions of the codes of each pair in a 32-bit word. */
+    /* select[i] is for the pair of adjacent codes number i in a 32-bit word. It is the control
+     * operand with which vpmultishiftqb takes the two codes out of the word (select_pair). */
     __m512i select[4];
     /* halves[i] (i is 0 or 1) is for pair i of 4-bit codes (SHIFTED4). It has the numbers of bits
      * by which the low and the high 16-bit half of a word are shifted right. */

@@ -62,9 +62,9 @@ typedef struct batch {
      * begin with 0. */
     bool begins;
     /* A chunk is a range of K that is summed by itself. If this batch is the last one of a chunk,
-     * the sums of the chunk are added to D's accumulators at `totals`. These accumulators have the
-     * order [row of A][BSMM_SMALL_M_COLUMNS]. If `totals` is NULL, the sums are stored to `sums`
-     * instead. */
+     * `totals` points to D's accumulators, in the order [row of A][BSMM_SMALL_M_COLUMNS], and the
+     * sum of the chunk is added to them. Otherwise `totals` is NULL. The sum so far then stays in
+     * `sums`, and the next batch continues it. */
     float *totals;
     /* D's accumulators are multiplied by factors before the sums of a chunk (a range of K that is
      * summed by itself) are added to them. If e8m0 scales multiply the accumulators (scaling SUMS),
@@ -307,9 +307,9 @@ INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segm
 typedef struct space {
     _Alignas(64) uint8_t halves[MOST_GROUPS * BSMM_SMALL_M_F32FMA_GROUP_BYTES(32)];
     _Alignas(32) float scales[MOST_PARTS * MOST_GROUPS * GROUP];
-    /* `sums` holds the accumulators of a segment (128 elements of K). The array is large enough for
-     * every tile of A: a tile with more rows is multiplied by fewer panels (16 rows of B) at a
-     * time. */
+    /* `sums` holds the sums over a segment (128 elements of K), for the rows of a tile of A and the
+     * panels (16 rows of B) that are multiplied at a time. The array has a fixed size. It suffices
+     * for every tile: with more rows of A, fewer panels are multiplied at a time. */
     float sums[BSMM_SMALL_M_WIDTH * 2 * GROUP];
     bsmm_small_m_f32fma_seen codes[BSMM_SMALL_M_PANELS];
     bsmm_small_m_later next;

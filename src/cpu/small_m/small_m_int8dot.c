@@ -80,8 +80,9 @@ bsmm_small_m_engine bsmm_small_m_int8_engine_of(const bsmm_product *p, int64_t w
     };
 }
 
-/* Returns true for scale codes that the packer would use unchanged: e8m0 from 2^-50 to 2^50, and
- * all e4m3 codes except NaN. */
+/* Returns true if the loops that read B without packing it can use a scale code as it is. These are
+ * the codes that the packer would not change, either: e8m0 from 2^-50 to 2^50, and all e4m3 codes
+ * except NaN. */
 static bool is_usual(uint32_t scale, uint8_t code) {
     if (scale == BSMM_SCALE_E8M0) return code >= 127 - 50 && code <= 127 + 50;
     return (code & 0x7f) != 0x7f;

@@ -70,9 +70,10 @@ static bool list_bits(const side sides[2], uint32_t size, uint32_t rows_log2, ui
     return true;
 }
 
-/* Sorts the entries of `bits` by steps[way], smallest first. An entry describes one bit of the
- * number of a byte. If this bit is set, the byte lies steps[0] bytes further in the source and
- * steps[1] bytes further in the destination. */
+/* Each entry of `bits` describes one bit of the numbers of the bytes in a region of scales. A byte
+ * whose number has this bit lies steps[0] bytes further in the source, and steps[1] bytes further
+ * in the destination, than the byte without it. Stores pointers to the entries in `sorted`, ordered
+ * by steps[way], smallest first. `way` is 0 for the source and 1 for the destination. */
 static void sort_bits(const bit *bits, int way, const bit **sorted) {
     for (int i = 0; i < BSMM_REGION_BITS; i++) {
         int at = i;

@@ -171,10 +171,11 @@ bsmm_wgmma_deal bsmm_wgmma_deal_of(const bsmm_product *p, const bsmm_wgmma_tile 
      * cluster has thread blocks. The later launch then fails with an error, but the estimate must
      * not divide by 0 before that, so `room` becomes 1. */
     if (room == 0) room = 1;
-    /* A kernel of the kind POW2 (8-bit elements with 1 x 128 scales that are powers of two) always
-     * launches as many clusters as fit on the device. All of them are needed if 8-bit floats cannot
-     * hold the values of A and B. They then pack A and B to bf16 if bf16 holds the values.
-     * Otherwise they run the code of the generic GEMM. */
+    /* Kernels of other kinds launch at most one cluster per tile. A kernel of the kind POW2 (8-bit
+     * elements with 1 x 128 scales that are powers of two) always launches as many clusters as fit
+     * on the device, because it may have to do other work. If 8-bit floats cannot hold the values
+     * of A and B, its thread blocks pack A and B to bf16. If bf16 cannot hold the values either,
+     * they run the code of the generic GEMM. */
     bool few = all < room && t->kind != BSMM_WGMMA_POW2;
     d.clusters = !few ? room : all == 0 ? 1 : all;
     d.whole = all;

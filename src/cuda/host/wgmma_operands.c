@@ -32,8 +32,9 @@ static bool is_pitch(const bsmm_operand *o) {
 static bool are_stored_scales(const bsmm_operand *o, bool by_row) {
     if (o->m.format.scale != BSMM_SCALE_F32 || !is_pitch(o)) return false;
     if (o->m.format.block_cols != BSMM_PACK_GROUP) return false;
-    /* The GEMM kernel computes offsets of scales with 32 bits, up to 96 k blocks (of 128 elements)
-     * past the end of K. The largest of these offsets, `last`, must therefore fit in 32 bits. */
+    /* The GEMM kernel computes offsets of scales with 32 bits, also for up to 96 k blocks (of 128
+     * elements) past the end of K. `last` is the largest of all these offsets, so it must fit in 32
+     * bits. */
     uint64_t last = o->scale_bytes / sizeof(float) + 96 * o->map.tile_col_step;
     if (!by_row) return o->m.format.block_rows == 128 && last <= UINT32_MAX;
     return o->m.format.block_rows == 1 && o->map.tile_row_step == 1 &&

@@ -45,14 +45,14 @@ static __device__ __forceinline__ void multiply(const bsmm_scaled_params *p, uin
     }
 }
 
-/* Waits until the thread block may begin sum number `sums`, i.e. until the sum's columns of tensor
- * memory may be overwritten. A thread block numbers its sums from 0 and uses two accumulators in
- * turn, so sum number `sums` - 2 has used the same accumulator.
+/* A thread block numbers its sums from 0, and computes them in two accumulators in tensor memory by
+ * turns. Sum number `sums` overwrites the accumulator of sum number `sums` - 2. The function waits
+ * until it may be overwritten, i.e. until the warps that store D have read it.
  *
- * If the two accumulators have no columns in common, the function waits until the warps that store
- * D have read sum number `sums` - 2. If the accumulators share columns (SHARED_COLUMNS), the
- * function waits until these warps have read the shared columns of sum number `sums` - 1. The warps
- * signal barrier 0 when they have read the shared columns of a sum. */
+ * The two accumulators may have some columns in common (SHARED_COLUMNS). Sum number `sums` then
+ * overwrites the shared columns of sum number `sums` - 1, too. In this case the function waits
+ * until the warps have read these shared columns; they signal this by barrier 0. They have then
+ * read sum number `sums` - 2 long before. */
 static __device__ __forceinline__ void wait_for_accumulator(shared *told, uint32_t sums) {
     if (SHARED_COLUMNS)
         wait_for(&told->available[0], ~sums & 1);

@@ -21,8 +21,9 @@ enum {
     PROMOTE_BARRIER = 1, /* PROMOTE_BARRIER is the named barrier of the warps that scale sums. */
 };
 
-/* Provides the scales of a row of A or of B, one for each sum (128 elements of K), in ascending
- * order of K. Scales are loaded two sums ahead, so that their latency is hidden. */
+/* Provides the fp32 scales of one row of A or of B. Each scale is for one sum, i.e. for 128
+ * elements of K, and the scales are provided in ascending order of K. To hide the latency of the
+ * loads, a scale is loaded two sums before it is used. */
 typedef struct factor_row {
     const bsmm_gpu_operand *operand;
     uint32_t sums; /* `sums` is the number of sums of a tile, or 0 if the operand has no scales. */

@@ -11,9 +11,10 @@ static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p
     return rows > first ? rows - first : 0;
 }
 
-/* Returns the bytes of `w` that are scales of the four rows r, r + 32, r + 64 and r + 96, where r
- * is the lane's number. Scales of row `rows` and later rows are padding, and their bytes are 0 in
- * the result. */
+/* In a scale tile of 128 rows by 4 scales, lane r holds the 16 bytes `w`: one word of `w` has the
+ * four scales of row r, and the others have those of rows r + 32, r + 64 and r + 96. The operand
+ * has only `rows` rows from the tile's first row on, and the scales of later rows are padding.
+ * Returns the bitwise OR of the words that belong to rows of the operand. */
 static __device__ __forceinline__ uint32_t scales_inside(uint4 w, uint32_t rows) {
     const uint32_t lane = threadIdx.x % 32;
     return (lane < rows ? w.x : 0) | (lane + 32 < rows ? w.y : 0) | (lane + 64 < rows ? w.z : 0) |

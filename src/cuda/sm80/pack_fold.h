@@ -113,8 +113,9 @@ static __device__ __forceinline__ void emit_fold4(uint4 entry, const uint32_t *c
     }
 }
 
-/* Spreads 16 packed elements of 6 bits to one element per byte. An element begins at bit 0 of its
- * byte, or at bit 1 if `raised` is set. Multiplications move several masked elements at once. */
+/* Spreads 16 elements of 6 bits, which are packed in 12 bytes, to one element per byte. An element
+ * begins at bit 0 of its byte, or at bit 1 if `raised` is set. A multiplication by a power of two
+ * shifts several elements of a word at once, and a mask selects which elements it shifts. */
 static __device__ __forceinline__ void spread_fold6(bool raised, const uint32_t *raw,
                                                     uint32_t *bytes) {
     const uint32_t less = raised, low = 0xfffu << less;

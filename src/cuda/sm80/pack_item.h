@@ -47,8 +47,8 @@ static __device__ __forceinline__ uint32_t biased_pair(const bsmm_pack_job *job,
  * the item. Element 2 i is in the upper bits of the low 16-bit half of the result, and element 2 i
  * + 1 in the upper bits of the high half. The lower bits of both halves are undefined. */
 static __device__ __forceinline__ uint32_t top_pair(int bits, const uint32_t *codes, int i) {
-    /* Byte j of `even` has element 2 j in its upper bits. Byte j of `odd` has element 2 j + 1
-     * there. */
+    /* Each byte of a word holds two elements of 4 bits. In byte j of `even`, the upper four bits
+     * are element 2 j. In byte j of `odd`, they are element 2 j + 1. */
     if (bits == 4) {
         uint32_t even = codes[i / 4] << 4, odd = codes[i / 4];
         int j = i % 4;

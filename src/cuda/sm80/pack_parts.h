@@ -17,9 +17,10 @@ static __device__ __forceinline__ uint32_t take_part(float *value) {
     return bits;
 }
 
-/* Splits 8 f16 values (16 bytes) into two bf16 parts each, and stores the parts as
- * BSMM_PACK_TWO_BF16 does (gpu/pack.h). `to` is the beginning of the packed row, and `k` is the
- * index of the first value along K. */
+/* Splits 8 consecutive f16 values of a row (16 bytes) into two bf16 parts each. A packed row has
+ * the first parts of BSMM_PACK_PART_COLS values, then the second parts of these values, and so on
+ * for the next values (BSMM_PACK_TWO_BF16 in gpu/pack.h). `to` is the beginning of the packed row,
+ * and `k` is the index of the first value along K. */
 static __device__ __forceinline__ void split_eight(const uint16_t *halves, uint8_t *to,
                                                    uint32_t k) {
     const uint32_t first = k / BSMM_PACK_PART_COLS * 2 * BSMM_PACK_PART_COLS;

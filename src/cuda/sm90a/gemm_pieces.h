@@ -23,10 +23,10 @@ typedef struct progress {
     uint32_t last, tested;
 } progress;
 
-/* Multiplies one stage (the operand tiles of one k block) of a GEMM without block scales. The
- * function queues the stage's wgmma instructions first. Then it waits for the wgmma instructions of
- * the previous stage, and lets the producer refill the previous stage. The tensor cores are thus
- * never idle. */
+/* Multiplies one k block of a GEMM without block scales. A stage of the ring buffer holds the
+ * operand tiles of a k block. The function issues the wgmma instructions of this stage while those
+ * of the previous stage may still run, so the tensor cores always have work. Then it waits for
+ * those of the previous stage, and lets the producer refill the previous stage. */
 static __device__ __forceinline__ int unscaled_stage(consumer *c, float *total, progress *now,
                                                      uint32_t stage) {
     if (now->left-- == 0) return 0;

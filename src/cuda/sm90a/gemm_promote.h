@@ -51,8 +51,9 @@ static __device__ __forceinline__ void promote_by_blocks(consumer *c, float *tot
     }
 }
 
-/* Sets a bit of c->unsafe for each of the thread's two rows of D that needs an unsafe product of a
- * scale of A and a scale of B, i.e. a product outside 2^-104 to 2^64 (is_safe). */
+/* The kernel multiplies sums by the product of a scale of A and a scale of B. Such a product is
+ * unsafe if it lies outside 2^-104 to 2^64 (is_safe). Sets a bit of c->unsafe for each of the
+ * thread's two rows of D in which one of the thread's results needs an unsafe product. */
 static __device__ __forceinline__ void find_unsafe(consumer *c, const factors *f) {
 #pragma unroll 1
     for (uint32_t i = 0; i < TILE_N / 8; i++) {

@@ -44,8 +44,9 @@ typedef struct gemm_schedule {
     int32_t cluster, clusters, k_blocks;
     const bsmm_wgmma_divisor *by_k;
     int32_t whole_tiles;
-    /* This cluster's split-K range is [begin, end). k blocks are counted from the first tile that
-     * is split along K. */
+    /* The k blocks of all tiles that are split along K are numbered one after another. Number 0 is
+     * the first k block of the first of these tiles. This cluster computes the k blocks `begin` to
+     * `end` - 1. */
     int32_t begin, end;
     int32_t next; /* `next` is the index of this cluster's next unsplit tile. */
 } gemm_schedule;

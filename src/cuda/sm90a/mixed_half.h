@@ -50,10 +50,10 @@ static __device__ __forceinline__ double mixed_half_unfold(const int format) {
     return format == SMALL_M_NVFP4 ? 0x1p6 : 1;
 }
 
-/* Returns a mask for 32-bit word number i of the elements of a scale block. In the mask, the sign
- * bits of the elements are 0 and all other bits are 1. Word 0 begins with the first bit of an
- * element. For 6-bit elements, the masks of three consecutive words differ, and they repeat every
- * three words. */
+/* Returns a mask for 32-bit word number i of the elements of a scale block. The mask selects the
+ * magnitudes: it is 0 at the sign bits of the elements and 1 at all other bits. Word 0 begins with
+ * the first bit of an element. Elements of 6 bits do not begin at the same bits in each word. Their
+ * mask therefore depends on i, and repeats after three words, i.e. 16 elements. */
 static __device__ __forceinline__ uint32_t mixed_magnitudes(const int format, uint32_t i) {
     if (small_m_is_4bit(format)) return 0x77777777u;
     if (!small_m_is_6bit(format)) return 0x7f7f7f7fu;

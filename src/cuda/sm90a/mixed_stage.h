@@ -17,8 +17,9 @@ typedef struct mixed_block {
     /* `rank` is the thread block's rank in its cluster. The thread blocks of a cluster compute the
      * same tile of D and split K among them. */
     uint32_t rank;
-    /* `image` points to a tile of A's image in global memory, beginning with the first step. The
-     * image is A in the order in which the kernel reads it (mixed_prepare.h). */
+    /* `image` points to a part of A's image in global memory: to the rows of A in this thread
+     * block's tile, for all steps of K from the first one on. The image is A in the order in which
+     * the kernel reads it (mixed_prepare.h). */
     const uint8_t *image;
 } mixed_block;
 

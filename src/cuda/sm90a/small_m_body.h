@@ -73,11 +73,12 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     block.rows = row_warps * ROW_TILES * 16;
     block.row = (blockIdx.x >> p.splits_log2) * block.rows;
 
-    /* `own` means that this thread block converts A to bf16 itself. The kernel then waits first,
-     * because an earlier kernel may still be writing any operand. Otherwise the kernel
-     * small_m_prepare has just written A as bf16 to global memory. small_m_prepare waited for all
-     * earlier kernels and writes neither weights nor scales of B. This kernel may therefore read
-     * weights and scales before it waits for small_m_prepare. */
+    /* `own` is true if this thread block converts A to bf16 itself. An earlier kernel of the stream
+     * may then still be writing A, the weights or the scales, so the thread block waits for it
+     * before it reads any of them. If `own` is false, the kernel small_m_prepare runs directly
+     * before this one and writes A as bf16 to global memory. It has itself waited for all earlier
+     * kernels, and it writes neither weights nor scales of B. This kernel may therefore read
+     * weights and scales at once, and waits for small_m_prepare only before it reads A. */
     const bool own = SMALL_M_TILES == 1 && !p.a_image, narrow = FOUR || SIX;
     uint32_t *const flags = (uint32_t *)(small_m_shared + p.flags_at);
     /* `row` is the thread's first row of B, counted from the first row of the thread block. */

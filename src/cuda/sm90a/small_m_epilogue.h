@@ -237,9 +237,10 @@ static __device__ __forceinline__ bool small_m_is_inside(float value, float scal
            fabsf(value * scale) <= 0x1p126f;
 }
 
-/* Stores the product of an accumulator and the fp32 scale of A's row. The product is first rounded
- * to odd in fp32. The rounding to D's 16-bit format then gives the same result as a single
- * rounding. */
+/* Stores the product of an accumulator and the fp32 scale of A's row in D. If D has 16-bit
+ * elements, the product is rounded twice: first to fp32, then to D's format. To avoid a wrong
+ * result, the first rounding is to odd (small_m_times_odd). The second rounding then gives the same
+ * result as one rounding of the exact product. If D is fp32, there is only one rounding. */
 static __device__ __forceinline__ void small_m_store_scaled(const bsmm_gpu_epilogue *e,
                                                             uint32_t row, uint32_t col, float value,
                                                             float scale) {

@@ -71,10 +71,11 @@ static __device__ __forceinline__ void small_m_make_barriers(const bsmm_small_m_
     if (threadIdx.x <= last) ptx_bulk_fence_init();
 }
 
-/* Starts the copy of one or two steps of A (a span) from global memory to a slot of the ring
- * buffer. A step is 128 elements along K. Global memory holds A converted to bf16, in the order in
- * which the main loop reads it. The span begins at `step`, and the warp's range of steps ends at
- * `end`. One thread calls this function for all warps that share the slot. */
+/* Starts the copy of a part of A from global memory to a slot of the ring buffer. Global memory
+ * holds A converted to bf16, in the order in which the main loop reads it. A slot has room for one
+ * or two steps of K (128 elements each). The copied part begins with step number `step` and ends
+ * with the slot's last step, or before step number `end`, the end of the warp's range of steps. One
+ * thread calls this function for all warps that share the slot. */
 static __device__ __forceinline__ void small_m_fill_slot(const bsmm_small_m_params *p,
                                                          const small_m_ring *ring, uint32_t slot,
                                                          uint32_t step, uint32_t end) {

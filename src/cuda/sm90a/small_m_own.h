@@ -73,8 +73,9 @@ small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const bool e2
     }
 }
 
-/* Copies the fp32 scales of A, one for each row and step of K, to shared memory, for the thread
- * block's steps of K. All scales are 1 if A is unscaled. */
+/* Copies the fp32 scales of A that the thread block needs to shared memory: one scale for each row
+ * of A and each of the thread block's steps of K (128 elements). If A has no scales, the function
+ * writes 1 instead. */
 static __device__ __forceinline__ void small_m_own_scales(const bsmm_small_m_params *p,
                                                           const small_m_block *block, float *to) {
     const uint32_t count = (block->end - block->begin) * p->scale_columns;

@@ -70,9 +70,9 @@ typedef enum bsmm_small_m_source {
 typedef enum bsmm_small_m_plain {
     BSMM_SMALL_M_GENERAL =
         0, /* BSMM_SMALL_M_GENERAL: the epilogue may have alpha, C, bias and other factors. */
-    /* With BSMM_SMALL_M_PLAIN, the epilogue has no alpha, C, bias or other factor. A result is an
-     * accumulator times a power of two. If row_scaled is set, the result is also multiplied by the
-     * fp32 scale of A's row. */
+    /* BSMM_SMALL_M_PLAIN: the epilogue has no alpha, C, bias or other factor. It multiplies an
+     * accumulator only by a power of two (decoded weights are smaller than the true weights) and,
+     * if row_scaled is set, by the fp32 scale of A's row. */
     BSMM_SMALL_M_PLAIN = 1,
     /* The kind of epilogue depends on the second-level (global) scales of A and B, which the host
      * does not know. The kernel reads them when it runs. If their product is 1, its epilogue is
@@ -96,10 +96,10 @@ typedef struct bsmm_small_m_params {
     /* In a thread block, 2^k_warps_log2 warps multiply the same rows of B. Each of these warps
      * takes different steps (128 elements) of K. */
     uint32_t k_warps_log2;
-    /* `a_slots` is the number of steps of K (128 elements each) for which the ring buffer of A has
-     * room. Each warp that has its own part of K has such a ring buffer in shared memory. 0 means
-     * that there is no ring buffer, because shared memory holds all of A that the thread block
-     * needs. */
+    /* Each warp that has its own part of K reads A through a ring buffer in shared memory.
+     * `a_slots` is the number of steps of K (128 elements each) for which a ring buffer has room.
+     * It is 0 if there is no ring buffer, because shared memory holds all of A that the thread
+     * block needs. */
     uint32_t a_slots;
     /* `a_image` is the image of A in the workspace, i.e. A in the order in which the main loop
      * reads it (sm90a/small_m_prepare.h). Its elements are bf16, or f16 if `half` is nonzero. If
@@ -139,11 +139,13 @@ typedef struct bsmm_small_m_params {
     uint32_t row_scaled; /* `row_scaled` is nonzero if A has one fp32 scale per row. */
     /* `plain` tells which factors the epilogue has, by a value of the enum bsmm_small_m_plain. */
     uint32_t plain;
-    /* The epilogue uses zero_block and zero_least to test whether an accumulator of 0 has lost
-     * products to underflow. zero_block is the number of elements along K in a scale block (of A or
-     * of B, whichever has fewer). zero_least is the product of the smallest nonzero magnitudes of
-     * A's and B's element formats. In the mixed-input kernels both are for B alone. If zero_block
-     * is 0, the epilogue recomputes every accumulator of 0 in double. */
+    /* An accumulator of 0 is wrong if a product of nonzero numbers has become 0 in fp32. With
+     * zero_block and zero_least the epilogue tests whether this is possible. zero_least is the
+     * product of the smallest nonzero magnitudes of A's and B's element formats. It is multiplied
+     * by the smallest scales of the row of A and of the row of B. zero_block is the number of
+     * elements along K for which the scales stay the same: the smaller one of the block lengths of
+     * A and B. If it is 0, the epilogue makes no test and recomputes every accumulator of 0 in
+     * double. In the mixed-input kernels, zero_least and zero_block are for B alone. */
     uint32_t zero_block;
     float zero_least;
     /* The epilogue tests whether an accumulator of 0 has lost products to underflow. For this test

@@ -75,9 +75,10 @@ static __device__ __forceinline__ float small_m_tame(float scale) {
     return tame ? scale : __uint_as_float(0x7fc00000u);
 }
 
-/* Tells how a thread copies scale codes of B's rows to shared memory. 2^p->scale_lanes_log2
- * adjacent threads copy a row, 16 aligned bytes at a time. A thread takes part in the copies of row
- * number `row` of the thread block, row + rows_each and so on. */
+/* Tells which scale codes of B a thread copies from global to shared memory. 2^p->scale_lanes_log2
+ * adjacent threads together copy the codes of one row of B, each of them 16 aligned bytes at a
+ * time. The thread takes part in the copies of the rows `row`, row + rows_each, row + 2 rows_each
+ * and so on, counted from the first row of the thread block. */
 typedef struct small_m_codes {
     uint32_t row, rows_each;
     /* A row's first code usually does not lie at a multiple of 16 bytes. `from` is the address in
