@@ -68,8 +68,10 @@ static cli_level_row row_at(const cli_level_row *of, int64_t row, int64_t k) {
     return (cli_level_row){of->elements + row * k, of->scales ? of->scales + row * k : NULL};
 }
 
-/* Divides the typical error of the results d by the typical error of sums in the order `order`.
- * Returns this quotient divided by the family's listed quotient. */
+/* The typical error is the root mean square of relative errors. The function computes it for the
+ * results d, and for sums that are rounded in the order `order`, and divides the first by the
+ * second. Each family of kernels has a measured value of this quotient (family->level). Returns the
+ * quotient divided by this value, or NAN if too few results have errors. */
 static double compare(const cli_level_order *order, int64_t b_rows, int64_t outputs,
                       const cli_level_row values[2], const float *d) {
     enum { LEAST = 128 };

@@ -161,9 +161,10 @@ static void execute_mad64(gfx9_wave *w, const gfx9_inst *i) {
     gfx9_store(w, i, &i->op[0], U64, &result);
 }
 
-/* Computes v_div_scale, which scales an operand of a division so that intermediate results neither
- * overflow nor underflow. b is the denominator and c is the numerator. a is the one of the two
- * that the instruction scales. Sets *scaled if v_div_fmas must undo the scaling. */
+/* Computes v_div_scale, which prepares the division c / b: it multiplies one operand by a power of
+ * two, so that intermediate results neither overflow nor underflow. `a` is the operand that the
+ * instruction scales, i.e. the same number as b or as c. Sets *scaled if the quotient is then wrong
+ * by a power of two, which v_div_fmas must correct. */
 static double div_scale(double a, double b, double c, bool f64, bool *scaled) {
     const int eb = b == 0 ? -2000 : ilogb(b), ec = c == 0 ? -2000 : ilogb(c);
     const int step = f64 ? 128 : 64, wide_gap = f64 ? 768 : 96, least = f64 ? -1022 : -126;

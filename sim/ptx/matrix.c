@@ -318,9 +318,11 @@ static double scale_of(const ptx_warp *w, const ptx_inst *i, const ptx_operand *
                       (uint32_t)ptx_lane(w, ptx_element(from, 0), lane) >> 8 * byte & 255);
 }
 
-/* Multiplies A and B by their block scales. The selector thread-id-a names two of four neighboring
- * lanes, which hold the scales of rows g and g + 8 of A. The selector thread-id-b names the lane of
- * the four that holds the scales of column g of B. */
+/* Multiplies the elements of A and B by their block scales, which are in registers of the lanes.
+ * Lanes 4 g to 4 g + 3 could hold the scales of rows g and g + 8 of A, and those of column g of B.
+ * The operand thread-id-a (0 or 1) selects two of these four lanes: the first has the scales of row
+ * g, the second those of row g + 8. The operand thread-id-b (0 to 3) selects the lane that has the
+ * scales of column g of B. */
 static bool apply_scales(ptx_warp *w, const ptx_inst *i, const shape *s, tile *t) {
     static const char vectors[] = "scale_vec::1X|scale_vec::2X|scale_vec::4X|";
     static const uint8_t counts[] = {1, 2, 4};

@@ -184,8 +184,9 @@ static bool read_scale(ptx_async *j, const product *p, uint32_t at, uint32_t row
     return cell != NULL;
 }
 
-/* Multiplies A and B by their block scales. Each thread block of a pair has the scales of its own
- * rows of A and of all rows of B. */
+/* Multiplies the elements of A and B by their block scales, which are in tensor memory. If a pair
+ * of thread blocks computes the product, each of the two has its own rows of A and all rows of B.
+ * Its tensor memory has the scales of all these rows. */
 static bool apply_scales(ptx_async *j, product *p) {
     for (uint32_t s = 0; p->block && s < p->k / p->block; s++) {
         double scale = 0;

@@ -36,9 +36,9 @@ typedef struct strip {
     bsmm_strip_scales scales;
 } strip;
 
-/* These are ranges of amax (largest magnitude of a block) and of factors, as fp32 bits, in which
- * the fast encoder is exact: no NaN can arise, and the fast division gives the right codes. Blocks
- * in these ranges are called "tame". */
+/* A block is called "tame" if the fast encoder is exact for it: no NaN can arise, and the fast
+ * division gives the right codes. Whether it is tame follows from its amax (largest magnitude) and
+ * its factor. The struct has the ranges, as fp32 bits, in which both must lie. */
 typedef struct tame_ranges {
     bsmm_bits_range amax, factors;
 } tame_ranges;

@@ -63,8 +63,9 @@ INLINE void values4(const vector_values *v, const uint8_t *codes, __m256 x[PARTS
     x[3] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, second));
 }
 
-/* Expands 32 codes of 6 bits to 32 bytes, each with a code in its upper six bits. As an
- * intermediate step, each pair of codes lies in bits 4 to 15 of a 16-bit lane. */
+/* Expands 32 packed codes of 6 bits to 32 bytes. Each code becomes the upper six bits of a byte.
+ * The function first moves two adjacent codes to bits 4 to 15 of each 16-bit lane, and then
+ * separates the two codes. */
 INLINE __m256i codes6(const uint8_t *codes) {
     const __m256i pairs =
         /* The numbers are indices of bytes for a shuffle, which works on each 128-bit half of the

@@ -170,9 +170,10 @@ static void test_scales(void **state) {
         check_scale_spans(0, -90, b_span, &r);
 }
 
-/* Tests kernels that read B without packing it. Two terms of the dot product almost cancel, and
- * both contain B's smallest element. A has a very large element, which is multiplied by a zero of
- * B. If a kernel divides a row of A by its largest value, it must not lose the result. */
+/* Tests kernels that read B without packing it. The dot product has three terms. The first is a
+ * very large element of A times a zero of B. The two others almost cancel: each is the smallest
+ * element of B times an element of A near 1 or -1. The result is therefore tiny beside the largest
+ * element of A. A kernel that divides a row of A by its largest value must not lose the result. */
 static void check_stored(const char *format, int a_span, int depth) {
     enum { LENGTH = 96 };
     uint8_t codes[LENGTH] = {0}, scales[] = {127, (uint8_t)(127 - depth), 127};

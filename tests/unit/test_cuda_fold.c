@@ -67,8 +67,11 @@ static float *product(bsmm_matmul_desc *desc, const char *kernel) {
     return got;
 }
 
-/* Multiplies A and B by the kernel under test. `same` names the kernel whose result must be bitwise
- * identical. It is NULL if the result must differ from those of all other kernels. */
+/* Multiplies A and B by three kernels: cuda_sm90a_fold, cuda_sm90a_bf16 and the generic kernel. If
+ * e4m3 cannot hold the packed operands, cuda_sm90a_fold must take another code path, whose results
+ * are bitwise identical to those of another kernel. `same` is the name of this kernel. It is NULL
+ * if e4m3 can hold the operands; the results of cuda_sm90a_fold must then differ from those of both
+ * other kernels. */
 static void check_way(const test_matrix *a, const test_matrix *b, const char *same, rng *r) {
     const uint64_t bytes = ROWS * COLUMNS * sizeof(float);
     test_matrix d = make("f32", BSMM_ORDER_ROW, ROWS, COLUMNS, (scales){0, 0}, r);

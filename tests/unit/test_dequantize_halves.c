@@ -57,9 +57,10 @@ static void check(const test_matrix *src, uint32_t to) {
     bsmm_cpu_mask_features(~0u);
 }
 
-/* Tests formats with and without block scales. With block scales, products of elements and block
- * scales are halfway between two results. Without block scales, products of elements and the
- * second-level scale are halfway. */
+/* Tests dequantizing to f16 and bf16 where rounding is hardest: the exact values lie halfway
+ * between two results, or next to this midpoint. In formats with block scales, such a value is an
+ * element times a block scale. In formats without block scales, it is an element times the
+ * second-level scale. */
 static void test_scales_and_levels(void **state) {
     (void)state;
     static const bsmm_format formats[] = {

@@ -221,9 +221,9 @@ _Static_assert(BSMM_COUNT(driver_functions) <= TEST_STEPS_MOST_OMITTED, "too man
 
 static uintptr_t driver_at[BSMM_COUNT(driver_functions)];
 
-/* counted[i][packed] is the number of counted runs of the kernel bsmm_kernel_at(i) on one device,
- * for stored weights (0) and for packed weights of form wide (1). To save time, only the first
- * MOST_RUNS runs are counted. */
+/* To save time, the test counts the instructions of only the first MOST_RUNS runs of each kernel.
+ * counted[i][packed] is the number of runs of the kernel bsmm_kernel_at(i) so far, on the current
+ * device. `packed` is 0 for stored weights and 1 for packed weights of form wide. */
 enum { MOST_RUNS = 3, MOST_KERNELS = 64 };
 static int counted[MOST_KERNELS][2];
 

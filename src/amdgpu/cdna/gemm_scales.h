@@ -278,8 +278,10 @@ BSMM_DEVICE void gemm_begin_scales(gemm_carrier *c, gemm_shape s, gemm_lds *ring
 
 enum { GEMM_MOST_UNITS = 2, GEMM_MOST_SCALE_WORDS = GEMM_MOST_ROW_TILES * GEMM_MOST_UNITS / 4 };
 
-/* Holds a lane's e8m0 scales for one step. A step has `units` units (gemm_units) of 128 elements of
- * K. The scale of tile i for unit u is byte i * units + u. gemm_scaled_tile reads it. */
+/* Holds the e8m0 scales of A (sides[0]) and of B (sides[1]) that a lane needs in one step. A step
+ * has `units` units (gemm_units) of 128 elements of K, and a lane needs one scale for each of its
+ * 16 x 16 tiles and each unit. The scale of tile i for unit u is byte i * units + u.
+ * gemm_scaled_tile reads it. */
 typedef struct gemm_scales {
     uint32_t sides[2][GEMM_MOST_SCALE_WORDS];
 } gemm_scales;

@@ -51,9 +51,10 @@ enum {
     RING = AHEAD + 1,
 };
 
-/* Holds several steps (128 elements of K each) of A in registers. In a kernel for bf16 or f16,
- * `rows` holds rows that are on their way to LDS. In all other kernels, `stored` holds elements as
- * they are in memory. */
+/* Holds A for several steps (128 elements of K each) in registers, because loads run ahead of the
+ * multiplication. If A is bf16 or f16, `rows` holds what has been loaded and is written to LDS
+ * later, and `stored` is not used. Otherwise `stored` holds the elements as they are in memory, and
+ * `rows` is not used. */
 typedef struct small_m_ring {
     small_m_rows rows[RING];
     small_m_stored stored[RING];
@@ -173,8 +174,9 @@ BSMM_DEVICE float scale_of(small_m_shape s, small_m_format f, const small_m_stor
     return safe ? scale : bsmm_bits_float(0x7fc00000u);
 }
 
-/* Multiplies the sums of a step (128 elements of K) by the scales of A and B and adds them to the
- * totals, i.e. to the sums over K. All 16 rows of a tile of B have the same scale. */
+/* Multiplies the sums of a step (128 elements of K) by the fp32 scales of A and B, and adds them to
+ * the totals, i.e. to the sums over K. A lane needs only one scale of B for each tile of 16 rows of
+ * B, because these rows have the same scale. */
 BSMM_DEVICE void promote(small_m_shape s, const small_m_stored *a, const small_m_stored *b,
                          const small_m_sums sums, small_m_sums totals) {
 #pragma unroll

@@ -76,8 +76,9 @@ BSMM_DEVICE uint32_t small_m_has_nan(small_m_format f, const bsmm_u32x4 words[2]
     return (nans & 0x80808080u) != 0;
 }
 
-/* If a code of this format is read as e4m3fnuz or e5m2fnuz, its value is too small by a power of
- * two. Returns the log2 of this factor. */
+/* The conversion instructions of gfx942 read every 8-bit code as e4m3fnuz or e5m2fnuz. A code of
+ * another format then gets a value that is too small by a power of two. Returns the log2 of this
+ * factor for the format. */
 BSMM_DEVICE uint32_t small_m_lost(small_m_format f) {
     return f.elem == BSMM_ELEM_E2M3 ? 7 : f.elem == BSMM_ELEM_E3M2 ? 13 : 1;
 }

@@ -79,8 +79,9 @@ typedef struct bsmm_int8_strides {
     int64_t row, odd, pair, scale;
 } bsmm_int8_strides;
 
-/* Computes the integer sums of one unit (`unit` elements of K) for a register tile, two groups of 4
- * elements at a time. */
+/* Computes the integer sums of a register tile over one unit of K (`unit` elements, with one scale
+ * per row). A dot product instruction multiplies groups of 4 elements of K. Each iteration
+ * multiplies two such groups of B, `even` and `odd`, by those of each row of A. */
 BSMM_INT8_INLINE void bsmm_int8_sum_unit(const uint8_t *a, const bsmm_int8_strides *p, int rows,
                                          const uint8_t *b, int64_t unit, bool wide,
                                          __m256i sum[BSMM_INT8_MR][BSMM_INT8_VECTORS]) {

@@ -129,11 +129,11 @@ void bsmm_pack_read(const bsmm_pack_isa *isa, const bsmm_operand *o, int64_t r, 
 /* Returns true if all elements of row r in columns k to end - 1 are zero. */
 bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end);
 
-/* Computes the offsets of the scales of columns k, k + step, k + 2 * step and so on, up to column k
- * + n - 1. An offset is an index into the array of scales. It is the sum of a part that depends on
- * the row and a part that depends on the column; this function writes only the column's part. There
- * may be at most STEPS offsets. k must be a multiple of step, and so must the block length unless a
- * block has all of K. */
+/* Computes offsets of scales of a row, for the columns k, k + step, k + 2 * step and so on, up to
+ * column k + n - 1. An offset is an index into the array of scales. It is the sum of a part that
+ * depends on the row and a part that depends on the column, and the function stores only the
+ * column's part. There may be at most STEPS offsets. k must be a multiple of step. The block length
+ * must be a multiple of step, too, unless a block has all of K. */
 void bsmm_pack_offsets(const bsmm_operand *o, int64_t k, int64_t n, int64_t step,
                        uint64_t *offsets);
 

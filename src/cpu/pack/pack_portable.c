@@ -6,8 +6,9 @@
 
 enum { RUN = BSMM_PACK_RUN };
 
-/* Returns the number of codes to read from column k on, at most RUN. The last packed unit of a row
- * may extend past the end of K. If k is past the end of K, the result is 0. */
+/* Returns how many of the RUN codes from column k on exist. The packed rows consist of whole units,
+ * and the last unit may extend past the end of K. There may therefore be fewer than RUN codes, or
+ * none if k is past the end of K. */
 static int64_t run_length(const bsmm_pack_codes *c, int64_t k) {
     return c->count < k ? 0 : bsmm_min_i64(RUN, c->count - k);
 }

@@ -29,8 +29,8 @@ typedef struct bsmm_int8_tables {
 _Static_assert(sizeof(bsmm_int8_tables) <= BSMM_SMALL_M_CONTEXT_BYTES,
                "the tables are an engine's context");
 
-/* BSMM_INT8_SINGLE is the largest number of rows of A for which there are row loops, i.e. loops
- * whose vector lanes are elements of K of one row of B. */
+/* BSMM_INT8_SINGLE is the largest number of rows of A for which row loops are used. In a row loop,
+ * a vector has elements of K of one row of B, not of several rows. */
 enum { BSMM_INT8_SINGLE = 4 };
 
 /* These functions return implementations of the member `multiply` of bsmm_small_m_engine. A row

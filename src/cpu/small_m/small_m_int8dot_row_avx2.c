@@ -55,9 +55,10 @@ INLINE void sum_pairs(const uint8_t *b, int64_t pitch, __m256i table, const uint
     }
 }
 
-/* Rearranges integer sums. Each 128-bit half of `low` holds the sums of one unit (a range of K with
- * one scale) for rows 0 to 3 of B, and `high` holds those for rows 4 to 7. Each result holds the
- * sums of one unit for all 8 rows. */
+/* A unit is a range of K with one scale per row, and the loop computes the integer sums of two
+ * units at once. The lower half of `low` has the sums of the first unit for rows 0 to 3 of B, and
+ * its upper half has those of the second unit. `high` has the same for rows 4 to 7. Stores the sums
+ * of the first unit for all 8 rows in *first, and those of the second unit in *second. */
 INLINE void part_units(__m256i low, __m256i high, __m256i *first, __m256i *second) {
     *first = _mm256_permute2x128_si256(low, high, 0x20);
     *second = _mm256_permute2x128_si256(low, high, 0x31);

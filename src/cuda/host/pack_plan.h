@@ -45,9 +45,9 @@ typedef struct bsmm_pack_launch {
     /* `header_is_clear` is true if the caller has already queued a kernel that clears the packed
      * operand's header, for example together with other headers. */
     bool header_is_clear;
-    /* `overlaps` is true if the caller has queued only packing kernels since the header was
-     * cleared. Those packing kernels do not write the inputs of the kernel to launch, so this
-     * kernel need not wait for them. */
+    /* `overlaps` is true if this packing kernel may start before the previous kernels of the stream
+     * have ended. This is so if the caller has queued only packing kernels since the header was
+     * cleared, because they do not write what this kernel reads. */
     bool overlaps;
     /* If `cleared` is not NULL, the packing kernel sets the word in device memory at this address
      * to 0 and does not write the header. Only kernels with fp32 scales can do so

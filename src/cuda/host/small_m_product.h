@@ -86,8 +86,9 @@ extern const bsmm_small_m_speed bsmm_small_m_speeds[][BSMM_SMALL_M_SPEEDS];
 double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *speed,
                             uint32_t splits);
 
-/* Returns the predicted time in microseconds in which all thread blocks read A, converted to bf16,
- * from L2. The prediction is for the largest number of columns of A (BSMM_SMALL_M_MOST_COLUMNS). */
+/* Every thread block reads the part of A that it needs, converted to bf16, from L2. Returns the
+ * predicted time in microseconds that this takes for all thread blocks together, for the largest
+ * number of columns of A (BSMM_SMALL_M_MOST_COLUMNS). */
 double bsmm_small_m_predict_a(const bsmm_product *p, const bsmm_small_m_speed *speed,
                               uint32_t splits);
 

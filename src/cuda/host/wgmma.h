@@ -158,9 +158,10 @@ typedef struct bsmm_wgmma_input {
      * Otherwise it packs B to plain[1] for the kernel that multiplies bf16. plain[1] is NULL if the
      * caller's B is bf16 already. */
     void *plain[2];
-    /* `parts` is the memory for two bf16 parts of A, and `parts_pitch` is the distance of its rows
-     * in bytes. Only f16 kernels with the gate BSMM_WHEN_HALF use them. If f16 cannot hold the
-     * values of B (the gate is closed), the kernel splits A into these parts. */
+    /* An f16 kernel with the gate BSMM_WHEN_HALF multiplies A and B in f16 only if f16 can hold the
+     * values of B. Otherwise it splits each element of A into two bf16 parts for the kernel that
+     * follows, and stores them at `parts`. `parts_pitch` is the stride of the rows in this memory,
+     * in bytes. Other kernels do not use these fields. */
     void *parts;
     uint64_t parts_pitch;
     /* If an accumulator leaves fp32's range, a bf16 kernel writes 1 to the address `overflowed` in

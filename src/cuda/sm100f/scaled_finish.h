@@ -207,10 +207,11 @@ static __device__ __forceinline__ void give_buffer(epilogue *f, const uint8_t *f
     f->chunks++;
 }
 
-/* Returns true if one of a lane's 32 accumulators may be wrong (is_doubtful). The function
- * subtracts LEAST from each magnitude. If a magnitude is below LEAST, the difference wraps around
- * to a large number. It is therefore enough to test the largest difference, which takes fewer
- * instructions than a test of each accumulator. */
+/* Returns true if one of a lane's 32 accumulators may be wrong because its magnitude is too large
+ * or too small (is_doubtful). Too small are magnitudes below LEAST. The function subtracts LEAST
+ * from the bits of each magnitude. For too small magnitudes the difference wraps around to a large
+ * number, so both kinds become large. It is therefore enough to test the largest difference, which
+ * takes fewer instructions than a test of each accumulator. */
 static __device__ __forceinline__ bool has_doubtful(const uint32_t *bits) {
     uint32_t most = 0;
 #pragma unroll

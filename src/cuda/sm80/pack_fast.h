@@ -7,10 +7,10 @@
 
 #include "cuda/sm80/pack_fold.h"
 
-/* Each of eight neighboring lanes computes the group scale of one row. fast_row returns the index
- * of this lane's row among the thread's `items` rows (eight or four). fast_lane returns the lane,
- * of eight neighbors, that computes the scale of row i. With four rows, two lanes compute the same
- * scale. */
+/* Eight neighboring lanes together have the groups (128 elements) of `items` rows (eight or four).
+ * Each of these lanes computes the group scale of one of the rows. fast_row returns the index of
+ * the row whose scale this lane computes. fast_lane returns the number of the lane, among the
+ * eight, that computes the scale of row i. With four rows, two lanes compute the same scale. */
 static __device__ __forceinline__ uint32_t fast_row(int items) {
     uint32_t lane = threadIdx.x % FOLD_LANES;
     return lane / 2 + (items == 8 ? lane % 2 * 4 : 0);
@@ -20,11 +20,11 @@ static __device__ __forceinline__ uint32_t fast_lane(int items, int i) {
     return (uint32_t)(items == 8 ? i % 4 * 2 + i / 4 : i * 2);
 }
 
-/* Returns the largest magnitudes of two halves of a thread's 16 codes of a row (8 bits each). The
- * high byte of the result's low 16 bits is the largest magnitude in bytes 0 and 1 of the four words
- * of `codes`. The high byte of the result's high 16 bits is that of bytes 2 and 3. The two other
- * bytes of the result may hold anything: in a comparison of 16-bit numbers they do not change which
- * high byte is larger. */
+/* A thread has 16 codes of 8 bits of a row, in four words. Returns two largest magnitudes: the one
+ * of all bytes 0 and 1 of the words, and the one of all bytes 2 and 3. The first is the high byte
+ * of the lower 16 bits of the result, the second is the high byte of the upper 16 bits. The other
+ * two bytes may hold anything. They do not matter, because the caller compares the 16-bit halves as
+ * integers and their high bytes decide. */
 static __device__ __forceinline__ uint32_t item_most(const uint32_t *codes) {
     uint32_t most = 0;
     for (int i = 0; i < 4; i++) {

@@ -90,8 +90,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         const uint32_t at = ring + slot * SLOT_BYTES, a_at = at + BSMM_FP8_SMALL_M_WEIGHT_BYTES;
         ptx_copy_wait(SLOTS - 2);
 #pragma unroll
-        /* Set any[] to a nonzero value if one of the bytes of A that this thread itself has copied
-         * is nonzero. The epilogue must know which rows of A are zero. */
+        /* The epilogue must know which rows of A are zero. This thread looks only at the bytes of A
+         * that it has copied itself: it sets any[i] to a nonzero value if one of the bytes of its
+         * copy number i is nonzero. */
         for (int i = 0; i < A_PASSES; i++) {
             if (!copies_a) break;
             const uint4 v = *(const uint4 *)__cvta_shared_to_generic(a_at + columns.to +

@@ -32,8 +32,9 @@ typedef struct consumer {
     /* `staging` is the address of this warpgroup's staging buffers, from which TMA stores D. */
     uint32_t staging;
     uint32_t chunks; /* Bit i of `chunks` is the parity of the current phase of staging buffer i. */
-    /* `even` is true if each row of A and of B has one scale for all of K. Only kernels with EVENS
-     * use it. */
+    /* `even` is true if each row of A and of B has one scale for all of K. The kernel then
+     * multiplies by the scales once at the end of a tile, instead of after each k block. Only
+     * kernels with EVENS use this field. */
     bool even;
     /* If the columns of a tile lie in two 128 x 128 blocks of B (COL_BLOCKS is 2), they have two
      * different scales. The tile is divided into groups of COL_GROUP columns, and the first `split`

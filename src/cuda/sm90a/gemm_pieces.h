@@ -239,10 +239,10 @@ static __device__ __forceinline__ work told_work(consumer *c, const shared *told
     return next;
 }
 
-/* Initializes the totals of a work unit, i.e. the fp32 accumulators of a range of k blocks of one
- * tile. They begin with zero, with one exception: if `splits` is 1 and the range begins inside a
- * tile, they begin with the accumulators that the previous cluster has computed for the first part
- * of the tile. */
+/* Initializes the totals of a work unit, i.e. the fp32 accumulators for a range of k blocks of one
+ * tile. They usually begin with zero. There is one exception: if `splits` is 1 and the range begins
+ * inside a tile, another cluster has summed the k blocks of the tile before the range. The totals
+ * then begin with the accumulators of that cluster. */
 static __device__ __forceinline__ void begin_totals(consumer *c, float *total, const work *unit) {
     c->unsafe = c->most = 0;
     c->least = HIGHEST_SAFE - 1;

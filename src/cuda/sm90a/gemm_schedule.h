@@ -56,11 +56,12 @@ static __device__ __forceinline__ int32_t gemm_divide(int32_t n, const bsmm_wgmm
     return (int32_t)((uint64_t)(uint32_t)n * d->multiplier >> d->shift);
 }
 
-/* Returns the first k block of split-K range number `index`, counted from the first tile that is
- * split along K. Each cluster has one range. The first longer_ranges ranges have one k block more
- * than the other ranges. If a range would begin fewer than GEMM_SHORTEST_RANGE k blocks after the
- * start of a tile, it begins at the start of this tile instead. If it would begin fewer than that
- * number before the end of a tile, it begins at the start of the next tile. */
+/* The k blocks of all tiles that are split along K are numbered from the first of these tiles on,
+ * and divided into ranges, one for each cluster. The first longer_ranges ranges have one k block
+ * more than the others. Returns the number of the first k block of range `index`. Parts of tiles
+ * with fewer than GEMM_SHORTEST_RANGE k blocks are avoided. If a range would begin less than this
+ * number after the start of a tile, it begins at the start of the tile instead. If it would begin
+ * less than this number before the end of a tile, it begins at the start of the next tile. */
 static __device__ __forceinline__ int32_t gemm_split_at(const bsmm_wgmma_params *p, int32_t index) {
     int32_t split = index * p->range_blocks + min(index, p->longer_ranges);
     int32_t inside = split - gemm_divide(split, &p->by_k) * p->k_blocks;

@@ -51,9 +51,10 @@ static __device__ __forceinline__ void mixed_store(const bsmm_small_m_params *p,
     *(uint4 *)(to + 3 * part_bytes) = make_uint4(v[0].w, v[1].w, v[2].w, v[3].w);
 }
 
-/* Returns the smaller of `least` and the smallest nonzero magnitude among the eight bf16 or f16
- * numbers in `v`. `least` and the result are 16-bit codes without the sign, minus 1. A magnitude of
- * 0 thus becomes the largest number and is ignored. */
+/* Returns the smaller one of `least` and the smallest nonzero magnitude among the eight bf16 or f16
+ * numbers in `v`. A magnitude is given as the number's 16-bit code without the sign bit, minus 1,
+ * both in `least` and in the result. A magnitude of 0 then wraps around to the largest number, so
+ * that zeros are ignored. */
 static __device__ __forceinline__ uint32_t mixed_least(uint32_t least, uint4 v) {
     const uint32_t words[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll

@@ -46,10 +46,10 @@
  * step separately (SMALL_M_GROUPED), because it would add 13% of instructions to them. */
 #define HEAD (FOUR && SMALL_M_TILES == 2 && !SMALL_M_GROUPED ? WALKERS : 0)
 
-/* E2M1 is nonzero if the kernel's thread blocks may convert an A in e2m1 themselves, for one or two
- * rows. Other kernels contain no code for it, because small_m_prepare then converts A in a launch
- * of its own. The code takes 7% of the instructions of a kernel for 8 columns. If all kernels for 8
- * columns contained the code, these kernels would have 7 to 10% more instructions. */
+/* An A in e2m1 is converted to bf16 either by each thread block of this kernel or by
+ * small_m_prepare, in a launch of its own. The first way is used for one or two rows of A. E2M1 is
+ * nonzero if the kernel has the code for it. This code takes 7% of the instructions of a kernel for
+ * 8 columns. If all kernels for 8 columns had it, they would have 7 to 10% more instructions. */
 #define E2M1 (FOUR && !SMALL_M_GROUPED)
 
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
