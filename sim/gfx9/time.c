@@ -60,9 +60,10 @@ void gfx9_timing_attach(gfx9_timing *t, gfx9_group *g, uint32_t number) {
     }
 }
 
-/* Computes the time of the whole launch from one replayed round. In a round, each compute unit of
- * the XCD runs as many workgroups as fit on it at once. A launch with more workgroups repeats the
- * round. */
+/* Computes the time of the whole launch. Only one round was replayed in detail: in a round, each
+ * compute unit of the XCD runs as many workgroups as fit on it at once. If the XCD has more
+ * workgroups than that, the launch takes several rounds, and each is assumed to take as long as the
+ * replayed one. */
 static void extrapolate(const gfx9_timing *t, gfx9_times *r) {
     const double round = (double)t->cus * t->resident;
     r->launched = t->all_groups;

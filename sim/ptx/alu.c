@@ -54,9 +54,10 @@ static uint32_t mask_of(const uint32_t *words) {
     return mask;
 }
 
-/* Sets the host's rounding mode and its flushing of subnormals as an f32 or f64 instruction
- * requires. For 16-bit floats the host computes in its default mode, and the later conversion to 16
- * bits rounds as the instruction requires. */
+/* An f32 or f64 instruction is computed by the host's own f32 or f64 arithmetic. The function sets
+ * the host's rounding mode, and whether it flushes subnormals to zero, as the instruction requires.
+ * A 16-bit instruction is computed in f32 with the host's default settings. Its rounding is done
+ * later, by the conversion to 16 bits. */
 static void set_mode(ptx_warp *w, const ptx_inst *i, ptx_type type) {
     const bool own = type == T_f32 || type == T_f64;
     const unsigned rounding = own ? i->opcode->rounding : 0;

@@ -66,9 +66,10 @@ static void drop_done(ptx_copies *c) {
     c->count = kept;
 }
 
-/* Executes the cp.async copies of each active lane, except those of the lane's `pending` youngest
- * committed groups and those that the lane has not committed to a group yet. If `open` is set, the
- * function executes all copies. */
+/* Executes the cp.async copies for which each active lane waits. A lane waits for all groups of
+ * copies that it has committed, except the `pending` youngest ones. Copies that it has not
+ * committed to a group yet are not executed, either. If `open` is set, the function executes all
+ * copies of the lane. */
 static void wait_groups(ptx_warp *w, uint32_t pending, bool open) {
     ptx_copies *c = w->copies;
     if (!c) return;

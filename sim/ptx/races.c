@@ -62,9 +62,9 @@ struct ptx_races {
      * clock follows the number of the engine (a group of asynchronous operations with a common
      * counter) to which the operation belongs. `free_jobs` lists the unused entries of `jobs`. */
     uint32_t *jobs, *free_jobs, job_room, free_count;
-    /* Asynchronous operations are divided among engines. The operations of one engine have a common
-     * counter. `issued` counts all operations except wgmma, and issues[e] counts the operations of
-     * engine e. */
+    /* The race detector divides asynchronous operations among engines; the operations of an engine
+     * share a counter. issues[e] is the number of operations that engine e has received so far.
+     * `issued` is the number of operations of all engines together, not counting wgmma. */
     uint32_t issued, *issues;
     /* done[warp * ENGINES + e] is the counter of the last tcgen05 operation of engine e that `warp`
      * has issued and that is complete. An engine is a group of asynchronous operations that share a

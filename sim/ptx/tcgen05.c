@@ -351,10 +351,10 @@ static void execute_commit(ptx_warp *w, const ptx_inst *i) {
     }
 }
 
-/* Describes the lanes of tensor memory to which tcgen05.cp copies rows of shared memory. Without a
- * multicast, each row goes to one lane, and neighboring rows go to lanes whose numbers differ by
- * `stride`. With warpx4, each of 32 rows goes to all four groups of 32 lanes. With warpx2, each row
- * goes to two of these groups. */
+/* Describes to which lanes of tensor memory tcgen05.cp copies `rows` rows of shared memory. Each
+ * row goes to `copies` lanes. Without a multicast, `copies` is 1, and row r goes to lane r *
+ * `stride`. With warpx4, there are 32 rows, and each of them goes to all four groups of 32 lanes.
+ * With warpx2, there are 64 rows, and each of them goes to two of these groups. */
 typedef struct {
     uint32_t rows, copies, stride;
     /* groups[0] has the numbers of the groups of 32 lanes to which rows 0 to 31 are copied.

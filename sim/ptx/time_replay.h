@@ -69,8 +69,10 @@ ptx_class ptx_class_of(const ptx_inst *i, const ptx_device *d);
 
 typedef struct {
     double issue[PARTITIONS], pipe[PARTITIONS][PIPES], tensor_memory[PARTITIONS];
-    /* `tensor` is the cycle from which the tensor pipe is free, and `tensor_done` is the cycle in
-     * which all its operations are complete. */
+    /* The tensor pipe of an SM starts its operations one after another, but the result of an
+     * operation is complete some cycles after the pipe is free again. `tensor` is the cycle from
+     * which the pipe is free, and `tensor_done` is the cycle in which all its operations are
+     * complete. */
     double tensor, tensor_done;
     /* `first` and `last` are the first and the last cycle of the tcgen05.mma and wgmma operations
      * of this SM. `busy` is the number of cycles in which such operations run. */

@@ -87,9 +87,10 @@ static bool begin_task(phase_run *p, size_t index) {
     return !(atomic_fetch_or_explicit(&p->begun[index / 64], bit, memory_order_relaxed) & bit);
 }
 
-/* Runs one worker of a phase as a task of the caller's pool. The function increments the counter
- * `done` with release order. The thread that reads `done` therefore sees everything that the tasks
- * wrote, even if the pool itself synchronizes memory less strictly. */
+/* Runs one worker of a phase as a task of the caller's pool, and then adds 1 to the counter `done`.
+ * The addition has release order, and run_phase reads the counter with acquire order. The caller of
+ * run_phase therefore sees everything that the tasks wrote, even if the pool does not synchronize
+ * memory itself. */
 static void run_task(void *work, size_t index) {
     phase_run *p = work;
     if (index >= (size_t)p->job->threads || !begin_task(p, index)) return;

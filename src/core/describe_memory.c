@@ -319,10 +319,10 @@ static bool are_scales_disjoint(const bsmm_product *p) {
            are_disjoint(d->global_scale, sizeof *d->global_scale, d->scales, p->d.scale_bytes);
 }
 
-/* Returns true if the memory of a simple product is certainly valid. A simple product lies in host
- * memory, and reads only A, B, C and a bias. If the function returns false, the full checks decide.
- * The full checks take a fifth of the time of a tiny product. If this quick test returns true, they
- * are not needed. */
+/* This is a quick test before the full checks of a product's memory, which would take a fifth of
+ * the time of a tiny product. It knows only simple products: they lie in host memory, and read only
+ * A, B, C and a bias. Returns true if the memory of such a product is certainly valid; the full
+ * checks are then not needed. Returns false if the full checks must decide. */
 static bool is_valid_simple(const bsmm_product *p, const bsmm_kernel *kernel) {
     const bsmm_operand *d = &p->d;
     bool is_simple = p->backend->host_memory && !kernel->alignment && !has_arrays(p);

@@ -1,13 +1,14 @@
 /* Decodes weights in registers to f16, for the mixed-input kernels on Hopper that multiply an f16 A
  * (cuda/sm90a/mixed_kernels.h). small_m_weights.h has functions that decode to bf16.
  *
- * A weight is an element times an e8m0 scale 2^(code - 127). The range of f16 is too small for the
- * weights themselves. For each row of B, a kernel therefore chooses a reference code, which is the
- * lowest scale code that the kernel can multiply exactly. The kernel divides all weights of the row
- * by a power of two that depends on the reference code. f16 holds the quotients exactly if no scale
- * code of the row lies more than `span` above the reference code (bsmm_half_range). At the end, the
- * kernel multiplies the row's sums by the power of two (bsmm_half_exponent). The code is plain C,
- * so that the host can test it. */
+ * A weight is an element times an e8m0 scale 2^(code - 127). The range of f16 is too small for all
+ * such weights. A kernel therefore chooses, for each row of B, the range of scale codes for which
+ * it multiplies exactly. The lowest code of this range is the row's reference code; the highest one
+ * is the reference code plus `span` (bsmm_half_range). The kernel divides all weights of the row by
+ * a power of two that depends on the reference code, so that f16 holds the quotients exactly. At
+ * the end, it multiplies the row's sums by this power of two (bsmm_half_exponent). If a row has a
+ * scale outside its range, its results are computed again in double. The code is plain C, so that
+ * the host can test it. */
 #ifndef BSMM_GPU_HALF_WEIGHTS_H
 #define BSMM_GPU_HALF_WEIGHTS_H
 

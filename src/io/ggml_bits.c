@@ -29,8 +29,8 @@ void bsmm_gguf_tq2_0(const uint8_t *block, float *values) {
 }
 
 /* Decodes `count` bytes of ggml's ternary format. A byte holds `digits` (4 or 5) elements with the
- * values -d, 0 or d. The first element of byte i has the index i, and the index of each further
- * element is `count` higher.
+ * values -d, 0 or d. The first element of byte i is element i of the result. Each further element
+ * of the byte has an index that is larger by `count`.
  *
  * A byte stands for a number n of five base-3 digits, so n is less than 3^5 = 243. Each element is
  * one digit: the digits 0, 1 and 2 mean -d, 0 and d. The first element is the highest digit. If

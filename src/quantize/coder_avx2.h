@@ -95,8 +95,9 @@ INLINE __m256i and_where(__m256i which, __m256i x, __m256i and) {
     return _mm256_andnot_si256(_mm256_andnot_si256(and, which), x);
 }
 
-/* Applies the coder's rules for the signs of zeros. zero_and and zero_or set the sign of a value
- * that is zero. zero_code_and sets the sign of a value whose code is zero. */
+/* Applies the coder's rules for the signs of zeros. zero_and and zero_or are masks that clear and
+ * set the sign of a value that is itself zero. zero_code_and is a mask that clears the sign of a
+ * value whose code is zero, i.e. of a value that was rounded to zero. */
 INLINE signed_codes signs_by_rules(const vector_coder *k, __m256i a, signed_codes c) {
     const __m256i zero = _mm256_setzero_si256();
     __m256i is_zero = _mm256_cmpeq_epi32(a, zero);

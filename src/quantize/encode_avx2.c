@@ -1,10 +1,12 @@
-/* Encodes values with AVX2. The loop loads 32 values into four registers, multiplies or divides
- * them by their factors, and rounds them as coder.c does. It then combines the codes and signs to
- * bytes in one register and packs them.
+/* Encodes values with AVX2. The loop loads 32 values as floats into four registers, multiplies or
+ * divides them by the factors of their blocks, and rounds them to codes as coder.c does. It then
+ * puts the 32 codes with their signs as bytes into one register, and packs the bytes if codes have
+ * less than 8 bits.
  *
- * bf16 values take a fast path. A register of 16 bf16 values is split into even and odd values.
- * Each bf16 value is then the upper half of a 32-bit lane, which makes it a float without a
- * conversion. The codes return to the 16-bit lanes of their values. */
+ * bf16 values take a fast path. A register of 16 bf16 values is split into the even and the odd
+ * values. Each value is then the upper half of a 32-bit lane, whose lower half is 0. This lane is
+ * already the value as a float, so no conversion is necessary. Afterwards the codes of even and odd
+ * values are merged again, in the order of the values. */
 #include "quantize/strip.h"
 
 #if defined(__x86_64__)

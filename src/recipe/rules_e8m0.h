@@ -41,10 +41,10 @@ BSMM_SHARED uint32_t bsmm_ceil_exponent(float value) {
     return exponent + (mantissa != 0);
 }
 
-/* Computes log2 and rounds it correctly to fp32, as torch and glibc do near powers of two. For a
- * value next to a power of two, the rounded result is the integer exponent of that power. A floor
- * or ceiling of the result is then off by one. Recipes of other projects compute that floor or
- * ceiling, so their bytes can only be reproduced with the same error. */
+/* Returns log2(value), correctly rounded to fp32, as torch and glibc compute it near powers of two.
+ * If a value is next to a power of two, the rounded logarithm may be the exponent of that power,
+ * i.e. an integer. The floor or the ceiling of the logarithm is then off by one. Other projects
+ * compute such floors and ceilings, and bsmm must make the same error to reproduce their bytes. */
 BSMM_SHARED float bsmm_log2_fp32(float value) {
     return (float)bsmm_log2(value);
 }

@@ -78,9 +78,10 @@ static const struct {
     {narrow_but_fnuz, SCALES_ANY, 128, 0, TRAITS_8, U(F8)},
     {is_fnuz, S(NONE), 0, 0, BSMM_SOL_FNUZ8, U(F8)},
     {is_fnuz, SCALES_ANY, 128, 0, BSMM_SOL_FNUZ8, U(F8)},
-    /* e4m3 and e5m2 have larger exponent ranges than elements of at most 6 bits. An element of at
-     * most 6 bits can therefore be multiplied by a power-of-two scale when it is converted to e4m3
-     * or e5m2. */
+    /* A unit that multiplies e4m3 or e5m2 can also multiply elements of at most 6 bits with e8m0
+     * scales. These elements have a smaller range of exponents than e4m3 and e5m2. A kernel can
+     * therefore multiply an element by a scale (a power of two) when it converts the element to
+     * e4m3 or e5m2. */
     {up_to_6_bits, S(E8M0), 0, 0, TRAITS_8, U(F8)},
     /* On devices with MX instructions, the matrix instruction itself applies e8m0 scales. A matrix
      * unit for wide elements also accepts narrower ones. */

@@ -124,8 +124,8 @@ static uint32_t scale_code(uint32_t scale, fill how, rng *r) {
         return how == FILL_ORDINARY ? 0x30 + rng_below(r, 16) : rng_below(r, 127);
     if (how == FILL_ORDINARY)
         return bsmm_elem_encode(BSMM_ELEM_F32, 0.5 + (double)rng_below(r, 1000) / 999, true);
-    /* If bits 30 and 23 of random fp32 bits are cleared, they form a number with a magnitude below
-     * 1. */
+    /* The result is the bits of a random fp32 number. With bits 30 and 23 cleared, its exponent
+     * field is at most 126, so its magnitude is below 1. */
     return (uint32_t)rng_next(r) & 0xbf7fffff;
 }
 

@@ -236,8 +236,9 @@ static void even_rows_are_told(void **state) {
     }
 }
 
-/* Tests packing with rounding (BSMM_PACK_FAST). An operand that contains Inf must get the flag WIDE
- * (cannot be packed), because a packed value cannot be Inf. NaN must not set the flag. */
+/* Tests packing with rounding (BSMM_PACK_FAST). If an operand contains Inf, packing must set the
+ * flag WIDE (cannot be packed). Otherwise an element of the other operand that rounding turns into
+ * 0 would give 0 * Inf = NaN. NaN in an operand must not set the flag. */
 static void infinities_are_told(void **state) {
     (void)state;
     static const struct {

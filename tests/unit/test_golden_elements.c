@@ -117,10 +117,10 @@ static bool agrees(const bool *is_nan, uint32_t limit, uint32_t expected, uint32
     return is_nan[expected] ? is_nan[got] : got == expected;
 }
 
-/* Encodes the input in two ways that must give the code `got`. The first way is the public function
- * bsmm_encode_elem, which takes floats. The second way is bsmm_elem_encode with the opposite of
- * `saturate`. The second way is used only for formats of less than 8 bits, which have neither Inf
- * nor NaN and always saturate. */
+/* `got` is the code that bsmm_elem_encode gives for the input. Checks that two other calls give the
+ * same code. The first is the public function bsmm_encode_elem, which takes floats; it is checked
+ * if the input is a float. The second is bsmm_elem_encode with the opposite of `saturate`. It is
+ * checked for formats of less than 8 bits, which have neither Inf nor NaN and always saturate. */
 static void check_other_ways(tally *t, const bsmm_elem_info *info, double input, bool saturate,
                              uint32_t got) {
     float narrow = (float)input;

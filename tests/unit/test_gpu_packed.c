@@ -315,8 +315,9 @@ static void test_global_scale(void **state) {
     check_shapes(shapes, BSMM_COUNT(shapes), 0.75f);
 }
 
-/* Tests a plan without packed weights for a column-major B. Its kernel was chosen for this order,
- * which packed weights do not have. The plan must therefore report 0 packed bytes. */
+/* Tests a plan whose runs read a column-major B as it is stored. Its kernel was chosen for a
+ * column-major B. Packed weights do not have this order, so the kernel could not read them. The
+ * plan must therefore report 0 packed bytes. */
 static void test_plans_without_packed_weights(void **state) {
     (void)state;
     rng r = {92};

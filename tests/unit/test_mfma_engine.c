@@ -95,8 +95,9 @@ static const product_case next_cases[] = {
      * last plain step (a step that loads its elements directly to LDS) lies between the two steps
      * in which waves load the last group of scales. */
     {"mxfp8", "mxfp8", 512, 256, 1008, 0, 0, FILL_ORDINARY, false},
-    /* The tile has an odd number of steps of 256 elements of K. The last steps are not plain
-     * steps, i.e. steps that load elements directly to LDS and scales only by wide loads. */
+    /* In this product, K has an odd number of steps (256 elements each). Most steps are plain
+     * steps, i.e. they load elements directly to LDS and scales only by wide loads. The last steps
+     * are not. */
     {"mxfp4", "mxfp4", 512, 256, 1792, 0, 0, FILL_ORDINARY, false},
     /* The last of eight steps has fewer than 256 elements of K. */
     {"mxfp4", "mxfp4", 512, 256, 2000, 0, 0, FILL_ORDINARY, false},

@@ -45,10 +45,11 @@ static uint64_t least_bytes(const bsmm_matrix *b) {
     return data + scales;
 }
 
-/* Checks every byte of packed weights in the form "compact" without the library's functions. This
- * form stores strips of 16 rows. A row is cut into pieces of 4 bytes, or of 3 bytes with 6-bit
- * codes. A strip has the first pieces of all its rows, then the second pieces of all its rows, and
- * so on. The last strip may have fewer rows, and the last piece of a row may have fewer bytes. */
+/* Checks every byte of packed weights in the form "compact". The test computes the places of the
+ * bytes itself, without the library's functions. This form divides the rows of B into strips of 16
+ * rows, and each row into pieces of 4 bytes, or of 3 bytes with 6-bit codes. A strip has the first
+ * pieces of its 16 rows, then the second pieces of these rows, and so on. The last strip may have
+ * fewer rows, and the last piece of a row may have fewer bytes. */
 static void check_places(const packed_b *f) {
     const bsmm_matrix *b = &f->b.m;
     const uint8_t *at = f->packed + HEADER, *data = b->data;

@@ -197,9 +197,10 @@ static uint32_t inverse(uint32_t odd) {
     return y;
 }
 
-/* Tests a division a / b whose quotient is very close to the midpoint between two floats. The
- * function chooses a so that a * 2^shift = m * b + rest. m is the significand of a midpoint, and
- * `rest` is small. */
+/* Tests bsmm_ratio by a division a / b whose quotient is very close to the midpoint between two
+ * floats, where a wrong rounding is most likely. For this purpose the function chooses an integer a
+ * for which a * 2^shift = m * b + rest. m is the significand of a midpoint, and `rest` is small, so
+ * a / b is nearly m / 2^shift. */
 static void check_ratio(uint32_t b, uint32_t rest, uint32_t shift) {
     uint32_t below = (1u << shift) - 1, middle = (0 - rest) * inverse(b) & below;
     uint64_t product = (uint64_t)(middle | 1u << 24) * b + (uint64_t)(int64_t)(int32_t)rest;

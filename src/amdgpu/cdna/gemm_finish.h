@@ -46,9 +46,9 @@ BSMM_DEVICE void gemm_clear_sums(gemm_shape s, gemm_sums sums) {
  * GEMM_TRUST_LARGE: only sums of magnitude GEMM_LEAST_SUM or more are kept. */
 typedef enum gemm_trust { GEMM_TRUST_ALL, GEMM_TRUST_ZERO, GEMM_TRUST_LARGE } gemm_trust;
 
-/* Returns the number of rows of a strip, i.e. of a wave's buffer for rows of sums in LDS. If a
- * workgroup computes several tiles, LDS has less room for strips, because loads of the next tile
- * fill the stages. */
+/* In the epilogue, a wave copies some rows of sums to a buffer in LDS, its strip. Returns the
+ * number of rows of a strip: 16, or 8 if workgroups compute several tiles. In the second case LDS
+ * has less room for strips, because it already receives operands of the next tile. */
 BSMM_DEVICE uint32_t gemm_strip_rows(gemm_shape s) {
     return gemm_scouts(s) ? BSMM_CDNA_EDGE / 2 : BSMM_CDNA_EDGE;
 }

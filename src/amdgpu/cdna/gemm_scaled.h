@@ -184,8 +184,8 @@ typedef struct gemm_chores {
 
 enum { GEMM_NEVER = 1 << 30 };
 
-/* Returns the number of steps of the main loop whose scales a wave fetches by one wide load, i.e.
- * by a load of 16 scales of each row. */
+/* A wide load fetches 16 scales of each row at once, i.e. the scales of GEMM_GROUP units of K.
+ * Returns the number of steps of the main loop to which these scales belong. */
 BSMM_DEVICE uint32_t gemm_group_steps(gemm_shape s) {
     return GEMM_GROUP / gemm_units(s);
 }

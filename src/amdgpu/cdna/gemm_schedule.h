@@ -12,9 +12,10 @@ typedef struct gemm_tile {
     uint32_t row, col;
 } gemm_tile;
 
-/* Returns the number of the tile that workgroup `group` computes. The hardware runs the workgroup
- * on XCD group % 8. Each XCD gets consecutive tile numbers. If the number of tiles is no multiple
- * of 8, the first XCDs get one tile more. */
+/* Returns the number of the tile that workgroup `group` computes. The hardware runs workgroup
+ * `group` on XCD (die) group % 8. The function assigns tiles such that each XCD gets consecutive
+ * tile numbers: XCD 0 gets the first eighth of the tiles, XCD 1 the next, and so on. If the number
+ * of tiles is no multiple of 8, the first XCDs get one tile more than the others. */
 BSMM_SHARED uint32_t gemm_number(uint32_t group, uint32_t tiles) {
     const uint32_t xcd = group % BSMM_CDNA_XCDS, each = tiles / BSMM_CDNA_XCDS;
     const uint32_t longer = tiles % BSMM_CDNA_XCDS;

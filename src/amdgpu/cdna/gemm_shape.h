@@ -20,7 +20,8 @@ typedef struct gemm_shape {
     uint32_t waves_down, waves_across;
     /* `row_tiles` and `col_tiles` are the numbers of a wave's 16 x 16 tiles down and across. */
     uint32_t row_tiles, col_tiles;
-    /* `ocp` is 1 if the kernel recodes e4m3 elements, because the GPU multiplies only e4m3fnuz. */
+    /* `ocp` is 1 if operands are e4m3 on a GPU that multiplies only e4m3fnuz. The kernel then
+     * converts their codes to e4m3fnuz codes. */
     uint32_t ocp;
     /* `col_scales` is 1 if every row of B has its own fp32 scale, and 0 if blocks of 128 rows share
      * one. */

@@ -103,8 +103,9 @@ typedef struct span {
 
 /* `treatment` holds the functions that pack rows of one element and scale format. */
 typedef struct treatment {
-    /* Examines the scales or elements of row i of a tile. It is called for all rows of the tile
-     * before a row is packed. */
+    /* `survey` examines the scales or the elements of row i of a tile, for example to find the
+     * largest scale, which decides how the row is packed. It is called for all rows of the tile
+     * before the first row is packed. It is NULL if the format needs no such pass. */
     void (*survey)(tile *t, span *s, int64_t i);
     void (*scale)(tile *t, span *s, int64_t i); /* `scale` sets the factors of row i of the tile. */
     /* `by_codes` is true if `survey` reads the elements, not only the scales. */

@@ -85,8 +85,8 @@ static void multiply(float *values, int64_t n, double factor) {
             values[i] = (float)((double)values[i] * factor);
 }
 
-/* Multiplies the values of columns [k, k + n) by the scales of their blocks. Each iteration
- * multiplies the columns that share a scale. */
+/* Multiplies the values of one row in columns [k, k + n) by the scales of their blocks and by the
+ * row's factor. Each iteration multiplies the columns of one block. */
 static void multiply_blocks(const bsmm_f32fma_source *s, const tile *t, int64_t lane, int64_t k,
                             int64_t n, float *values) {
     int64_t end = (k / s->block + 1) * s->block - k;

@@ -204,9 +204,10 @@ static void clear_row(const tile *t, int64_t lane, uint8_t *to) {
         memset(to - (g + 1) * t->at.pitch + 4 * lane, 0, 4);
 }
 
-/* The table of the products of two scales has no row for a scale of 0. If a row of A has such a
- * scale in a unit (16 elements of K), this function sets the row's integers in that unit to 0. It
- * then gives the row another scale. */
+/* In the looked-up layout, a scale of A selects a row in a table of products of two scales. The
+ * table has no row for a scale of 0. If a row of A has such a scale in a unit (16 elements of K),
+ * the function replaces the scale by 1 and sets the row's integers in that unit to 0 instead. The
+ * result is the same. */
 static void replace_zeros(const job *j, const tile *t, int32_t bits[LANES], uint8_t *to) {
     for (int64_t i = 0; i < t->rows; i++)
         if (bits[i] == 0) {

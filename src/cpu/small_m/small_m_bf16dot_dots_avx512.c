@@ -145,8 +145,9 @@ INLINE __m512i product_pair(const decoder *d, __m512i codes, const scaling *s, b
     return _mm512_ternarylogic_epi32(product, codes, _mm512_set1_epi16((short)0x8000), 0xf8);
 }
 
-/* Each 32-bit word has several pairs of codes. Moves the two codes of pair i to the low bits of the
- * two 16-bit halves of the word. A multishift instruction can do this for any pair. But on a Zen 4,
+/* Each 32-bit word of `word` has several pairs of adjacent codes. Returns pair number i of each
+ * word: the first code in the low bits of the word's lower half, and the second code in the low
+ * bits of its upper half. One multishift instruction can do this for any pair. But on a Zen 4,
  * multishifts take the execution ports that dot products need. For pairs 0 and 1 of 4-bit codes,
  * the function therefore uses a byte shuffle and a 16-bit shift instead. */
 INLINE __m512i codes_of_pair(const decoder *d, bsmm_weights kind, __m512i word, int i) {

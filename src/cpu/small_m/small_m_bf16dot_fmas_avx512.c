@@ -38,8 +38,8 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS, WORDS = 16 };
 
 typedef struct decoder {
     __m512 table; /* `table` holds the values of the 4-bit codes. */
-    /* `low` and `high` are tables for 6-bit and 8-bit codes. They hold the low byte and the high
-     * byte of each code's value as bf16. */
+    /* `low` and `high` are lookup tables for codes of 6 and 8 bits. For each code they give the
+     * value of the element as bf16: `low` its low byte, and `high` its high byte. */
     __m512i low[2], high[2];
 } decoder;
 

@@ -1,7 +1,8 @@
-/* Defines one function for each kind of weights, each number of rows in a tile of A, and each of
- * two ways to scale sums (at the end, or after each 128 elements of K). Each function calls
+/* Defines variants of a multiply function: one for each kind of weights, each number of rows in a
+ * tile of A, and each of two ways to scale sums. FOLDED means that the sums over K are scaled at
+ * the end. SEGMENTED means that sums are scaled after each 128 elements of K. Each variant calls
  * `multiply`, which the including file defines, with constant arguments, so that the compiler
- * specializes the loop. */
+ * specializes its loop. */
 #ifndef BSMM_CPU_SMALL_M_BF16DOT_VARIANTS_H
 #define BSMM_CPU_SMALL_M_BF16DOT_VARIANTS_H
 

@@ -4,15 +4,13 @@
 
 #include "cpu/small_m/small_m_int8dot.h"
 
-/* A part of packed A is 64 elements of K of each row in the tile, row after row. A unit is 16 or 32
- * elements of K with one scale. A row of a part has:
+/* Packed A consists of parts. A part has 64 elements of K of each row of the tile, row after row.
+ * Each row has one scale for a unit, which is 16 or 32 elements of K. In a part, a row has 64 bytes
+ * of elements, then, for each unit, an int32 at which the unit's sum of products begins, and then,
+ * for each unit, its scale of 32 bits. If B is e2m1, the even elements come before the odd ones.
  *
- *     64 bytes    elements; if B is e2m1, the even ones and then the odd ones, else in order
- *     int32       for each unit, the integer at which its sum of products begins
- *     32 bits     for each unit, its scale
- *
- * The function pack_a first packs A in another order. A part takes no more memory in this order
- * than in that one. */
+ * The function pack_a first packs A in the order of pack_int8dot.h, and then rearranges it. A part
+ * takes no more memory than the same elements in that order. */
 enum { BSMM_INT8_PART = 64, BSMM_INT8_PART_STEPS = BSMM_INT8_PART / BSMM_SMALL_M_STEP };
 
 #define BSMM_INT8_PART_UNITS(unit) (BSMM_INT8_PART / (unit))

@@ -39,9 +39,9 @@ typedef struct division {
     /* `step_scales` is the number of bytes of B's scales in shared memory per row and step (128
      * elements along K). 0 means that one fp32 scale applies to all of K. */
     uint32_t step_scales;
-    /* `a_slots` is the number of steps (128 elements along K) for which the ring buffer of A has
-     * room. Each warp that has its own part of K has such a ring buffer in shared memory. 0 means
-     * that there is none, because shared memory holds all of A that the thread block needs. */
+    /* Each warp with its own part of K reads A through a ring buffer in shared memory, which has
+     * room for `a_slots` steps (128 elements along K). 0 means that there is no ring buffer,
+     * because shared memory holds all of A that the thread block needs. */
     uint32_t a_slots;
     bool grouped, row_scaled;
     /* If `own` is true, each thread block converts A to bf16, else small_m_prepare converts it. */

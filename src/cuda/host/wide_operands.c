@@ -12,10 +12,11 @@ static bool is_stored_f16(const bsmm_operand *o) {
            o->m.order == BSMM_ORDER_ROW && o->m.ld % 8 == 0;
 }
 
-/* Returns true if f16 holds all values of a format exactly, whatever the scales are. The function
- * uses that every f16 number is a multiple of 2^-24 with a magnitude below 2^16, and that e4m3
- * scales lie between 2^-9 and 2^9. fp32 scales do not matter here, because the kernel does not
- * convert them to f16: it multiplies sums by them. */
+/* Returns true if f16 holds all values of the operand's format exactly, whatever its block scales
+ * are. Every f16 number is a multiple of 2^-24 with a magnitude below 2^16. The function tests that
+ * the format's values have these two properties. e4m3 scales, which lie between 2^-9 and 2^9, are
+ * multiplied into the values. fp32 scales are not: the kernel multiplies sums by them, so they do
+ * not matter here. */
 static bool is_half(const bsmm_operand *o) {
     const bsmm_format *f = &o->m.format;
     if (f->elem == BSMM_ELEM_F16) return is_stored_f16(o);

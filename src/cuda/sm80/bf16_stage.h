@@ -53,10 +53,9 @@ static __device__ __forceinline__ void bf16_stage(const int parts, const bsmm_bf
         *(uint4 *)(at + part * BF16_PLANE) = make_uint4(0, 0, 0, 0);
 }
 
-/* Loads the fp32 scales of the tile's rows for one step (32 elements of K) to shared memory. The
- * kernel multiplies the sums of the step by these scales. The function stores 1 for an operand
- * without scales, and for an operand whose elements have already been multiplied by their
- * scales. */
+/* Stores in shared memory, for each row of the tile, the factor by which the kernel multiplies the
+ * sums of one step (32 elements of K). The factor is the row's fp32 scale. It is 1 if the operand
+ * has no scales, or if its elements have already been multiplied by their scales. */
 static __device__ __forceinline__ void
 bf16_stage_factors(const bsmm_bf16_side *side, uint32_t first_row, uint32_t k, float *to) {
     for (uint32_t i = threadIdx.x; i < BSMM_BF16_TILE; i += BSMM_BF16_THREADS)

@@ -63,9 +63,10 @@ static __device__ __forceinline__ void fp8_small_m_copy(fp8_small_m_copies *c, c
     c->left -= BSMM_FP8_SMALL_M_GROUPS * BSMM_SMALL_M_K;
 }
 
-/* Initializes the four mbarriers that synchronize the four warps of each warpgroup. Named barriers
- * would do the same. But compute-sanitizer's racecheck mishandles __syncthreads() in a kernel that
- * also uses named barriers. One thread calls this. */
+/* Initializes four mbarriers, one for each warpgroup. The four warps of a warpgroup use its
+ * mbarrier to wait for each other. Named barriers would do the same, but the racecheck of
+ * compute-sanitizer gives wrong reports for kernels that use both named barriers and
+ * __syncthreads(). One thread calls this function. */
 static __device__ __forceinline__ void fp8_small_m_make_meetings(uint32_t barriers) {
     for (uint32_t i = 0; i < BSMM_FP8_SMALL_M_GROUPS; i++)
         ptx_bulk_init(barriers + i * 8, 4);

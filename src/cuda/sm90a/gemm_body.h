@@ -401,9 +401,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCK_THREADS == 256
     __shared__ shared told;
     const bsmm_wgmma_params *p = &params;
     if (GEMM_SCALES == GEMM_UNSCALED && bsmm_cuda_gate_skips(&p->gate)) return;
-    /* The address is the same in all lanes of a warp. The shuffle tells the compiler so. The
-     * compiler then keeps addresses in uniform registers, which wgmma requires for its descriptors.
-     */
+    /* wgmma requires its descriptors in uniform registers, which hold one value for all lanes of a
+     * warp. The address is the same in all lanes, but the compiler does not know this. The shuffle
+     * makes it known, so that the compiler keeps addresses in uniform registers. */
     uint32_t base = __shfl_sync(0xffffffff, (ptx_shared_address(memory) + 1023) & ~1023u, 0);
     ring r = {base, base + SCALES_AT, base + BARRIERS_AT, 0, 0};
     /* The code from here to ptx_grid_wait reads no memory that earlier kernels write, so it

@@ -95,8 +95,10 @@ static __device__ __forceinline__ void wait_written(const consumer *c, uint32_t 
     wait_for(written_of(&c->r, (uint32_t)c->warpgroup, buffer), ~(c->chunks >> buffer) & 1);
 }
 
-/* Passes a staging buffer to the warpgroup's writer thread, with the message `what`. Each warp
- * first executes a fence, so that TMA sees the results that the warp has written to the buffer. */
+/* A warpgroup writes results to a staging buffer in shared memory, and its writer thread stores
+ * them to D by TMA. The function passes a filled staging buffer to this thread; `what` tells it
+ * what to do with the buffer, and `at` is the position in D. Each warp first executes a fence, so
+ * that TMA sees the results that the warp has written to the buffer. */
 static __device__ __forceinline__ void give_chunk(consumer *c, shared *told, uint32_t buffer,
                                                   uint32_t what, corner at) {
     chunk *mine = &told->chunks[c->warpgroup][buffer];

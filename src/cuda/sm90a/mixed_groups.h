@@ -1,11 +1,13 @@
-/* Applies fp32 scales of B that change along K in a mixed-input kernel (mixed_kernels.h). Each step
- * of 128 elements along K has one scale for each row of B.
+/* Applies fp32 scales of B that change along K in a mixed-input kernel (mixed_kernels.h). Each row
+ * of B has one scale for each step of 128 elements along K.
  *
- * Two sets of accumulators, one for a step and one for the total, would need too many registers. A
- * row's accumulators therefore hold the total divided by the scale of the current step. To go on to
- * the next step, the kernel multiplies them by the current scale divided by the next scale. After
- * the last step it multiplies them by the last scale. The rounding errors of these quotients are
- * part of the kernel's error bound (cuda_sm90a_mixed.c). */
+ * The usual method would keep two accumulators for each result: one for the current step, and one
+ * for the total over the steps before. These would need too many registers. The kernel therefore
+ * keeps only the total, divided by the scale of the current step. wgmma can then add the products
+ * of the step without scaling them. To go on to the next step, the kernel multiplies the
+ * accumulators by the current scale divided by the next scale. After the last step it multiplies
+ * them by the last scale. The rounding errors of these quotients are part of the kernel's error
+ * bound (cuda_sm90a_mixed.c). */
 #ifndef BSMM_CUDA_SM90A_MIXED_GROUPS_H
 #define BSMM_CUDA_SM90A_MIXED_GROUPS_H
 

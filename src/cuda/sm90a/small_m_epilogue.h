@@ -87,9 +87,11 @@ static __device__ __forceinline__ bool small_m_trusts(float sum) {
     return fabsf(sum) >= 0x1p-118f && fabsf(sum) <= 0x1p127f;
 }
 
-/* Returns true if all values of a row of A are 0. Flags record this. If the kernel small_m_prepare
- * converts A, it writes the flags to the workspace. If the thread blocks convert A themselves
- * (a_image is NULL), each thread block of the cluster has flags in its shared memory. */
+/* Returns true if all values of a row of A are 0. Whoever converts A to bf16 sets a flag for each
+ * row that has a nonzero value. If the kernel small_m_prepare converts A, the flags are in the
+ * workspace, one for each part of a row. If the thread blocks convert A themselves (a_image is
+ * NULL), each thread block of the cluster converts a part of K, and its flags are in its shared
+ * memory. A row is zero if all its flags are 0. */
 static __device__ __forceinline__ bool small_m_row_is_zero(const bsmm_small_m_params *p,
                                                            uint32_t row) {
     uint32_t any = 0, flag = small_m_address(small_m_shared) + p->flags_at + row * 4;

@@ -148,9 +148,10 @@ static __device__ __forceinline__ void small_m_fetch_ahead(const int format, con
     ptx_copy_commit();
 }
 
-/* Loads a thread's 6-bit weights from shared memory: 24 bytes of each of two rows. Other lanes of
- * the warp have copied these bytes, so the warp synchronizes before the loads, and again before it
- * overwrites the bytes by the weights of a later step. */
+/* Loads a thread's 6-bit weights of one step from shared memory: 24 bytes of each of two rows.
+ * Other lanes of the warp have copied these bytes. The warp therefore synchronizes before the
+ * loads, so that all copies are visible. It synchronizes again after the loads, before a lane may
+ * overwrite the bytes by the weights of a later step. */
 static __device__ __forceinline__ void small_m_take_six(uint32_t slot, small_m_words *to) {
     __syncwarp();
 #pragma unroll

@@ -88,8 +88,9 @@ typedef struct small_m_codes {
      * rows_each is a multiple of 16. */
     const uint8_t *from;
     uint32_t to, before;
-    /* A thread copies 16 bytes at a time. `first` is the offset of its first copy and `stride` is
-     * the distance from one copy to the next, in bytes. */
+    /* A thread copies 16 bytes of a row of codes at a time. `first` is the offset of its first 16
+     * bytes from `from`, and `stride` is the distance from these to the next 16 bytes that it
+     * copies. Both are in bytes. */
     uint32_t first, stride;
     /* `end` and `all` are offsets in bytes from `from` on. The codes that exist end at `end`, which
      * is the end of K or of the thread block's part of K. The main loop reads codes up to `all`,
