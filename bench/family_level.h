@@ -33,9 +33,10 @@ typedef struct bench_family_level {
      * the table belongs. */
     const char *device;
     bench_way way;
-    /* `unit` is the number of products that an instruction of the kernel adds. 0 means 32 if both
-     * scales are e8m0, else 16. The instruction adds them exactly and rounds their sum once, or, if
-     * `rounds_each` is true, rounds after each product. */
+    /* `unit` is the number of products that one instruction of the kernel adds to a sum. If it is
+     * 0, this number is 32 if A and B both have e8m0 scales, and 16 otherwise. If `rounds_each` is
+     * false, the instruction adds the products exactly and rounds the sum once. If it is true, the
+     * sum is rounded after each product. */
     int64_t unit;
     bool rounds_each;
     /* `segment` is the number of products in a segment, i.e. in a range of K that is summed

@@ -26,9 +26,10 @@ typedef struct cli_level_adder {
     int64_t parts;
 } cli_level_adder;
 
-/* Describes the kernel of a product. `own` is this kernel. `fallback` is the kernel that computes
- * the product if the operands do not fit the packed form that the first kernel multiplies.
- * fallback.family is NULL if there is no fallback, or if the errors of the fallback are like those
+/* Describes by which kernel a product is computed, for the comparison of errors. `own` is the
+ * kernel that bsmm chose. Some kernels can multiply only operands that fit a packed form; this is
+ * found out on the device, and another kernel computes the product if they do not fit. `fallback`
+ * is this other kernel. fallback.family is NULL if there is none, or if its errors are like those
  * of the first kernel. */
 typedef struct cli_level_model {
     cli_level_adder own, fallback;

@@ -130,8 +130,9 @@ static inline float mantissa_f32(float a) {
     return (float)mantissa_f64((double)a);
 }
 static inline float fma_f16(float a, float b, float c) {
-    /* The sum is rounded to f32 with rounding to odd, i.e. an inexact result gets an odd last bit.
-     * The caller rounds it again, to f16. Rounding to odd makes the two roundings equal to one. */
+    /* The sum is rounded twice: here to f32, and by the caller to f16. The first rounding is to
+     * odd, i.e. an inexact result gets an odd last bit. The two roundings then give the same f16 as
+     * a single one. */
     const double p = (double)a * (double)b, s = p + (double)c;
     float f = (float)s;
     if ((double)f != s && isfinite(f)) {

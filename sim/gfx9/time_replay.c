@@ -136,8 +136,8 @@ static void run_lds(replay *p, wave *w, cu *c, const gfx9_event *e) {
 }
 
 /* Returns the time at which the last cache line of a vector memory instruction arrives. L1 accepts
- * one line per cycle. A line that L1 holds arrives after L2's latency, because no measurement of
- * L1's latency is public. */
+ * one line per cycle. The latency of L1 is not public, so a line that L1 holds is assumed to arrive
+ * after the latency of L2. */
 static double run_lines(replay *p, wave *w, cu *c, const gfx9_event *e, bool reads, double at) {
     double last = at;
     for (uint32_t k = 0; k < e->low; k++) {

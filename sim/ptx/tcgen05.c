@@ -226,9 +226,10 @@ static void add_row(ptx_async *j, const product *p, uint32_t m) {
     }
 }
 
-/* Writes 1 to all elements of D instead of the product, unless the instruction adds to D. The
- * simulator calls the function if only the time of a launch is of interest. The value is not 0,
- * because some kernels do additional work if D is 0. */
+/* If only the time of a launch is of interest, the simulator does not compute products. This
+ * function then takes the place of the multiplication. If the instruction overwrites D, it sets all
+ * elements of D to 1. If the instruction adds to D, it leaves D as it is. The value is not 0,
+ * because some kernels do additional work for results of 0. */
 static void skip_product(ptx_async *j, const product *p) {
     const uint32_t one = (uint32_t)ptx_result_bits(j->inst, p->d, 1);
     for (uint32_t m = 0; m < p->rows && !j->at[ADDS]; m++)

@@ -80,7 +80,9 @@ static void size_product(ptx_class *c, const ptx_inst *i, const ptx_device *d, c
     const uint32_t given = ptx_types[i->opcode->types[1]].bits, bits = given ? given : 8;
     c->cycles = (float)(rows * n * k * bits / 16 / (rate / PARTITIONS));
     c->latency = c->cycles + (float)d->tensor_latency;
-    /* The four warps of a wgmma read B together, and each reads its own rows of A. */
+    /* The bytes of shared memory that a wgmma reads are divided among its four warps: each warp
+     * reads a quarter of B, which all of them use, and its own 16 rows of A, unless A is in
+     * registers. */
     c->bytes = (n * k / PARTITIONS + (i->op[1].place == REG ? 16 * k : 0)) * bits / 8;
 }
 

@@ -52,8 +52,9 @@ static bool run_wait(ptx_replay_state *p, uint32_t number, uint32_t which) {
     return false;
 }
 
-/* Runs the recorded events of a warp until another warp can continue earlier. Returns false if the
- * warp has ended or waits for a phase, i.e. for one use of a barrier or mbarrier. */
+/* Replays the recorded events of a warp as long as no other warp could run at an earlier time.
+ * Returns true if the warp can continue later. Returns false if it has ended, or if it waits for a
+ * phase, i.e. for one use of a barrier or mbarrier. */
 static bool run_warp(ptx_replay_state *p, uint32_t number) {
     ptx_replayed *w = &p->warps[number];
     ptx_sm *sm = ptx_cluster_sms(p, w) + w->block;

@@ -34,8 +34,9 @@ enum {
     BSMM_ALL_GROUP_FLAGS = 0 BSMM_GROUP_FLAGS(BSMM_ADD_FLAG)
 };
 
-/* If an enum has a value that a list above lacks, the compiler rejects one of these functions and
- * names the missing value. */
+/* These functions check the lists at compile time. Each function has a switch whose cases are the
+ * values of a list. If an enum of bsmm.h has a value that is missing in its list, the compiler
+ * rejects the switch and names the value. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 #define BSMM_CASE(value) case value:

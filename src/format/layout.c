@@ -53,8 +53,10 @@ static bsmm_status resolve_pitch(const layout_row *row, const bsmm_matrix *matri
     map->tile_row_step = by_rows ? pitch : 1;
     map->tile_col_step = by_rows ? 1 : pitch;
     if (lines == 0 || contiguous == 0) return BSMM_OK;
-    /* If the caller chose the pitch, the buffer may end with the last scale. If the layout itself
-     * prescribes padding, the padding after the last row or column belongs to the buffer. */
+    /* How long is the last line (row or column) of scales? If the caller chose the pitch between
+     * lines, the buffer may end with the last scale of the last line. If the layout itself
+     * prescribes padding at the end of each line, the padding after the last line belongs to the
+     * buffer, too. */
     uint64_t last = (uint64_t)(matrix->scale_ld ? contiguous : padded);
     if (!bsmm_mul_u64((uint64_t)lines - 1, pitch, &map->count) ||
         !bsmm_add_u64(map->count, last, &map->count))

@@ -27,11 +27,12 @@ typedef enum bsmm_pack_route {
     /* Packs to bf16. Supports elements of at most 8 bits, bf16 elements, and f16 and f32 operands
      * whose values bf16 holds exactly. */
     BSMM_PACK_BF16 = 0,
-    /* Packs to 8-bit floats, exactly. e2m1, e2m3 and e3m2 elements with e8m0 scales become e4m3.
-     * Each element is multiplied by its block scale divided by the group scale. This quotient is a
-     * power of two, so only the element's exponent changes. If the largest and the smallest block
-     * scale of a group are more than 14 (e2m1), 11 (e2m3) or 9 (e3m2) powers of two apart, packing
-     * sets the flag WIDE, i.e. "cannot be packed". 8-bit elements with fp32 scales or without
+    /* BSMM_PACK_FP8 packs to 8-bit floats without rounding. Elements in e2m1, e2m3 and e3m2 with
+     * e8m0 scales become e4m3. Each element is multiplied by its block scale divided by the scale
+     * of its group (128 elements of a row). This quotient is a power of two, so only the exponent
+     * of the element changes. If the largest and the smallest block scale of a group are more than
+     * 14 (e2m1), 11 (e2m3) or 9 (e3m2) powers of two apart, e4m3 cannot hold all products. Packing
+     * then sets the flag WIDE, i.e. "cannot be packed". 8-bit elements with fp32 scales or without
      * scales are copied to the packed order unchanged. */
     BSMM_PACK_FP8 = 1,
     /* Packs 8-bit elements with e8m0 scales to 8-bit floats. Each element is multiplied by its
@@ -166,9 +167,10 @@ typedef struct bsmm_pair_codec {
     uint32_t special;
 } bsmm_pair_codec;
 
-/* Tells where scale codes lie in memory, for row-major or tiled layouts, in units of aligned uint32
- * words. A word holds the e8m0 or e4m3 codes of four consecutive blocks of a row. Word w of row r
- * begins at byte r % 32 * low + r / 32 % 4 * middle + r / 128 * high + w * across. */
+/* Tells where scale codes of one byte lie in memory, in row-major or tiled layouts. An aligned
+ * uint32 word holds the codes of four consecutive blocks of a row. Word w of row r, i.e. the codes
+ * of blocks 4 w to 4 w + 3, begins at byte r % 32 * low + r / 32 % 4 * middle + r / 128 * high + w
+ * * across. */
 typedef struct bsmm_pack_words {
     uint32_t low, middle;
     uint64_t high, across;

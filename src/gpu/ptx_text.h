@@ -1,10 +1,11 @@
 /* Converts PTX text between the ordinary form and the form in which the library stores it
  * (src/gpu/images.h).
  *
- * Compilers number the registers and labels of PTX in sequence, so copies of the same code differ
- * only in these numbers. The stored text has distances instead: the distance of a register's number
- * from that of an earlier register, and of a label's number from that of the previous label. Copies
- * of the same code then have the same text, and zstd needs about half as many bytes for it. */
+ * Compilers number the registers and labels of PTX in sequence. If a kernel contains the same code
+ * twice, the two copies differ only in these numbers. The stored text therefore has distances
+ * instead of numbers: from the number of an earlier register to that of a register, and from the
+ * number of the previous label to that of a label. Copies of the same code then have the same text,
+ * and zstd needs about half as many bytes for it. */
 #ifndef BSMM_GPU_PTX_TEXT_H
 #define BSMM_GPU_PTX_TEXT_H
 

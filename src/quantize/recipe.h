@@ -75,9 +75,10 @@ struct bsmm_recipe {
     bsmm_recipe_steps steps;
 };
 
-/* A recipe writes a second-level scale of one kind: a multiplier or a divisor. Lists in `text` the
- * names of the recipes that write `format` with a second-level scale of the kind `kind`. Each name
- * follows a space, such as " te compressed-tensors". Messages use the list. */
+/* The second-level scale of a tensor is stored either as a multiplier or as a divisor (`kind`).
+ * Lists in `text` the names of the recipes that can write `format` with a second-level scale of
+ * this kind. Each name follows a space, such as " te compressed-tensors". Error messages use the
+ * list. */
 void bsmm_recipe_list_kind(bsmm_format format, uint32_t kind, char *text, size_t size);
 
 /* The functions from here on are in store.c. They quantize blocks. */

@@ -48,9 +48,10 @@ typedef struct tame_ranges {
  * a normal number. No product of such numbers is NaN. */
 static const tame_ranges tame_multiplying = {{0, 0x7f7fffffu, 0},
                                              {0x00800000u, 0x7f7fffffu, 0x00800000u}};
-/* These are the limits for recipes that divide: amax is at most 2^60 (0x5d800000), and divisors are
- * from 2^-60 (0x21800000) to 2^60. Within them the quotients cannot overflow, and remainders
- * underflow only if the quotient is below 2^-40. */
+/* These are the ranges for recipes that divide the values of a block by a divisor: amax is at most
+ * 2^60 (bits 0x5d800000), and divisors are from 2^-60 (bits 0x21800000) to 2^60. In these ranges
+ * quotients cannot overflow. The remainder that the fast division computes can underflow only if
+ * the quotient is below 2^-40, where it does not matter. */
 static const tame_ranges tame_dividing = {{0, 0x5d800000u, 0},
                                           {0x21800000u, 0x5d800000u, 0x21800000u}};
 

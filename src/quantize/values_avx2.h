@@ -91,8 +91,9 @@ INLINE __m256 floats(const vector_values *v, __m128i f16) {
     return _mm256_mul_ps(_mm256_cvtph_ps(f16), v->bias);
 }
 
-/* Decodes 32 codes of 8 bits to four registers. If `pairs` is set, the even and the odd columns of
- * each sixteen columns are in separate registers, the even ones first. */
+/* Decodes 32 codes of 8 bits to four registers of 8 floats. Normally the floats have the order of
+ * the codes. If `pairs` is set, each pair of registers (16 codes) has the values of the codes with
+ * even indices in one register, and those with odd indices in the other one. */
 INLINE void values8(const vector_values *v, __m256i codes, bool has_nans, bool pairs,
                     __m256 x[PARTS]) {
     const __m256i zero = _mm256_setzero_si256(), quiet = _mm256_set1_epi16(0x7e00);

@@ -33,9 +33,10 @@ __asm__(".pushsection .text\n"
         "test_steps_resume: int3\n"
         ".popsection\n");
 
-/* The function that begins here is one whose instructions are not counted, so the handler lets it
- * run without traps. It replaces the function's return address on the stack by the address of a
- * breakpoint, at which counting continues. */
+/* The test counts instructions by a trap after each of them. It does not count the instructions of
+ * some functions. If such a function begins, this handler lets it run without traps. To continue
+ * afterwards, it replaces the function's return address on the stack by the address of a
+ * breakpoint, at which the counting begins again. */
 static void leave_out(greg_t *registers) {
     const uintptr_t resume = (uintptr_t)test_steps_resume;
     void *const stack = (void *)registers[REG_RSP];

@@ -269,10 +269,10 @@ static test_matrix make_row_scaled(int64_t rows, rng *r) {
     return t;
 }
 
-/* Tests rows of B whose packed groups have one scale, and rows in which later groups need a larger
- * or a smaller scale than the first group. The two kinds of rows are multiplied by two different
- * GEMM kernels. If one of these kernels took the products of the other one, sums would be wrong by
- * a power of two. */
+/* Packing gives a row one scale for all of its groups (128 elements) if it can. If later groups of
+ * the row need a larger or a smaller scale than the first group, groups have different scales. The
+ * two kinds of operands are multiplied by different code. The test has both kinds of rows. If one
+ * code path took an operand of the other kind, sums would be wrong by a power of two. */
 static void test_even_rows(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

@@ -123,9 +123,9 @@ static void test_alpha_brings_back_sums_beyond_fp32(void **state) {
     check((side){f32, 0x1p60, 1, false}, (side){f32, 0x1p60, 1, false}, 0x1p-100f);
 }
 
-/* Checks a product in which the large values of A and B are multiplied by zeros. A kernel may
- * divide each row by a power of two near its largest value. If the small values then become
- * subnormal, the kernel must not lose them. */
+/* Checks a product whose result comes from the small values of A and B, because their large values
+ * are multiplied by zeros. A kernel may divide each row by a power of two near its largest value.
+ * The small values may then become subnormal, but the kernel must not lose them. */
 static void check_factors(float a_large, float a_small, float b_large, float b_small, float alpha) {
     rng r = {23};
     test_matrix a, b, d;

@@ -63,12 +63,13 @@ BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks
     return row / 8 % 2;
 }
 
-/* In LDS, the rows of B are reordered, so that a lane can store its results with few wide stores. A
- * wave computes a row of `tiles` tiles of 16 x 16 results, by one matrix instruction per tile. One
- * instruction gives a lane the results of four rows of B that are neighbours in LDS. The order of
- * the rows makes the 4 * tiles results that a lane gets from all these instructions neighbouring
- * columns of D. Each 16 * tiles rows of B are permuted in the same way. The rows of A keep their
- * order, which is the permutation for `tiles` = 1. */
+/* In LDS, the rows of B are stored in another order than in the operand, so that a lane can store
+ * its results with few wide stores. A wave computes a row of `tiles` tiles of 16 x 16 results, by
+ * one matrix instruction per tile. Each instruction gives a lane the results for four rows of B
+ * that are neighbours in LDS. From all these instructions a lane gets 4 * tiles results of a row of
+ * D. The order of B's rows in LDS is chosen such that these results are neighbouring columns of D.
+ * It is a permutation of 16 * tiles rows, which is repeated for all further rows. The rows of A
+ * keep their order, which is the permutation for `tiles` = 1. */
 
 /* Returns the number of the operand's row that is stored as row `at` in LDS. Both numbers count
  * from the first row of the tile. For B, `tiles` is the number of 16 x 16 tiles that a wave

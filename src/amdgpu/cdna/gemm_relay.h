@@ -34,9 +34,10 @@ BSMM_DEVICE bool gemm_relays(gemm_shape s) {
 #endif
 }
 
-/* Returns the number of stages (128 elements of K each), from the first one on, that
- * gemm_relay_load can load. The number is 0 if loads of 32-bit words would not be aligned or would
- * extend beyond a column-major operand's memory. */
+/* gemm_relay_load loads stages (128 elements of K each) by loads of 32-bit words. These words must
+ * be aligned, and must not extend beyond the memory of a column-major operand. Returns the number
+ * of stages, from the first one on, that can be loaded in this way: all whole stages of the
+ * workgroup's part of K, or 0 if the operands do not meet these conditions. */
 BSMM_DEVICE uint32_t gemm_relay_steps(const bsmm_cdna_gemm *p, gemm_shape s) {
     bool fits = gemm_relays(s);
     for (uint32_t side = 0; side < 2; side++)

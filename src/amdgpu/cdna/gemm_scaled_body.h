@@ -83,8 +83,9 @@ BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_position *at, gemm_
         bsmm_isa_barrier();
     else
         gemm_scaled_wait(s, plain || chores->loading < chores->whole);
-    /* In the tile's last step, no operands of a next step were loaded to LDS. The wave then reads
-     * operands of the last step once more, and nothing uses them. */
+    /* At the end of each step, the wave reads the first operands of the next step from LDS. After
+     * the tile's last step there is no next one. The wave then reads operands of the last step once
+     * more, and nothing uses them. The code thus needs no branch. */
     const bool last = !plain && step + 1 == at->steps;
     gemm_scaled_late_rows(g, at, s, last ? pair->now : pair->next, chores->ring,
                           last ? step : step + 1, s.col_tiles - paired, sums);

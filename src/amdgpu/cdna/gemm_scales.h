@@ -44,8 +44,8 @@ typedef struct gemm_carrier {
     /* `blocks` is the number of scale blocks along K. It is 0 if this wave has no rows, because the
      * tile has fewer rows than the workgroup has threads. */
     uint32_t blocks;
-    /* `low` holds two 16-bit numbers (gemm_lower). The smaller one of their upper bytes is the
-     * least scale of the thread's row so far, as an e8m0 code. */
+    /* `low` keeps the least scale of the thread's row so far, as an e8m0 code. It consists of two
+     * 16-bit numbers (gemm_lower), and the code is the smaller one of their upper bytes. */
     uint32_t low;
     /* `wide` is the number of units (128 elements of K each) whose scales come by wide loads. A
      * wide load loads the scales of four units at once. */
@@ -81,10 +81,11 @@ BSMM_DEVICE uint32_t gemm_slot(gemm_shape s, uint32_t unit) {
     return unit / GEMM_GROUP % 2 * gemm_ring_half(s) + unit % GEMM_GROUP * GEMM_UNIT_BLOCKS;
 }
 
-/* Returns the address of the trays of the wave's threads. A tray is a thread's buffer in LDS for
- * scales on their way to the ring buffer. A load writes one 32-bit word to the tray of each thread
- * of the wave. The words for the first scale block along K come first, then those for the next
- * block. */
+/* A tray is a thread's buffer in LDS for scales on their way to the ring buffer. Returns the
+ * address of the trays of this wave. A load brings one scale for each thread of the wave, as a
+ * 32-bit word. The trays of a wave are therefore interleaved: they begin with one word for each
+ * thread, for the first scale block along K. Then follow the words for the next block, and so
+ * on. */
 BSMM_DEVICE gemm_lds *gemm_trays(gemm_shape s, gemm_lds *ring) {
     return ring + 2 * gemm_ring_half(s) + gemm_wave() * GEMM_WAVE * BSMM_CDNA_TRAY;
 }

@@ -94,9 +94,10 @@ static int64_t count_units(const bsmm_product *p) {
     return device->compute_units > 0 ? device->compute_units : 1;
 }
 
-/* The length of each part of K must be a multiple of the number of elements that this function
- * returns. Relative to a part's first scale, the offsets of scales are then the same in each part,
- * and wide loads of e8m0 scales begin at the part's first scale (cdna/gemm_scales.h). */
+/* For split-K, K is divided into parts. Returns a number of elements of which the length of each
+ * part must be a multiple. There are two reasons for it. First, the offsets of a part's scales,
+ * relative to the part's first scale, must be the same in each part. Second, a wide load of e8m0
+ * scales must be able to begin at the part's first scale (cdna/gemm_scales.h). */
 static int64_t part_unit(const bsmm_product *p) {
     const int64_t repeat = BSMM_CDNA_SCALES * (int64_t)p->a.m.format.block_cols;
     const int64_t wide = 4 * (int64_t)BSMM_CDNA_K;

@@ -8,13 +8,15 @@
 #include "gpu/refuse.h"
 
 /* Describes one MFMA kernel. `rows` and `cols` are the size of the tile of D that a workgroup of
- * `threads` threads computes. `busy` and `alone` are cycles for 128 elements of K of one tile.
- * `busy` applies if a compute unit has enough workgroups to hide the latency of memory. `alone`
- * applies if a compute unit has a single workgroup, which must wait for memory.
+ * `threads` threads computes. `busy` and `alone` are numbers of cycles in which a tile is
+ * multiplied along 128 elements of K. `busy` applies if a compute unit has enough workgroups to
+ * hide the latency of memory. `alone` applies if a compute unit has a single workgroup, which must
+ * wait for memory.
  *
- * If `aligned` is set, the kernel takes only operands that loads can transfer directly to LDS, with
- * a K that is a multiple of BSMM_CDNA_K. The alignment of a run's buffers is known only when the
- * product runs. If they are not aligned, the run uses the previous entry of the list of tiles.
+ * If `aligned` is set, the kernel takes only a K that is a multiple of BSMM_CDNA_K, and only
+ * operands that loads can transfer directly to LDS. This depends on the alignment of the buffers,
+ * which is known only when the product runs. If the buffers are not aligned, the run uses the
+ * previous entry of the list of tiles instead.
  *
  * If `persistent` is set and K is not split, a launch has at most one workgroup for each compute
  * unit. If there are more tiles than workgroups, a workgroup computes several tiles, one after

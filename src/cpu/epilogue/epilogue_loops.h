@@ -52,9 +52,10 @@ typedef struct bsmm_cpu_epilogue_tile {
     bsmm_cpu_epilogue_added added[2];
 } bsmm_cpu_epilogue_tile;
 
-/* Applies the whole epilogue to a tile in one pass, and stores it to D. Every NaN is stored with
- * the same bits. The loop returns the number of rows that are stored. If it is less than the tile's
- * rows, the next row contains a value that only the slow path rounds correctly. */
+/* Applies the whole epilogue to a tile in one pass, and stores the results to D, row by row. All
+ * NaN results get the same bits. The loop stops before a row with a value that it cannot round
+ * correctly; the caller then computes this row by the slow path. Returns the number of rows that
+ * were stored. */
 typedef int64_t bsmm_cpu_epilogue_direct_loop(const bsmm_cpu_epilogue_tile *tile);
 
 #if defined(__x86_64__)

@@ -19,8 +19,8 @@ enum {
     BSMM_PACK_LANES = 8,
     /* BSMM_PACK_RUN is the number of elements of K that are decoded at once. */
     BSMM_PACK_RUN = 64,
-    /* BSMM_PACK_SPAN is the number of elements of K in a span, i.e. in the range of K that is
-     * packed at a time. It limits the size of buffers. It is a multiple of the length of every
+    /* A row is packed in spans along K, one after another, so that buffers can have a fixed size.
+     * BSMM_PACK_SPAN is the number of elements in a span. It is a multiple of the length of every
      * packed unit (a range of K with one scale per row). */
     BSMM_PACK_SPAN = 1024,
     /* BSMM_PACK_STEP is the smallest number of elements along K that share a scale. */

@@ -128,8 +128,9 @@ INLINE void store_widened(uint8_t *to, int64_t pitch, const __m512i pair[4], __m
     }
 }
 
-/* Stores 8 groups of 4 bytes of each row. `pair` holds them in the order in which `transpose` fills
- * near[] and far[]: groups g and g + 4 are in pair[g]. */
+/* Stores 8 groups of 4 bytes of each of 8 rows. A register of `pair` holds two groups: pair[g] has
+ * group g of all rows in its lower half, and group g + 4 in its upper half. This is the order in
+ * which `transpose` fills near[] and far[]. */
 INLINE void store_eight(uint8_t *to, int64_t pitch, const __m512i pair[4], __mmask8 there) {
 #    pragma GCC unroll 8
     for (int g = 0; g < 8; g++) {

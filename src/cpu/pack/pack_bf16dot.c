@@ -156,12 +156,13 @@ static void survey_e8m0(tile *t, span *s, int64_t i) {
             }
 }
 
-/* Sets the numbers (shifts) that are added to the exponents of the elements of each block. A shift
- * is the exponent of the block's scale minus the exponent that is divided out of the row. Only a
- * block of zeros may have a larger scale than the power of two that is divided out of the row. The
- * shift of such a block is 0. If a block's scale is so small that elements would not be multiples
- * of 2^lowest_bit, the row becomes wide, i.e. its results are summed in double. The row does not
- * become wide if all elements of the block are zero. */
+/* When row i of a tile is packed, a power of two is divided out of the row. Its elements are
+ * multiplied by their block scales divided by this power, i.e. a number (shift) is added to their
+ * exponents. Computes the shift of each block: the exponent of the block's scale minus the exponent
+ * that is divided out. Only a block of zeros may have a scale larger than the power that is divided
+ * out; its shift is 0. If a block's scale is so small that the shifted elements would not be
+ * multiples of 2^lowest_bit, the row becomes wide, i.e. its results are summed in double. The row
+ * does not become wide if all elements of the block are zero. */
 static void scale_e8m0(tile *t, span *s, int64_t i) {
     uint8_t codes[STEPS / 2];
     int64_t blocks = load_codes(t, s, i, codes);

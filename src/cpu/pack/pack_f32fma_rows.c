@@ -19,10 +19,10 @@
 
 enum { TOP = 51, STEPS = BSMM_PACK_STEPS, SPAN = BSMM_PACK_SPAN };
 
-/* The smallest packed numbers must still be normal fp32 numbers, i.e. at least 2^-126. The largest
- * packed element of a row is about 2^TOP, so another element may be smaller by a factor of at most
- * 2^DEEPEST_ELEMENT. The largest packed scale of a row is about 1, so another scale may be smaller
- * by a factor of at most 2^DEEPEST_SCALE. */
+/* All packed numbers other than 0 must be normal fp32 numbers, i.e. at least 2^-126 in magnitude.
+ * The largest packed element of a row is about 2^TOP. The smallest one may be smaller than this by
+ * a factor of at most 2^DEEPEST_ELEMENT. The largest packed scale of a row is about 1. The smallest
+ * one may be smaller by a factor of at most 2^DEEPEST_SCALE. */
 enum { DEEPEST_ELEMENT = TOP + 125, DEEPEST_SCALE = 126 };
 
 bool bsmm_f32fma_by_segment(const bsmm_product *p) {

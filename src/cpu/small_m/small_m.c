@@ -41,8 +41,8 @@ typedef struct product_run {
 /* Points to the arrays in a thread's scratch memory. */
 typedef struct scratch {
     float *acc; /* `acc` holds accumulators in the order [row of A][COLUMNS]. */
-    /* A chunk is a range of K that is summed by itself. `part` holds the sums of an incomplete
-     * chunk, in the order [row of A's tile][COLUMNS]. */
+    /* A chunk is a range of K that is summed by itself. `part` keeps the sums of an incomplete
+     * chunk for the next call, in the order [row of A's tile][COLUMNS]. */
     float *part;
     double *values; /* `values` holds the results of one row of D, COLUMNS values. */
     /* `factors` holds the factors that are divided out of the rows of B, one for each column of

@@ -161,8 +161,8 @@ typedef struct bsmm_small_m_engine {
     /* `panels` is the number of panels of B that are multiplied side by side. The accumulators of
      * several panels are independent, which hides the latency of additions. */
     int64_t panels;
-    /* `group` is a number of steps (32 elements of K each). The number of steps that `multiply`
-     * gets is a multiple of it. */
+    /* `multiply` works in steps of 32 elements of K. The number of steps that it gets in a call is
+     * always a multiple of `group`. */
     int64_t group;
     /* `read_group` is the number of steps that `multiply` reads at once. If fewer steps are left,
      * it reads past the last one and ignores what it reads there. B is copied where such a read

@@ -260,8 +260,9 @@ INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
     to->unit[panel] = unit;
 }
 
-/* Converts all sums to the scale that they have in memory. In registers a sum is divided by the
- * scale of its current block, in memory by the largest scale of its row of B. */
+/* While they are in registers, the sums for a row of B are divided by the scale of the current
+ * block. In memory, they are divided by the row's largest scale. Converts all sums from the first
+ * form to the second, before they are stored. */
 INLINE void restore_unit(const bsmm_small_m_span *s, int width, int panels, bsmm_weights kind,
                          sums *to) {
     if (!SCALES_SUMS(kind, width) || s->scales) return;

@@ -15,9 +15,10 @@ bsmm_int8_scaling bsmm_int8_scaling_of(const bsmm_product *p) {
     return p->b.m.format.scale == BSMM_SCALE_E4M3 ? BSMM_INT8_E4M3 : BSMM_INT8_E8M0;
 }
 
-/* Returns the exponent e of the power of two by which the kernel multiplies A's scales. This power
- * compensates for two facts: B's packed integers are multiples of its elements, and e4m3 scales of
- * B that are read as f16 have 2^-8 of their values. */
+/* Returns the exponent of a power of two by which the kernel multiplies the scales of A, so that
+ * results have the right size. It makes up for two facts. B's packed integers are not its elements
+ * but multiples of them. And e4m3 scales of B may be read as f16, which gives 2^-8 times their
+ * values. */
 static int moved_exponent(const bsmm_product *p) {
     return (bsmm_int8_scaling_of(p) == BSMM_INT8_E4M3 ? 8 : 0) -
            bsmm_pack_table_of(p->b.m.format.elem)->log2_multiple;
@@ -36,8 +37,9 @@ static void part_even_and_odd(uint8_t *groups, int64_t width, int64_t unit) {
         }
 }
 
-/* Multiplies scales by 2^exponent. The scales are either exponents in the position of fp32's
- * exponent bits, or fp32 values that are normal or 0. */
+/* Multiplies `width` scales by 2^exponent, by adding to their exponents. If by_exponent is true, a
+ * scale is stored as an exponent in the position of fp32's exponent bits. Otherwise it is an fp32
+ * number that is normal or 0; a scale of 0 stays 0. */
 static void shift_scales(int32_t *scales, int64_t width, int exponent, bool by_exponent) {
     for (int64_t i = 0; i < width; i++)
         if (by_exponent || scales[i]) scales[i] += exponent * (1 << 23);

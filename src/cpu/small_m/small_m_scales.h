@@ -50,9 +50,11 @@ INLINE bits16 load_magnitudes(const bsmm_small_m_scales *s, int64_t unit) {
     return v;
 }
 
-/* Returns for each row the largest value of (code ^ flipped) + added. With flipped = 0xff and added
- * = 0, the result is the complement of the smallest code. With flipped = 0xff and added = 1, a code
- * of 0 gives 0 and is therefore ignored. Compilers vectorize the loop in this form. */
+/* Finds the largest or the smallest scale code of each row. Returns for each row the largest value
+ * of (code ^ flipped) + added, in 8 bits. With flipped = 0 and added = 0, this is the largest code.
+ * With flipped = 0xff and added = 0, it is 0xff minus the smallest code. With flipped = 0xff and
+ * added = 1, a code of 0 gives 0, so the smallest code other than 0 is found. Compilers vectorize
+ * the loop in this form. */
 INLINE codes16 find_extreme_code(const bsmm_small_m_scales *s, uint8_t flipped, uint8_t added) {
     const int64_t units = s->units;
     codes16 found = {{0}};

@@ -92,8 +92,8 @@ BSMM_TINY_INLINE __m128i bsmm_tiny_codes_of(const bsmm_tiny_codes *c, int64_t un
 /* This struct describes where the elements of up to 16 rows of B lie. */
 typedef struct bsmm_tiny_rows {
     const uint8_t *first;
-    /* `offset` is the distance in bytes of each row from the first. Rows past the last row of B
-     * have the distance 0. */
+    /* offset[i] is the distance in bytes from the first row to row i. Rows past the last row of B
+     * do not exist; for them the offset is 0, so that the code reads the first row instead. */
     int64_t offset[BSMM_SMALL_M_LANES];
     /* In compact weights, 16 rows are stored together in words of 4 bytes, and `word_bytes` is the
      * distance from one word of a row to its next word. It is 0 in row-major weights. */

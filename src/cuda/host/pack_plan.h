@@ -138,10 +138,10 @@ bsmm_status bsmm_pack_scales_run(const bsmm_cuda_device *device,
 bsmm_status bsmm_pack_half_run(const bsmm_cuda_device *device, const bsmm_pack_half_launch *launch,
                                void *stream);
 
-/* Returns log2 of the number of adjacent threads that process one row together. The row has `items`
- * items, each of which one thread processes at once. `items` is a multiple of `least`, a power of
- * two. The number of threads is the largest power of two from `least` to 256 that divides `items`,
- * so that no thread is idle. */
+/* A row consists of `items` items, and adjacent threads process it together, one item each at a
+ * time. Returns log2 of the number of these threads: the largest power of two from `least` to 256
+ * that divides `items`, so that no thread is ever idle. `least` is a power of two, and `items` is a
+ * multiple of it. */
 uint32_t bsmm_lanes_log2(int64_t items, uint32_t least);
 
 #endif

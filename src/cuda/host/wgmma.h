@@ -116,9 +116,9 @@ typedef struct bsmm_wgmma_split {
     /* `fixed_cycles` is the number of cycles that a tile takes in addition to the cycles of its k
      * blocks. */
     double fixed_cycles;
-    /* The results of a tile are stored in `stores` pieces. The thread blocks that compute the parts
-     * of K divide these pieces among them. Storing a piece takes `store_cycles` cycles. In a kernel
-     * that does not divide the pieces in this way, `stores` is 0. */
+    /* If K of a tile is divided among thread blocks of a cluster, these thread blocks also divide
+     * the storing of the tile's results: the results are `stores` pieces, and each piece takes
+     * `store_cycles` cycles. `stores` is 0 if a kernel does not divide the storing in this way. */
     int64_t stores;
     double store_cycles;
     /* `join_cycles` is the number of additional cycles that a tile takes if its K is split,

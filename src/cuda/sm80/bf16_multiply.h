@@ -1,7 +1,8 @@
 /* Multiplies one step of the generic bf16 GEMM on the tensor cores. A step is 32 elements along K.
- * A thread block has 16 warps in a 4 x 4 grid, and each warp computes 32 x 32 results. From each
- * row that it needs, a thread reads 16 adjacent bytes. The MMA instruction expects another order of
- * elements along K. That does not matter, because A and B are permuted in the same way. */
+ * A thread block has 16 warps in a 4 x 4 grid, and each warp computes 32 x 32 results. A thread
+ * loads 16 adjacent bytes (8 elements along K) of each row that it needs. These are not the
+ * elements along K that mma.sync expects in this thread. This does not matter: A and B are permuted
+ * along K in the same way, so the same pairs of elements are multiplied. */
 #ifndef BSMM_CUDA_SM80_BF16_MULTIPLY_H
 #define BSMM_CUDA_SM80_BF16_MULTIPLY_H
 

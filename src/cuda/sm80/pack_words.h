@@ -39,9 +39,9 @@ static __device__ __forceinline__ uint64_t word_at(const bsmm_pack_words *words,
     return far + (row % 32 * words->low + row / 32 % 4 * words->middle);
 }
 
-/* Loads the scales of four consecutive blocks of a row, one per byte. The blocks have `block`
- * elements each and begin at element k. Past the end of K and past the last row the function
- * returns the scale `none`. */
+/* Loads the scale codes of four consecutive blocks of a row, and returns them as the four bytes of
+ * a word. A block has `block` elements, and the first of the four begins at element k. For blocks
+ * past the end of K or past the last row, the byte is the code `none`. */
 static __device__ __forceinline__ uint32_t scale_word(const bsmm_pack_job *job, uint32_t block,
                                                       uint32_t none, uint32_t row, uint32_t k) {
     if (job->fours != 2 || row >= job->rows || k >= job->cols)

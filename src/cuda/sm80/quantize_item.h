@@ -251,8 +251,9 @@ static __device__ __forceinline__ void encode_item(const bsmm_quantize_job *job,
     uint32_t four[4];
     bool usual = job->steps.step != BSMM_STEP_COMPARE && is_tame(amax, factor) &&
                  (job->steps.step != BSMM_STEP_DIVIDE || divides_well(amax, factor));
-    /* If a recipe ignores NaN in a block, the largest magnitude `amax` does not show NaN. The code
-     * therefore looks for NaN in the 16 values themselves. */
+    /* The fast path is for values without NaN. Usually `amax` is NaN if the block contains a NaN.
+     * Some recipes ignore NaN, and `amax` is then the largest of the other values. In this case the
+     * code looks for NaN in the 16 values themselves. */
     if (job->steps.skips_nan) usual &= item_amax(elem, raw) < 0x7f800000u;
     if (usual) {
         float values[16];
@@ -306,10 +307,11 @@ static __device__ __forceinline__ uint32_t six_bit_codes(uint32_t four) {
     return (pairs & 0xfffu) | (pairs >> 4 & 0xfff000u);
 }
 
-/* Quantizes 16 values to packed e2m3 or e3m2 codes by means of an 8-bit format. e4m3 has as many
- * mantissa bits as e2m3, and e5m2 as many as e3m2. The values are multiplied by a power of two that
- * moves the smallest normal number of the 6-bit format to that of the 8-bit format. The instruction
- * cvt then rounds a value to an 8-bit float that has the bits of the 6-bit code. */
+/* Quantizes 16 values to packed e2m3 or e3m2 codes by the instruction cvt, which rounds to 8-bit
+ * floats. The 8-bit format with the same number of mantissa bits is used: e4m3 for e2m3, and e5m2
+ * for e3m2. The values are first multiplied by a power of two, so that the smallest normal number
+ * of the 6-bit format becomes that of the 8-bit format. The 8-bit code to which cvt rounds such a
+ * value then has the same bits as the 6-bit code. */
 static __device__ __forceinline__ void small_float_item(uint32_t elem, uint32_t quick, float factor,
                                                         const uint32_t *raw, uint32_t *to) {
     uint32_t w[4] = {0, 0, 0, 0};

@@ -246,9 +246,9 @@ typedef struct shared {
     float power;
 } shared;
 
-/* Returns the factor if it is a power of two from 2^-32 to 1, else 0. In fp32 the product of a
- * number and such a power is exact unless the product is subnormal, so the epilogue needs no
- * double. */
+/* The fast epilogue multiplies sums in fp32 instead of double. This is exact if the factor is a
+ * power of two and the product is not subnormal. Returns `factor` if it is a power of two from
+ * 2^-32 to 1, else 0. */
 static __device__ __forceinline__ float power_of(double factor) {
     const float power = (float)factor;
     const bool exact = (double)power == factor && !(__float_as_uint(power) & 0x7fffff);

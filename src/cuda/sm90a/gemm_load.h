@@ -125,9 +125,11 @@ static __device__ __forceinline__ void produce_unit(const bsmm_wgmma_params *p, 
     }
 }
 
-/* Returns the index in the array shared.units at which the producer announces a work unit to the
- * consumers. A work unit is a tile of D and a range of its k blocks. `number` counts the work units
- * of this thread block. The caller must not yet have loaded any stage of this work unit. */
+/* The producer announces each work unit (a tile of D and a range of its k blocks) to the consumers
+ * by an entry of the array shared.units. Returns the index of this entry. In kernels for short K
+ * (GEMM_SHORT) it is the number of the first stage that the work unit will fill, so the caller must
+ * not yet have loaded any stage of it. In other kernels the two entries are used in turn; `number`
+ * counts the work units of this thread block. */
 static __device__ __forceinline__ uint32_t unit_slot(const ring *r, uint32_t number) {
     return GEMM_SHORT ? first_stage(r) : number % 2;
 }

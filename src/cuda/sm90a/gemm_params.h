@@ -116,7 +116,9 @@ typedef struct bsmm_wgmma_params {
      * group_m * tiles_n. */
     bsmm_wgmma_divisor by_k, by_group, by_band;
     bsmm_wgmma_divisor by_pairs; /* `by_pairs` is the divisor a_parts * b_parts for gemm_divide. */
-    /* `a_rows_step` is 1, or 0 if a_rows has only one row, i.e. one scale for each row of A. */
+    /* The scales of A are in a_rows, one row for each k block. a_rows_step is added to the row
+     * number for each further k block. It is 1, or 0 if each row of A has one scale for all of K,
+     * so that a_rows has only one row. */
     int32_t a_rows_step;
     /* `store` tells how D is stored, by a value of the enum bsmm_wgmma_store. */
     uint32_t store;

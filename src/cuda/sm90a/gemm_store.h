@@ -183,9 +183,10 @@ static __device__ __forceinline__ void take_word(consumer *c, uint32_t word) {
 }
 
 /* Stores this thread block's accumulators in global memory for the next cluster, which continues
- * the tile. The writer thread then sets a flag that says that the accumulators are complete. It
- * sets the flag by a release store. A release store is cumulative: the accumulators that other
- * threads of the warpgroup have stored before also become visible before the flag. */
+ * the tile. The function then tells the writer thread to set a flag, for which the next cluster
+ * waits. The accumulators of all threads of the warpgroup must be visible before the flag is. For
+ * this purpose the writer thread sets the flag by a release store, which is cumulative: it also
+ * covers what other threads have stored before. */
 static __device__ __forceinline__ void hand_over(consumer *c, shared *told, float *total) {
     float *to = handed_to(c->p, (int32_t)blockIdx.x, c);
 #pragma unroll

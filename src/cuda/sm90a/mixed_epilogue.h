@@ -353,10 +353,11 @@ static __device__ __forceinline__ uint32_t mixed_find_zeros(const bsmm_small_m_p
     return zeros;
 }
 
-/* Stores through the general epilogue those runs that the fast path has not stored. A run is four
- * adjacent results of a row of D. Bit n of `left` is set if run number n of the thread is not
- * stored yet. All lanes of a warp call this function together. `scales` are the fp32 scales of the
- * four rows of B to which the results of each run belong. */
+/* Stores the results that the fast path of the epilogue has not stored, through the general
+ * epilogue. A thread's results are runs of four adjacent results of a row of D. Bit n of `left` is
+ * set if the thread's run number n is not stored yet. The four results of a run belong to the same
+ * four rows of B in all runs of the thread; `scales` are the fp32 scales of these rows. All lanes
+ * of a warp call this function together. */
 static __device__ __forceinline__ void
 mixed_store_left(const bsmm_small_m_params *p, const mixed_block *block, const mixed_runs *runs,
                  const bsmm_gpu_epilogue_factors *factors, const float scales[MIXED_RUN],

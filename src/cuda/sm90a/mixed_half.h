@@ -1,14 +1,15 @@
 /* Chooses reference codes for weights with e8m0 scales that a mixed-input kernel (mixed_kernels.h)
  * decodes to f16.
  *
- * f16 holds a weight exactly only if its scale lies in a range of scales. The range has 22 to 30
- * powers of two, depending on the format (gpu/half_weights.h). The kernel places this range
- * separately for each row of B and each range of K. It looks at the scales of the first two or
- * three steps of 128 elements, and puts the largest of them into the upper half of the range. The
- * scales of a row usually differ by much less than the range allows. Blocks of zeros often have
- * other scales than their row, so the kernel ignores these blocks. The lowest scale code of the
- * range is the row's reference code. The kernel multiplies complete sums by a power of two that
- * follows from the reference code.
+ * f16 has a small range of exponents. It holds decoded weights exactly only if their scales lie in
+ * a range of 22 to 30 neighboring powers of two, depending on the format (gpu/half_weights.h). The
+ * kernel can place this range where it likes, and it does so separately for each row of B and each
+ * range of K. The lowest scale code of the range is the row's reference code. To place the range,
+ * the kernel looks at the scales of the first two or three steps of 128 elements. It puts the
+ * largest of them into the upper half of the range, because the scales of a row usually differ by
+ * much less than the range allows. Blocks of zeros often have other scales than the rest of their
+ * row, so the kernel ignores them. After the last step, it multiplies the sums by a power of two
+ * that follows from the reference code.
  *
  * A scale outside of the range does no harm if all elements of its block are zeros. After the main
  * loop, a warp that has met such a scale looks at these blocks. If an element is not zero, the warp

@@ -200,10 +200,10 @@ typedef struct small_m_factors {
     uint32_t f[2][2][2];
 } small_m_factors;
 
-/* Computes the bf16 factors for one half of a thread's weights, i.e. for 16 bytes of each of two
- * rows of B. `at` is the shared memory address of the scales of the first row. `stride` is the
- * distance in bytes from a row's scales to the next row's scales. *most is the running maximum of
- * the scales, as bsmm_e8m0_most returns it. */
+/* Computes the bf16 factors by which one half of a thread's decoded weights is multiplied. The half
+ * is 16 bytes of each of two rows of B, which are 8 rows apart. `at` is the shared memory address
+ * of the scales of the first row, and those of the second row begin 8 * stride bytes later. *most
+ * is the running maximum of the scales, as bsmm_e8m0_most returns it. */
 static __device__ __forceinline__ void small_m_find_half(const int format, uint32_t at,
                                                          uint32_t stride, uint32_t to[2][2],
                                                          uint32_t *most) {
