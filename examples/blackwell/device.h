@@ -17,8 +17,9 @@
 #    define MMA_SCALED PTX_TCGEN05_MMA_SCALED
 #endif
 
-/* These constants number the columns of tensor memory. The accumulator comes first, and two sets of
- * block scales follow. The scales of 128 rows by 4 blocks take 4 columns. */
+/* These constants divide the columns of tensor memory. The accumulator takes the first columns, one
+ * for each column of the tile. Two sets of block scales follow. The scales of 128 rows by 4 blocks
+ * take 4 columns. */
 enum {
     COLUMNS = 512,
     SCALES_AT = TILE_N,

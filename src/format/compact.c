@@ -66,8 +66,8 @@ bsmm_status bsmm_compact_view(const bsmm_operand *stored, bsmm_operand *to) {
  * `step` bytes. The last `rest` bytes of the codes, less than a piece, are at `tail`. */
 typedef struct row_part {
     uint8_t *at, *tail;
-    /* `bytes` is the size of a whole piece in bytes. A piece is the part of a row that is stored
-     * together. */
+    /* In compact order, a row is divided into pieces, each of which is stored together. `bytes` is
+     * the size of a whole piece in bytes. */
     int64_t pieces, bytes, step;
     size_t rest;
 } row_part;

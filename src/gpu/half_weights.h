@@ -87,10 +87,10 @@ BSMM_SHARED uint32_t bsmm_half_factor(const bsmm_half_range *r, uint32_t n) {
     return n * 0x04000400u + (uint32_t)r->lowest * 0x04000400u;
 }
 
-/* Chooses the reference code of a row of B. f16 holds the products of elements and scales exactly
- * for the scale codes from the reference code to `span` codes above it. `most` is the largest scale
- * code of the row's first blocks. The code 255, which means NaN, lies outside the range of any
- * reference code. */
+/* Chooses the reference code of a row of B, i.e. the lowest of the scale codes by which the kernel
+ * multiplies exactly in f16. The highest one is the reference code plus `span`. `most` is the
+ * largest scale code of the row's first blocks. The code 255, which means NaN, is never among the
+ * codes that the kernel multiplies by. */
 BSMM_SHARED uint32_t bsmm_half_reference(const bsmm_half_range *r, uint32_t most) {
     const uint32_t top = most + r->above;
     if (top < r->span) return 0;

@@ -36,9 +36,9 @@ bsmm_status bsmm_gpu_simulator_find(const bsmm_gpu_simulator *simulator,
                                     bsmm_gpu_sim_device *sim_device, uint32_t ordinal, char *name,
                                     size_t size, int *number);
 
-/* Returns NOT_FOUND unless the ordinal belongs to device number 0 of a model. The list of devices
- * shows only that device of each model, but programs may open more devices of a model by
- * ordinal. */
+/* A program may open several devices of a model by their ordinals, but the list of devices shows
+ * only device number 0 of each model. Returns NOT_FOUND unless the ordinal belongs to such a
+ * device. */
 bsmm_status bsmm_gpu_simulator_check_model(const bsmm_gpu_simulator *simulator, uint32_t ordinal);
 
 #endif

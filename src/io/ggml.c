@@ -124,9 +124,9 @@ void bsmm_gguf_q2_k(const uint8_t *block, float *values) {
     }
 }
 
-/* Returns scale j of the 16 scales of a Q3_K block. A scale has 6 bits and a bias of 32. The block
- * first stores the lower 4 bits of all scales as nibbles. The upper 2 bits follow; four scales with
- * the same j % 4 share a byte. */
+/* Returns scale j of the 16 scales of a Q3_K block. A stored scale has 6 bits and is the scale plus
+ * 32. The lower 4 bits of all scales come first, two scales in a byte: scale j and scale j + 8.
+ * Four bytes with the upper 2 bits follow; the four scales with the same j % 4 share a byte. */
 static int q3_k_scale(const uint8_t *scales, uint32_t j) {
     uint32_t low = j < 8 ? scales[j] & 15u : (uint32_t)scales[j - 8] >> 4;
     uint32_t high = (uint32_t)scales[8 + j % 4] >> (j / 4 * 2) & 3u;

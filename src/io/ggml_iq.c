@@ -130,11 +130,11 @@ static void store_moved(uint32_t index, float scale, uint32_t down, float *value
         values[j] = scale * (level(&bsmm_ggml_grid_iq1, index, j) + move);
 }
 
-/* Decodes a block of IQ1_S. Its bytes are:
- * - the f16 factor d of all scales;
- * - for each 8 elements, the lower eight bits of the index of a table row;
- * - for each 32 elements, a uint16 that has the upper three bits of four indexes, a 3-bit scale,
- *   and in the top bit the direction in which the elements are moved by 1/8. */
+/* Decodes a block of IQ1_S. A table row has the values of eight elements, and its index has 11
+ * bits. The block begins with the f16 factor d of all scales. Then follow, for each 8 elements, the
+ * lower eight bits of an index. At the end there is a uint16 for each 32 elements. Its lower 12
+ * bits are the upper three bits of four indexes, the next three bits are a scale, and the top bit
+ * tells whether 1/8 is subtracted from all elements or added to them. */
 void bsmm_gguf_iq1_s(const uint8_t *block, float *values) {
     float d = bsmm_gguf_half(block);
     for (size_t i = 0; i < SUPER / EIGHT; i++) {

@@ -170,9 +170,9 @@ INLINE __m256i joined(const vector_coder *k, signed_codes c) {
     return _mm256_or_si256(_mm256_and_si256(c.codes, _mm256_set1_epi32(0xff)), sign);
 }
 
-/* Encodes as e2m1 with ties towards zero (BSMM_TIES_DOWN). With WAY_COMPARE the function compares
- * the value x itself with the rounding bounds (midpoints between e2m1 values) times the factor.
- * Otherwise it encodes y, the product or quotient of x and the factor. */
+/* Encodes values as e2m1 with ties towards zero (BSMM_TIES_DOWN). `y` is the product or the
+ * quotient of the value x and its block's factor. Usually y is encoded. With WAY_COMPARE, x itself
+ * is compared with the rounding bounds (midpoints between e2m1 values) times the factor. */
 INLINE signed_codes codes_down_of(const vector_coder *k, __m256 y, __m256 x, __m256 factor,
                                   element_way way) {
     if (way == WAY_COMPARE) return codes_down(k, _mm256_castps_si256(x), factor, false);

@@ -123,9 +123,10 @@ static void test_stays_busy(void **state) {
     assert_true(bench_ceilings_disturbed(&ceilings, &probed[1]));
 }
 
-/* Tests that the probe of a later row of bench's output raises the ceiling, i.e. the best rate of
- * all probes. The probes of earlier rows are then too slow, and bench must mark these rows as
- * disturbed. */
+/* A probe is a loop that measures a peak rate, and the ceiling is the best rate of all probes.
+ * Tests the case that the probe of a later row of the output is faster than all probes before. The
+ * probes of the earlier rows are then too slow beside the new ceiling, i.e. other work disturbed
+ * their measurements. bench must mark these rows as disturbed. */
 static void test_rises_late(void **state) {
     (void)state;
     static const moment moments[] = {

@@ -220,9 +220,9 @@ static void even_rows_are_told(void **state) {
         assert_true(is_uneven(f, BSMM_PACK_FAST, 1, -7));
     }
     assert_false(flags_of("mxfp4", BSMM_PACK_FP8, near, 0) & uneven);
-    /* Elements of less than 8 bits are packed exactly. The packed scale of the row is then the
-     * largest block scale of its first half, here 1. Elements of the second half can be packed with
-     * this packed scale if their block scales lie between 2^lowest and 2^highest. */
+    /* Elements of less than 8 bits are packed exactly. If possible, the whole row gets one packed
+     * scale: the largest block scale of the row's first half (its first group), which is 1 here. It
+     * is possible if the block scales of the second half lie between 2^lowest and 2^highest. */
     static const struct {
         const char *format;
         int highest, lowest;

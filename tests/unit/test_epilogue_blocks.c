@@ -293,10 +293,10 @@ static void interleave(const test_matrix *from, test_matrix *to) {
 }
 
 /* Tests a gated activation, f(gate) * up, with scales outside the range of fp32. A kernel then
- * computes the affected results again in double. For each such result it must find two rows of B:
- * the one that gives the gate and the one that gives the up. The test runs each product twice. In
- * the first run, all gates come before all ups in B. In the second run, rows for gates and ups
- * alternate. Both runs must give the same bits of D. */
+ * computes the affected results again in double, for which it must find two rows of B: the one that
+ * gives the gate and the one that gives the up. The test runs each product twice, with the rows of
+ * B in two orders: first all gates and then all ups, or gates and ups alternately. Both runs must
+ * give the same bits of D. */
 static void check_extreme(const char *a_format, const char *b_format, int64_t rows) {
     test_matrix a, b, permuted, d;
     rng r = {84};
@@ -344,8 +344,9 @@ static void test_extreme_scales(void **state) {
     }
 }
 
-/* Tests a gated activation with a block-scaled D. A kernel needs all results of a scale block of D
- * to compute its scale, so they must be in one cache block. */
+/* Tests a gated activation with a block-scaled D. D has half as many columns as A x B^T. The scale
+ * of a block of D follows from all results of the block, so the cache block that a kernel computes
+ * at a time must contain whole scale blocks of D. */
 static void test_outputs(void **state) {
     (void)state;
     static const char *const outputs[] = {"mxfp8", "mxfp4", "fp8_group128"};

@@ -121,8 +121,10 @@ static void test_every_bit_is_taken_once(void **state) {
     assert_true(info.cdna == 4);
 }
 
-/* Tests register positions that AMD's article on gfx950 shows. A lane holds 16 consecutive 8-bit
- * elements in each of two groups, or 32 consecutive elements of fewer bits. */
+/* Tests in which lanes and registers scaled matrix instructions have their operands, by examples
+ * from AMD's article on gfx950. A lane holds 32 elements along k of one row. If they have 8 bits,
+ * these are two groups of 16 consecutive elements. If they have fewer bits, these are 32
+ * consecutive elements. */
 static void test_scaled_operands(void **state) {
     (void)state;
     const char *wide = "v_mfma_scale_f32_32x32x64_f8f6f4",

@@ -41,10 +41,11 @@ BSMM_DEVICE uint32_t gemm_part_length(const bsmm_cdna_gemm *p) {
     return left < p->part_k ? left : p->part_k;
 }
 
-/* Returns the distance, in scales, from the first scale of a row to the first scale of this row in
- * the workgroup's part of K. `block` is the number of elements along K that have one scale. The
- * offsets of BSMM_CDNA_SCALES consecutive scales form a pattern, and the next pattern begins
- * scale_period scales later (bsmm_cdna_side). A part of K consists of whole patterns. */
+/* A workgroup multiplies a part of K. Returns the distance, in scales, from a row's first scale to
+ * its first scale in this part. `block` is the number of elements along K that have one scale. In
+ * memory, the distances between BSMM_CDNA_SCALES consecutive scales of a row form a pattern, which
+ * repeats scale_period scales later (bsmm_cdna_side). A part of K begins at the beginning of such a
+ * pattern, so the distance is the number of patterns before it times scale_period. */
 BSMM_DEVICE uint32_t gemm_part_scale(const bsmm_cdna_gemm *p, uint32_t side, uint32_t block) {
     return gemm_part_begin(p) / (BSMM_CDNA_SCALES * block) * p->sides[side].scale_period;
 }

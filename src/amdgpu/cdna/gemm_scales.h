@@ -154,10 +154,10 @@ BSMM_DEVICE void gemm_load_group(const gemm_carrier *c, gemm_shape s, const gemm
 }
 
 #if defined(__gfx950__)
-/* Loads the scales of four units (128 elements of K each) from `unit` on, as gemm_load_group does,
- * unless `skip` is nonzero. The function has no branch. For units past the last ones that have a
- * wide load, it therefore loads the scales of these last units again, into the half of the ring
- * buffer that no step reads. */
+/* Does the same as gemm_load_group, unless `skip` is nonzero: loads the scales of four units (128
+ * elements of K each), from `unit` on, by a wide load. To need no branch, the function also
+ * executes the load if `unit` lies past the last units that have wide loads. It then loads the
+ * scales of these last units again, into the half of the ring buffer that no step reads. */
 BSMM_DEVICE void gemm_load_group_unless(uint32_t skip, const gemm_carrier *c, gemm_shape s,
                                         const gemm_lds *ring, uint32_t wave, uint32_t unit) {
     const uint32_t to = gemm_slot(s, unit) + wave * GEMM_WAVE * GEMM_RING_ROW;

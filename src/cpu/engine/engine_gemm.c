@@ -102,8 +102,9 @@ typedef struct block {
      * results are stored panel by panel, because all panels then use the same nr columns of acc. */
     int64_t pitch;
     double *values; /* `values` is a buffer for one row of results of D. */
-    /* `gates` holds the values of the gates in the order [rows][nc], if the gates of a gated
-     * activation are the first half of the columns of A x B^T. */
+    /* `gates` is used for a gated activation whose gates are the first half of the columns of A x
+     * B^T. It keeps the values of the cache block's gates, in the order [rows][nc], until the ups
+     * have been multiplied. */
     double *gates;
     uint8_t *widened;
     /* `next_col` is the first column of the cache block that this thread will probably compute

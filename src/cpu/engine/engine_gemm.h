@@ -190,8 +190,8 @@ typedef struct bsmm_gemm {
      * at a time. During the run, `b` describes the current slab, and row numbers in `b` count from
      * the slab's first row. */
     const bsmm_product *p;
-    /* `b_first` is the first row of B of the current slab, i.e. of the panels of B that are packed
-     * at a time. */
+    /* A slab is the panels of B that are packed at a time. `b_first` is the number in B of the
+     * current slab's first row. */
     int64_t b_first;
     /* If is_split is true, the first rows of the slab are gates, and the rows from number `ups` on
      * are the ups that belong to them. Row r of the slab is row r + b_first of B if it is a gate,

@@ -10,11 +10,11 @@
 #include "cpu/small_m/small_m_f32fma.h"
 #include "cpu/small_m/small_m_kernel.h"
 
-/* `most_rows` is the largest number of rows of A for which this kernel is used. `stored` is for
- * weights as the caller stores them. `compact` is for packed weights of the form compact, i.e. for
- * codes in another order that are not decoded. With more rows, cpu_avx2_f32 is faster, although it
- * must decode B in each run (docs/notes/cpu-avx2.md). If B has been packed in the form wide, its
- * values are already decoded, and cpu_avx2_f32 is faster from 16 rows on. */
+/* `most_rows` has the largest numbers of rows of A for which this kernel is used: `stored` for
+ * weights as the caller stores them, and `compact` for packed weights of the form compact (codes in
+ * another order, not decoded). With more rows, cpu_avx2_f32 is faster, although it must decode B in
+ * each run (docs/notes/cpu-avx2.md). In packed weights of the form wide, B is already decoded. With
+ * them, cpu_avx2_f32 is faster from 16 rows on. */
 static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 48};
 
 #if defined(__x86_64__)

@@ -139,13 +139,11 @@ static void store_offsets(const tile *t, const int32_t bits[LANES], uint8_t *to)
 }
 
 /* Stores the scales of one unit (16 or 32 elements of K), one for each row of the tile. `bits`
- * holds their fp32 bits minus `lower`. The layout of packed A (pack_int8dot.h) decides what is
- * stored:
- * - The floated layout has each scale, and each scale times BSMM_INT8_FLOATED. The multiply
- *   function needs both: it multiplies a sum by the first number and then subtracts the second.
- * - The looked-up layout has, in place of a scale, the offset of the scale's row in a table of
- *   products of scales.
- * - The plain layout has only the scales. */
+ * holds their fp32 bits minus `lower`. What is stored depends on the layout of packed A
+ * (pack_int8dot.h). The plain layout has only the scales. The floated layout has each scale, and
+ * each scale times BSMM_INT8_FLOATED: the multiply function multiplies a sum by the first number
+ * and then subtracts the second. The looked-up layout has neither. Instead of a scale it has the
+ * offset of the scale's row in a table of products of two scales. */
 static inline void store_unit(const job *j, const tile *t, const int32_t bits[LANES], uint8_t *to) {
     float taken[LANES];
     if (j->looked_up) {

@@ -56,8 +56,9 @@ typedef struct decoder {
     /* select[i] is for the pair of adjacent codes number i in a 32-bit word. It is the control
      * operand with which vpmultishiftqb takes the two codes out of the word (select_pair). */
     __m512i select[4];
-    /* halves[i] (i is 0 or 1) is for pair i of 4-bit codes (SHIFTED4). It has the numbers of bits
-     * by which the low and the high 16-bit half of a word are shifted right. */
+    /* The function codes_of_pair takes pairs 0 and 1 of 4-bit codes (SHIFTED4) out of a word by a
+     * shuffle and a shift. halves[i] is for pair i: it has the numbers of bits by which the low and
+     * the high 16-bit half of each word are shifted right. */
     __m512i halves[2];
     /* For PRODUCTS4, `lanes` has the number of the row of each byte, for a permutation that moves
      * the scale codes of 16 rows to their lanes. */

@@ -232,9 +232,10 @@ typedef struct batch {
     const uint8_t *ahead; /* `ahead` points to a later batch of B, which is prefetched. */
     const float *a;
     const uint8_t *codes;
-    /* A batch is the range of K that is multiplied at a time. `rows` holds copies of the rows of B
-     * in the current batch, and `next` is the buffer for the rows of the next batch. Both arrays
-     * have one entry for each panel (16 rows of B). */
+    /* A batch is the range of K that is multiplied at a time. The rows of B in a batch are copied
+     * to a buffer before they are multiplied. `rows` is the buffer for the current batch, and
+     * `next` is the one into which the next batch is copied meanwhile. Both have one entry for each
+     * panel (16 rows of B). */
     panel_rows *rows, *next;
 } batch;
 

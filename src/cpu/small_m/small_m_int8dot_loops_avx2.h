@@ -12,8 +12,8 @@
 #define INLINE static inline __attribute__((always_inline)) TARGET
 
 enum {
-    /* A panel is COLUMNS rows of B and gives COLUMNS columns of D. These are twice as many as a
-     * vector has lanes. */
+    /* A panel is COLUMNS rows of B, and gives as many columns of D. A vector has half as many
+     * lanes, so each row of A needs two vectors of sums per panel. */
     COLUMNS = BSMM_SMALL_M_LANES,
     PARTS = BSMM_SMALL_M_GROUP / BSMM_INT8_PART_STEPS,
     CHUNK = 8192, /* CHUNK is the number of bytes of a row that are prefetched at once. */

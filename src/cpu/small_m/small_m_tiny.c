@@ -75,10 +75,11 @@ void bsmm_small_m_tiny_store(const bsmm_product *p, const bsmm_tiny_panel *panel
     bsmm_gemm_store_rows(p, &row, &rows, values);
 }
 
-/* Returns true if the processor runs the functions for tiny products faster than the loops that
- * multiply packed panels. For bf16, this is not so on processors with two vector ports for all
- * instructions (BSMM_CPU_TWO_PORTS), because on these processors the loops for packed panels use
- * FMAs instead of bf16 dot products. */
+/* Returns true if this processor has the instructions that the functions for tiny products need,
+ * and these functions are faster than the loops that multiply packed panels. For bf16 they are not
+ * faster on processors with two vector ports for all instructions (BSMM_CPU_TWO_PORTS). There, the
+ * loops for packed panels use FMAs, which are faster than the bf16 dot products of the functions
+ * for tiny products. */
 static bool is_supported(bool is_int8) {
     const uint32_t needed =
         BSMM_CPU_AVX512_VBMI | (is_int8 ? BSMM_CPU_AVX512_VNNI : BSMM_CPU_AVX512_BF16);

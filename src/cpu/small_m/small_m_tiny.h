@@ -48,10 +48,11 @@ bool bsmm_small_m_tiny_int8dot_takes(const bsmm_product *p);
 bool bsmm_small_m_tiny_bf16dot(const bsmm_product *p, const void *context);
 bool bsmm_small_m_tiny_bf16dot_takes(const bsmm_product *p);
 
-/* This struct is the state of a kernel that multiplies packed operands. Packed weights of form wide
- * also contain B's codes in compact order. If a run gets such weights and the product is tiny
- * (bsmm_small_m_is_tiny), `multiply` computes it from these codes. In all other cases `multiply` is
- * NULL. */
+/* This struct is the state of a kernel that multiplies packed operands. For tiny products
+ * (bsmm_small_m_is_tiny) there are faster functions, which read B's codes in compact order. Packed
+ * weights of form wide contain these codes, too. If a plan gets such weights and its product is
+ * tiny, `multiply` is the function that computes it from the codes. In all other cases `multiply`
+ * is NULL. */
 typedef struct bsmm_tiny_gemm {
     bsmm_gemm gemm;
     _Alignas(64) uint8_t context[BSMM_SMALL_M_CONTEXT_BYTES];

@@ -195,11 +195,11 @@ static const bsmm_cuda_function *find_kernels(const bsmm_product *p,
     return functions[bsmm_small_m_is_grouped(p)];
 }
 
-/* Returns the largest number of columns for which this kernel is used. A column of the kernel's
- * tile is one row of A or one bf16 part of a row. With more columns, the kernels for many rows of A
- * are faster. If A and B are FP8 with fp32 scales, the kernel for the FP8 tensor cores is faster
- * from fewer columns on. The limit is also lower if A has elements of less than 8 bits, because
- * many sums are then 0 and must be recomputed in double. */
+/* Returns the largest number of columns for which this kernel is used. (A column of the kernel's
+ * tile is one row of A or one bf16 part of a row.) With more columns, the kernels for many rows of
+ * A are faster. The number is smaller in two cases. If A and B are FP8 with fp32 scales, the kernel
+ * for the FP8 tensor cores is faster from fewer columns on. If A has elements of less than 8 bits,
+ * many sums are exactly 0, and recomputing them in double takes time. */
 static uint32_t most_columns(const bsmm_product *p, const bsmm_small_m_weights *w) {
     const uint32_t elem = p->a.m.format.elem;
     const bool fp8 = bsmm_cuda_is_fp8(elem) && bsmm_cuda_has_groups(&p->a);
@@ -218,10 +218,10 @@ static bool has_single_rows(const bsmm_operand *o) {
     return o->m.format.block_rows == 1 && o->map.digit_count == 0 && o->map.tile_rows == 1;
 }
 
-/* Returns true if A's rows may be divided into bands, i.e. ranges of rows. Bands may overlap, and a
- * row of D in two bands is computed twice. A product with a C has one band, because C may be the
- * memory of D, and the second computation would then read D. For an f16 or f32 A there would be so
- * many bands that other kernels are faster, as a row takes two or three columns of a tile. */
+/* Returns true if A's rows may be divided into bands, i.e. ranges for each of which the kernel runs
+ * once. Bands may overlap, and a row of D in two bands is computed twice. With a C this would be
+ * wrong, because C may be the memory of D. An f16 or f32 A would have so many bands, because its
+ * rows take two or three columns of a tile, that other kernels are faster. */
 static bool has_bands(const bsmm_product *p) {
     return !p->has_c && bsmm_small_m_count_parts(&p->a) == 1 && has_single_rows(&p->a) &&
            bsmm_small_m_generation(p) == BSMM_SMALL_M_HOPPER;

@@ -125,10 +125,11 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
                                        "FP8 tensor cores round sums, so without compute FAST the "
                                        "kernel takes only f32 scales",
                                        why, size);
-    /* Refuses a K that is too long for shared memory. The second condition uses MOST_ROWS instead
-     * of the product's number of rows, so that the answer does not depend on M. The first condition
-     * only keeps the 32-bit arithmetic of find_division from overflowing: it refuses numbers of
-     * steps of K that are far too large for shared memory. */
+    /* Refuses a K that is too long for shared memory. The second condition decides. It assumes
+     * MOST_ROWS rows of A, whatever the product's number of rows, so that the answer does not
+     * depend on M. The first condition only protects find_division, whose 32-bit arithmetic would
+     * overflow for an extremely long K. It refuses numbers of steps that are far too large for
+     * shared memory in any case. */
     if (p->a.m.cols / BSMM_SMALL_M_K > BSMM_SMALL_M_MOST_SHARED ||
         find_division(p, MOST_ROWS).shared > BSMM_SMALL_M_MOST_SHARED)
         return bsmm_reason(why, size, "K is %lld; it must fit in shared memory",

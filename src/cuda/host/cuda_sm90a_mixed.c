@@ -89,8 +89,9 @@ static uint32_t bits_of(const weights *w) {
 /* Describes how a GEMM is divided among thread blocks. */
 typedef struct division {
     uint32_t choice; /* `choice` is the index of the tile's width in columns_of. */
-    /* The thread blocks of a cluster split K into `splits` parts. In each thread block, `groups`
-     * groups of warpgroups split its part of K further. */
+    /* K is split twice. The `splits` thread blocks of a cluster each take one part of K. In each
+     * thread block, the warpgroups form `groups` groups, which split the thread block's part of K
+     * further. */
     uint32_t groups, splits;
     uint32_t tiles; /* The columns of A (its rows as bf16) are divided into `tiles` tiles. */
     double time;    /* `time` is the predicted time in us. */
@@ -190,9 +191,10 @@ static bool folds(const bsmm_product *p) {
     return sums_to_zero(p) || (a->scale == BSMM_SCALE_E8M0 && p->compute == BSMM_COMPUTE_FAST);
 }
 
-/* Describes a kernel that first packs all of B. `kind` and `elem` tell how the tensor cores then
- * multiply. The kernel's time in us is predicted as `fixed`, plus `of_byte` for each byte of B that
- * packing reads or writes, plus `of_cycle` for each estimated cycle of the GEMM kernel. */
+/* Describes a kernel that packs all of B before it multiplies, and that would compute the product
+ * if cuda_sm90a_mixed did not. `kind` and `elem` tell how its tensor cores multiply. Its time in us
+ * is predicted as the sum of three times: `fixed`; `of_byte` for each byte of B that packing reads
+ * or writes; and `of_cycle` for each estimated cycle of its GEMM kernel. */
 typedef struct packed {
     bsmm_wgmma_kind kind;
     uint32_t elem;  /* `elem` is the type of the elements that the tensor cores multiply. */

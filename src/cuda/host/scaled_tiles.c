@@ -36,9 +36,9 @@ static int64_t tile_cycles(const bsmm_scaled_tile *tile) {
     return products > moves ? products : moves;
 }
 
-/* Returns an estimate of the cycles of a product without split-K: the number of tiles that one
- * group (one or two thread blocks) computes, times the cycles of a tile. A factor for the length of
- * K is left out, because it is the same for all tile sizes. */
+/* Returns an estimate of the cycles of a product without split-K, by which tile sizes are compared.
+ * It is the number of tiles that one group (one or two thread blocks) computes, times the cycles of
+ * a tile. All numbers leave out the same factor, the length of K, so they are not real cycles. */
 static int64_t cycles_of(const bsmm_product *p, const bsmm_scaled_tile *tile) {
     return bsmm_ceil_div(count_of(p, tile), groups_of(p, tile)) * tile_cycles(tile);
 }

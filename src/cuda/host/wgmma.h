@@ -110,8 +110,8 @@ typedef struct bsmm_wgmma_split {
     int64_t blocks;
     /* `block_cycles` is the number of cycles per k block, i.e. per 128 bytes along K. */
     double block_cycles;
-    /* `fixed_cycles` is the number of cycles that a tile takes in addition to the cycles of its k
-     * blocks. */
+    /* `least_cycles` is the number of cycles that device memory needs to move A, B and D of the
+     * whole product. */
     double least_cycles;
     /* `fixed_cycles` is the number of cycles that a tile takes in addition to the cycles of its k
      * blocks. */

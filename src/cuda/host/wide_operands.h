@@ -48,9 +48,10 @@ uint32_t bsmm_wide_form_of(const bsmm_wide_operands *operands, uint32_t rows, ui
 bsmm_status bsmm_wide_make(const bsmm_product *p, uint32_t a_rows, uint32_t b_rows,
                            bsmm_wide_operands *operands);
 
-/* Queues the kernels that pack A and B to the workspace, and sets the parameters of a kernel that
- * describe its operands: sides, a, b, headers and refused. A header stays NULL if packing its
- * operand is always exact, or if the operand is not packed. */
+/* Queues the kernels that pack A and B to the workspace. Also sets those parameters of the GEMM
+ * kernel that describe the operands: sides, a, b, headers and refused. headers[i] points to the
+ * header of packed A or B, in which packing records values that bf16 cannot hold. It stays NULL if
+ * packing this operand is always exact, or if the operand is not packed. */
 bsmm_status bsmm_wide_bind(const bsmm_product *p, const bsmm_wide_operands *operands,
                            void *workspace, bsmm_scaled_params *params);
 

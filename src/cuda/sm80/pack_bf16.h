@@ -144,9 +144,10 @@ static __device__ __forceinline__ uint32_t blocks_of_four(uint32_t lanes) {
     return ((blocks | blocks << 4) & 0x01010101u) * 0xff;
 }
 
-/* Updates `reach`, the range of the operand's values, with the values of this lane's row. `codes`
- * holds the row's four e8m0 scales. Bit i of `lanes` is set if lane i of the group has a nonzero
- * element of the row (bf16_lanes). Returns true if the row needs the slow path. */
+/* Widens `reach`, the range of the operand's values found so far, by the values of this lane's row
+ * in a group of 128 elements. `codes` holds the e8m0 codes of the row's four blocks. Bit i of
+ * `lanes` is set if lane i of the group has a nonzero element of the row (bf16_lanes). Returns true
+ * if the row needs the slow path. */
 static __device__ __forceinline__ bool bf16_reaches(const bsmm_pack_job *job, uint32_t codes,
                                                     uint32_t lanes, item_reach *reach) {
     uint32_t counts = blocks_of_four(lanes), ends = largest_bytes(codes & counts, ~codes & counts);

@@ -39,9 +39,10 @@ static __device__ __forceinline__ void split_eight(const uint16_t *halves, uint8
     }
 }
 
-/* Splits a row-major f16 operand into two bf16 parts. All threads of all thread blocks call this
- * function. Rows begin at multiples of 16 bytes. The function writes no header, because every part
- * of an f16 number is a normal bf16 number, or Inf or NaN like the f16 number. */
+/* Splits each element of a row-major f16 operand into two bf16 parts. All threads of all thread
+ * blocks call this function. Rows begin at multiples of 16 bytes. The function writes no header. A
+ * header would record values that bf16 cannot hold, but every part of an f16 number is a normal
+ * bf16 number, or Inf or NaN like the f16 number. */
 static __device__ __forceinline__ void split_halves(const bsmm_pack_job *job) {
     const uint32_t chunks = (job->cols + BSMM_PACK_GROUP - 1) / BSMM_PACK_GROUP * 16;
     const uint64_t items = (uint64_t)job->rows * chunks, step = (uint64_t)gridDim.x * blockDim.x;

@@ -18,8 +18,8 @@
 
 enum { E2M1_MOST = 7 };
 
-/* Packs eight e2m1 codes into one word. `tops` has four words, and each 16-bit half of a word has a
- * code in its top four bits. */
+/* Packs eight e2m1 codes of 4 bits into one word. The codes are in the four words of `tops`, two in
+ * each word: one in the top four bits of each 16-bit half. */
 static __device__ __forceinline__ uint32_t e2m1_packed(const uint32_t *tops) {
     uint32_t front = __byte_perm(tops[0], tops[1], 0x7351);
     uint32_t back = __byte_perm(tops[2], tops[3], 0x7351);

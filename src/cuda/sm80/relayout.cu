@@ -1,10 +1,10 @@
 /* The kernels in this file copy block scales from one layout to another (relayout_params.h). A
- * thread block of the kernel move_regions copies one region of the scales: it loads the region's
- * bytes in the order of the source, writes them to shared memory in the order of the destination,
- * and stores them from there. Threads thus load and store up to 16 consecutive bytes at once. The
- * kernel move_scales (sm80/recode.cu) copies the scales of all layouts and sizes that move_regions
- * does not support. The kernel move_both makes two copies in one launch. It makes each copy as
- * move_regions or move_scales would make it. */
+ * thread block of the kernel move_regions copies one region of the scales. It loads the region's
+ * bytes in the order of the source, writes them to shared memory, and stores them from there in the
+ * order of the destination. Threads can thus both load and store up to 16 consecutive bytes at
+ * once. move_regions does not support all layouts and sizes; the kernel move_scales
+ * (sm80/recode.cu) copies the scales of all others. The kernel move_both makes two copies in one
+ * launch, each as one of these two kernels would make it. */
 #include "cuda/sm80/relayout_params.h"
 #include "cuda/sm80/relayout_scales.h"
 

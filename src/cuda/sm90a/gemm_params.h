@@ -80,9 +80,10 @@ typedef struct bsmm_wgmma_params {
      * continues the tile waits for this value. */
     uint64_t *handed_flag;
     uint64_t ticket;
-    /* `m` and `n` are the extents of D. A k block is a range of 128 bytes along K. If A or B is
-     * split into bf16 parts (a_parts, b_parts), each pair of a part of A and a part of B has its
-     * own k blocks. */
+    /* `m` and `n` are the extents of D. k_blocks is the number of k blocks, i.e. of ranges of 128
+     * bytes along K. If A or B is split into bf16 parts (a_parts, b_parts), the kernel multiplies
+     * each part of A by each part of B, one pair after another. Each pair has k blocks of its own,
+     * and k_blocks counts those of all pairs. */
     int32_t m, n, k_blocks;
     /* An element of A is the sum of `a_parts` bf16 numbers (parts), and one of B is the sum of
      * `b_parts`. The kernel multiplies each part of A by each part of B and adds all products. */

@@ -142,10 +142,10 @@ typedef struct mixed_runs {
      * `row_bytes` bytes from one row to the next. `from` is the address of the accumulators of the
      * thread's MIXED_RUN columns in the first row of the tile. */
     uint32_t from, row_bytes;
-    /* K is divided among thread blocks of a cluster, and in a thread block among groups of warps.
-     * Each of these groups has an accumulator for a result, and the result is the sum of these
-     * `terms` accumulators. In the shared memory of a thread block, the accumulators of the next
-     * group begin `group_bytes` bytes later. */
+    /* A result is the sum of `terms` accumulators, because K is divided among the thread blocks of
+     * the cluster, and in each thread block among groups of warps. Each group has one of these
+     * accumulators, in the shared memory of its thread block. There, the accumulators of a group
+     * begin `group_bytes` bytes after those of the group before. */
     uint32_t terms, group_bytes;
     uint32_t rank; /* `rank` is the number of this thread block in its cluster. */
 } mixed_runs;

@@ -101,9 +101,10 @@ static __device__ __forceinline__ uint64_t small_m_describe(const int tiles, uin
     return ptx_wgmma_descriptor_plain(address, SMALL_M_GROUP_PART(tiles), 128);
 }
 
-/* Starts the two wgmma instructions that multiply one chunk, i.e. 32 elements along K: sums = (add
- * ? sums : 0) + products. `a` is the wgmma descriptor of the chunk of A in shared memory, and `f`
- * holds the thread's decoded weights. */
+/* Starts the two wgmma instructions that multiply one chunk, i.e. 32 elements along K. If `add` is
+ * not 0, they add the products to `sums`, else they overwrite `sums`. `a` is the wgmma descriptor
+ * of the chunk of A in shared memory. `f` holds the thread's decoded weights, which wgmma reads
+ * from registers. */
 static __device__ __forceinline__ void small_m_multiply_chunk(const int tiles, float *sums,
                                                               const uint32_t f[8], uint64_t a,
                                                               uint32_t add) {

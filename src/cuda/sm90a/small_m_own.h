@@ -38,9 +38,9 @@ static __device__ __forceinline__ small_m_chunk_position small_m_find_chunk(
     return at;
 }
 
-/* Loads this thread's chunks of A (8 elements along K each) into registers, without converting
- * them. The chunks are number `first`, first + 512, and so on, because 512 threads take one chunk
- * each. */
+/* Loads this thread's chunks of A into registers, without converting them. A chunk is 8 elements
+ * along K. The 512 threads of the thread block take the chunks in turn, so this thread gets the
+ * chunks number `first`, first + 512, first + 1024 and so on. */
 static __device__ __forceinline__ void small_m_own_load(const bsmm_small_m_params *p,
                                                         const bool narrow, const bool e2m1,
                                                         const small_m_block *block, uint32_t first,
