@@ -42,8 +42,9 @@ static bsmm_status queue_gap(const bsmm_product *p, uint8_t *at, uint64_t used,
     return bytes ? p->backend->fill(p->device, p->stream, at + used, 0, bytes) : BSMM_OK;
 }
 
-/* Queues a copy of B's codes to packed weights, which store B row by row without gaps. If the
- * stored B has another order, or its rows end with padding, a kernel moves the codes one by one. */
+/* Queues a copy of B's codes (its encoded elements) to packed weights, which store B row by row
+ * without gaps. If the stored B has another order, or its rows end with padding, a kernel moves the
+ * codes one by one. */
 static bsmm_status queue_codes(const bsmm_recode *job, const bsmm_backend *backend) {
     if (job->dst.data_bytes == 0) return BSMM_OK;
     if (!bsmm_packed_same_codes(&job->src, &job->dst) || job->dst.m.ld != job->dst.m.cols)

@@ -15,8 +15,9 @@
 
 #include "amdgpu/cdna/gemm_shape.h"
 
-/* Holds the byte offsets of the two pieces of 16 bytes (12 for 6-bit elements) that this lane reads
- * for a matrix instruction. The offsets are relative to a tile of 16 rows in LDS. */
+/* Holds the two places in LDS from which this lane reads its elements for a matrix instruction. At
+ * each place it reads a piece of 16 bytes (12 for 6-bit elements). The places are byte offsets from
+ * the beginning of a tile of 16 rows. */
 typedef struct gemm_reader {
     uint32_t at[2];
 } gemm_reader;

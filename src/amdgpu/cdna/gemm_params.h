@@ -16,9 +16,9 @@ enum {
     /* BSMM_CDNA_BAND_ROWS is the number of rows of tiles in a band. Workgroups compute D band by
      * band, and each band column by column (gemm_schedule.h). */
     BSMM_CDNA_BAND_ROWS = 8,
-    /* BSMM_CDNA_SCALES is the number of scale blocks after which the layout of a row's scales
-     * repeats. The distance in memory between the scales of block i and of block i +
-     * BSMM_CDNA_SCALES along K is therefore the same for every i. */
+    /* BSMM_CDNA_SCALES is the number of scale blocks along K after which the layout of a row's
+     * scales repeats. The scale of block i + BSMM_CDNA_SCALES is therefore always the same number
+     * of bytes after the scale of block i. */
     BSMM_CDNA_SCALES = 8,
     /* BSMM_CDNA_SCALE_UNITS is the number of units (128 elements of K each) whose e8m0 scales LDS
      * holds (gemm_scales.h). */

@@ -250,8 +250,9 @@ BSMM_DEVICE uint32_t gemm_unused(const gemm_chores *c, const gemm_position *at, 
            at->sources[0].wave * (GEMM_WAVE * BSMM_CDNA_TRAY) + slot * GEMM_WAVE * 4;
 }
 
-/* Prefetches the cache lines of a later step of the tile to L2, or those of the last step that
- * direct loads can load if the later step does not exist. */
+/* Prefetches the cache lines of the step that comes GEMM_SCOUTED steps after the one being loaded,
+ * so that L2 has them when they are loaded. If that step is past the end, the function prefetches
+ * those of the last step that direct loads can load. */
 BSMM_DEVICE void gemm_scout_plain(gemm_chores *c, const gemm_position *at, gemm_shape s) {
     const uint32_t ahead = c->loading + GEMM_SCOUTED, last = c->whole - 1;
     gemm_scout_to(at, (ahead < last ? ahead : last) * gemm_scout_bytes(at, s),

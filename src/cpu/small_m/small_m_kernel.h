@@ -20,9 +20,10 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
 
 BSMM_CHECK_STATE(bsmm_small_m);
 
-/* Fills the kernel's state. The width of the tiles depends on the number of rows of A, so fewer
- * rows can need a larger workspace. A kernel must not need more for fewer rows (core/kernel.h), so
- * the state's workspace is the largest one of all numbers of rows up to that of A. */
+/* Fills the kernel's state. The width of the tiles depends on the number of rows of A, so a product
+ * with fewer rows can need a larger workspace. But a kernel must never ask for more workspace when
+ * A has fewer rows (core/kernel.h). The state's workspace is therefore the largest one that any
+ * number of rows up to A's needs. */
 static inline void make_small_m(const bsmm_product *p, bsmm_small_m *state) {
     bsmm_product fewer = *p;
     uint64_t most = 0;
