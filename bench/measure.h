@@ -63,8 +63,10 @@ typedef struct bench_result {
     /* `probe` points to the loop that measures the peak rate of the arithmetic unit. Runs of this
      * loop alternated with runs of the GEMM. */
     const bench_probe *probe;
-    /* `probed` holds the rate of the loop `probe` and, if B is read from memory, the measured read
-     * bandwidth. */
+    /* `probed` holds the rates of the loop `probe`, which measures the peak rate of the arithmetic
+     * unit. If each run of the GEMM reads B from memory and not from a cache, it also holds the
+     * measured read bandwidth of the memory. On a GPU, `probed` holds only the rate of memory
+     * copies. */
     bench_probed probed;
     const char *unit; /* `unit` is the name of `probe`. */
     /* `unit_rate` is the best rate of the loop `probe`, in operations per second, in the whole run

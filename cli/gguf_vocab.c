@@ -114,7 +114,8 @@ static bool read_merge(const json_t *merge, char **joined, char **parts) {
     return true;
 }
 
-/* The functions from here on handle the two kinds of tokenizers. */
+/* The functions from here on write the vocabulary of a tokenizer. There are two kinds: byte-level
+ * BPE (add_byte_level) and SentencePiece (add_sentencepiece). */
 
 static void put_tokens(cli_gguf_pairs *pairs, const vocab *v) {
     char unused[32];

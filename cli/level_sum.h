@@ -32,8 +32,9 @@ typedef struct cli_level_order {
     const bench_family_level *family;
     int64_t k;
     int64_t parts; /* `parts` is the number of parts into which the kernel divides K. */
-    /* A part of K consists of segments, and a segment consists of blocks. Segments and blocks are
-     * summed separately. */
+    /* `part`, `segment` and `block` are lengths along K. A part of K is divided into segments, and
+     * a segment into blocks. The kernel sums the products of each block, adds the sums of a
+     * segment's blocks, and then adds the sums of a part's segments. */
     int64_t part, segment, block;
     /* An instruction adds `unit` products. If `run` is 0, they are those of adjacent elements along
      * K. Otherwise K is divided into runs of `run` adjacent elements, and the instructions for

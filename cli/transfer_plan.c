@@ -214,9 +214,10 @@ static bool plan_weights(cli_job *job) {
     return true;
 }
 
-/* Tells why a tensor is left out. If the library does not know the ggml type of a tensor,
- * tensor->dtype is "type " and the type's number. The library decodes tensors of all other types,
- * but only if they are matrices. */
+/* Writes to why[size] the reason why a tensor of a GGUF file is left out of the output. The output
+ * cannot hold the tensor's ggml type, and the library cannot decode the tensor. Either it does not
+ * know the type (tensor->dtype is then "type " and the type's number), or the tensor is no matrix,
+ * and the library decodes only matrices of this type. */
 static void explain_left_out(const bsmm_tensor *tensor, char *why, size_t size) {
     if (!strncmp(tensor->dtype, "type ", 5))
         snprintf(why, size, "ggml's %s is not known", tensor->dtype);

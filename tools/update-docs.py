@@ -103,7 +103,7 @@ def peers(_bsmm, argument):
     """The kind `peers: MACHINE INDEX, ...` draws a chart that compares rows of docs/figures.json
     with their peers, i.e. other libraries."""
     pictures[ROOT / "docs" / "figures" / "peers.svg"] = figures.peer_chart(argument.split(", "))
-    return "![Speed beside the best peer](docs/figures/peers.svg)\n"
+    return "![Bar chart: bsmm's speed divided by that of the fastest other library, for each product](docs/figures/peers.svg)\n"
 
 
 KINDS = {"figure": figure, "peers": peers, "output": output, "lines": lines, "table": table, "picture": picture, "house": house}

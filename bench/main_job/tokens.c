@@ -26,8 +26,9 @@ static char *read_file(const char *path) {
     return text;
 }
 
-/* Finds the next word (letters and digits) or punctuation mark, in lower case. Returns NULL at the
- * end of the text. */
+/* Skips white space and copies the next word of `text` to `word`, in lower case. A word is a
+ * sequence of at most LONGEST letters and digits, or any other single character. Returns the
+ * address after the word, or NULL if `text` has no more words. */
 static const char *next_word(const char *text, char word[LONGEST + 1]) {
     size_t length = 0;
     while (isspace((unsigned char)*text))

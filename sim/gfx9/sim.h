@@ -241,13 +241,13 @@ struct gfx9_wave {
      * and ready_as_own_c lies later than `matrix_until`. The simulator computes it with the sum of
      * all kinds of delays of a matrix instruction, so it may be later than necessary. */
     uint64_t matrix_until;
-    /* A matrix instruction may read the result of an earlier matrix instruction as its C. It then
-     * needs to wait less than an instruction that reads the result in another way. These arrays
-     * tell how long. If VGPR v belongs to the result of a matrix instruction, result_of[v] is the
-     * first register of this result. The other arrays hold the first wait state in which a later
-     * matrix instruction may read VGPR v as a part of its C. If its C is exactly the earlier
-     * result, this is ready_as_own_c[v]. Otherwise it is ready_as_c[x][v], where x is 1 for an XDL
-     * instruction and 0 for any other. */
+    /* These arrays are for a matrix instruction (the reader) that reads the result of an earlier
+     * matrix instruction as its C. `ready` does not apply to it. If VGPR v belongs to the result of
+     * a matrix instruction, result_of[v] is the first register of this result. The two other arrays
+     * hold the first wait state, in the count of `issued`, in which the reader may read VGPR v. If
+     * its C begins at the first register of the earlier result, this is ready_as_own_c[v].
+     * Otherwise it is ready_as_c[1][v] if the reader is an XDL instruction, else
+     * ready_as_c[0][v]. */
     uint16_t result_of[VGPRS];
     uint64_t ready_as_c[2][VGPRS], ready_as_own_c[VGPRS];
     /* Hazards depend on the distance between two instructions, counted in wait states.

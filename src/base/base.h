@@ -82,8 +82,9 @@ static inline bool bsmm_is_aligned(const void *pointer, uint32_t alignment) {
     return ((uintptr_t)pointer & (alignment - 1)) == 0;
 }
 
-/* Returns the number of threads to use for a call whose caller asked for `requested` threads, but
- * at most 1024. If `requested` is 0, it is the number of processors that the process may use. */
+/* Returns the number of threads to use if a caller asks for `requested` threads. The result is
+ * `requested` or, if `requested` is 0, the number of processors that the process may use, but at
+ * most 1024 in both cases. */
 int bsmm_thread_count(uint32_t requested);
 
 #endif

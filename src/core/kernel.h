@@ -57,8 +57,8 @@ typedef struct bsmm_kernel {
      * with fewer rows of A and D, and must not need more workspace for it. */
     const char *(*refuse)(const bsmm_product *product, void *state, char *why, size_t size);
     uint64_t (*workspace_bytes)(const bsmm_product *product, const void *state);
-    /* Returns a bound on the error of a result before its last rounding. The bound is a multiple of
-     * |alpha| * sum over K of |a * b|. */
+    /* Returns a factor f that bounds errors. Before its last rounding, a result differs from the
+     * exact result by at most f * |alpha| * (sum over K of |a * b|). */
     double (*bound)(const bsmm_product *product, const void *state);
     /* Returns the number of parts into which the kernel splits K (split-K; k_parts in
      * bsmm_explanation). The function needs only what `refuse` writes to the state. If the pointer

@@ -157,8 +157,11 @@ bsmm_status bsmm_compact_view(const bsmm_operand *stored, bsmm_operand *to);
  * bsmm_compact_piece. */
 void bsmm_compact_read(const bsmm_operand *operand, int64_t r, int64_t c, int64_t n, void *to);
 
-/* bsmm_compact_pack copies a matrix to compact order on several threads and writes every byte of
- * *to. bsmm_compact_unpack copies it back. */
+/* These functions copy the codes and scales of a matrix. bsmm_compact_pack copies them on several
+ * threads from *from to *to, which has compact order (BSMM_ORDER_COMPACT, the order of elements in
+ * packed weights of form compact). It writes every byte of the codes and scales of *to.
+ * bsmm_compact_unpack copies in the other direction: *from has compact order, and *to is row-major
+ * or column-major. */
 bsmm_status bsmm_compact_pack(const bsmm_operand *from, const bsmm_operand *to, int threads,
                               const bsmm_pool *pool);
 void bsmm_compact_unpack(const bsmm_operand *from, const bsmm_operand *to);

@@ -57,7 +57,8 @@ void emulated_cluster_wait(void);
 uint32_t emulated_rank(void);
 bool emulated_block_or(bool value);
 
-/* Returns the dynamic shared memory of this block, which has the size that the launch requested. */
+/* Returns the dynamic shared memory of the calling thread's block. The launch has set the size of
+ * this memory. */
 void *emulated_shared(void);
 
 /* emulated_address converts a pointer to this block's shared memory or to a static variable to a

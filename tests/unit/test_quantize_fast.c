@@ -381,8 +381,8 @@ static void test_every_code_and_scale(void **state) {
         }
 }
 
-/* Tests matrices in which one block has a NaN scale. The results of this block must be NaN without
- * the signs of the elements. */
+/* Tests dequantization if one block has a NaN scale. All results of this block are then NaN. The
+ * sign bit of these NaNs must not depend on the signs of the elements. */
 static void test_nan_scales(void **state) {
     (void)state;
     static const char *const formats[] = {"nvfp4", "mxfp4", "mxfp6_e2m3", "mxfp8"};

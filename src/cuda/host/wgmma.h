@@ -18,8 +18,9 @@ typedef enum bsmm_wgmma_kind {
     BSMM_WGMMA_BLOCK = 1,
     /* BSMM_WGMMA_ROW: elements have 8 bits or are bf16. Scales are 1 x 128 for A and B. */
     BSMM_WGMMA_ROW = 2,
-    /* BSMM_WGMMA_POW2: elements have 8 bits. Scales are 1 x 128 for A and B. The product of any
-     * scale of A and any scale of B must be a normal fp32 number. */
+    /* BSMM_WGMMA_POW2: elements have 8 bits. Scales are 1 x 128 for A and B, and all of them are
+     * powers of two. The product of any scale of A and any scale of B must be a normal fp32
+     * number. */
     BSMM_WGMMA_POW2 = 3
 } bsmm_wgmma_kind;
 

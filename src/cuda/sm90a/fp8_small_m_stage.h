@@ -23,8 +23,9 @@ typedef struct fp8_small_m_copies {
     /* `to` is the destination of the first copy, in bytes from the matrix's first row in a
      * stage. */
     uint32_t to;
-    /* `left` is the number of bytes from the source addresses to the end of the matrix's rows. If
-     * it is 0 or less, the next step of K (128 elements) lies past the end. */
+    /* `left` is the number of bytes from a source address to the end of its row of the matrix, i.e.
+     * to the end of K. It is the same for all copies of a step. If it is 0 or less, the 16 bytes of
+     * a copy lie past the end of K, and the copy writes zeros. */
     int32_t left;
     /* `rows` is the number of rows of the matrix from the thread's first row to the end of the
      * matrix. For later rows, the copies write zeros. */

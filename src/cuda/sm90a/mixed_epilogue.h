@@ -228,12 +228,16 @@ static __device__ __forceinline__ void mixed_collect_own(const mixed_runs *runs,
     }
 }
 
-/* Multiplies the accumulators of MIXED_AT_ONCE runs by their factors and by row_factor[r], which is
- * the fp32 scale of A's row, or 1 if A has no such scales. If `inexact` is false, all products are
- * exact. Otherwise, if D's elements have 16 bits (`wide` is false), the products are rounded to odd
- * in fp32. The rounding to 16 bits then gives the same result as one rounding of the exact product.
- * The function clears bit r of *fits if an inexact product of run r is too close to the ends of the
- * fp32 range (small_m_is_inside). */
+/* Multiplies the accumulators of MIXED_AT_ONCE runs by their factors. A run is MIXED_RUN adjacent
+ * results of a row of D. Result j of run r has the factor fast->factors[j] * row_factor[r], where
+ * row_factor[r] is the fp32 scale of the run's row of A, or 1 if A has no such scales.
+ *
+ * If all factors are powers of two (`inexact` is false or fast->exact is true), the products are
+ * exact. Otherwise they are rounded. If D has fp32 elements (`wide` is true), this is the only
+ * rounding. If D has 16-bit elements, the products are rounded to odd in fp32. The later rounding
+ * to 16 bits then gives the same result as one rounding of the exact product. The function also
+ * clears bit r of *fits if the magnitude of a rounded product of run r is below 2^-100 or above
+ * 2^126, because the rounding may then be wrong. */
 static __device__ __forceinline__ void mixed_scale_runs(const mixed_fast *fast, const bool inexact,
                                                         bool wide, const float *row_factor,
                                                         float (*v)[MIXED_RUN], uint32_t *fits) {

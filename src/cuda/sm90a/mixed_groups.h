@@ -52,10 +52,12 @@ static __device__ __forceinline__ void mixed_load_groups(mixed_groups *s) {
 }
 
 /* Sets the factors by which the next step's weights are multiplied before the tensor cores multiply
- * them by A. The scales themselves multiply accumulators (mixed_enter_group), except a scale of 0,
- * for which the factor is 0. For all other scales the factor is 1 if weights are decoded to f16
- * (`half` is true). If they are decoded to bf16, it is 2^120, which corrects the exponent bias of
- * decoded e4m3. */
+ * them by A. The factors do not contain B's scales: a scale is applied to the accumulators, which
+ * are kept divided by the scale of the current step (mixed_enter_group). A scale of 0 cannot be
+ * applied in this way, because nothing can be divided by 0. The factor is then 0 instead, which
+ * makes the products of the step 0. For all other scales the factor is 1 if weights are decoded to
+ * f16 (`half` is true). If they are decoded to bf16, it is 2^120, which corrects the exponent bias
+ * of decoded e4m3. */
 static __device__ __forceinline__ void mixed_group_factors(const bool half, const mixed_groups *s,
                                                            small_m_factors *to) {
     const uint32_t one = half ? 0x3c003c00u : 0x7b807b80u;

@@ -139,11 +139,12 @@ static __device__ __forceinline__ uint32_t small_m_head_end(const bsmm_small_m_p
     return min(small_m_begin(p, range) + head, small_m_begin(p, range + 1));
 }
 
-/* Starts the copies to shared memory of the data that is loaded only once. This data is the fp32
- * scales of A and, if there is no ring buffer for A, all of A that the thread block needs. If
- * `head` is nonzero, mbarrier 0 counts the bytes of A for the first `head` steps of each range of
- * K, and mbarrier 1 counts the bytes of the rest of A. Otherwise mbarrier 0 counts all bytes. One
- * thread calls this function. */
+/* Starts the copies to shared memory of the data that is loaded only once: the fp32 scales of A, if
+ * it has any, and, if there is no ring buffer for A, all of A that the thread block needs. Mbarrier
+ * 0 counts the bytes of the scales. If `head` is 0, it also counts all bytes of A. Otherwise it
+ * counts the bytes of A for the first `head` steps of each range, and mbarrier 1 counts the rest of
+ * A. A range is the part of K that some warps of the thread block multiply, and a step is 128
+ * elements of K. One thread calls this function. */
 static __device__ __forceinline__ void
 small_m_fetch_whole(const bsmm_small_m_params *p, const small_m_block *block, const uint32_t head) {
     const uint32_t barrier = small_m_address(small_m_shared + p->barriers_at);
