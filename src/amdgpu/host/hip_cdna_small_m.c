@@ -107,10 +107,11 @@ static bool is_for(const char *module, const bsmm_hip_device *device) {
            strncmp(module, device->arch, strlen(device->arch)) == 0;
 }
 
-/* Returns the first entry of `pairs` whose kernels can compute the product on its device, or NULL.
- * Entries with fp32 scales along K need a B in which blocks of 16 rows share scales. If B has other
- * blocks and one scale for each whole row, such entries are skipped. A later entry without scales
- * may then fit, because its kernels multiply the results by the scales of rows. */
+/* Returns the first entry of `pairs` that has kernels for the device and the formats of A and B, or
+ * NULL. The kernels may still refuse the product. Kernels with fp32 scales along K need blocks of a
+ * multiple of 16 rows of B. If B has other blocks and one scale for each whole row, entries with
+ * such scales are skipped. A later entry without scales may then fit, because its kernels multiply
+ * the results by the scales of rows. */
 static const pair *find_pair(const bsmm_product *p) {
     const bool uneven = p->b.m.format.block_rows % BSMM_CDNA_SMALL_M_EDGE != 0;
     const bool skip = uneven && has_row_scales(&p->b);

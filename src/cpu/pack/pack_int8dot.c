@@ -180,9 +180,9 @@ static inline bool load_unit(const job *j, const tile *t, const scale_rows *from
 
 /* Returns the packed value of a scale that may be outside the range from 2^-50 to 2^50. A scale of
  * 0, which e4m3 has, is packed as 0. Any other scale outside the range is packed as 1, and the row
- * is marked as wide, so that its results are summed in double. There is one exception: if all
- * elements under the scale are 0, the row is not marked, because the scale does not matter. Many
- * quantizers give blocks of zeros the scale 2^-127. */
+ * is marked as wide, so that its results are summed in double. There is one exception: if the scale
+ * is finite and all elements under it are 0, the row is not marked, because the scale does not
+ * matter. Many quantizers give blocks of zeros the scale 2^-127. */
 static int32_t replaced(const job *j, const span *s, const tile *t, int64_t lane, int64_t unit,
                         int32_t bits) {
     if (is_usable(bits)) return (int32_t)((uint32_t)bits - (uint32_t)j->lower);

@@ -6,10 +6,10 @@ bool bsmm_int8_has_products(const bsmm_product *p) {
     return p->a.m.format.scale == BSMM_SCALE_E4M3 && p->b.m.format.scale != BSMM_SCALE_F32;
 }
 
-/* The table gives products of e4m3 scales. It has a row of 16 entries for each scale of A, which is
- * (8 + m) / 8 * 2^e. The index `i` of an entry is four bits of the code of B's scale: the three
- * mantissa bits and, above them, the lowest bit of the exponent field. The other exponent bits are
- * applied to the entry later.
+/* The table gives products of two scales. It has a row of 16 entries for each e4m3 scale of A,
+ * which is (8 + m) / 8 * 2^e. The index `i` of an entry is four bits of B's scale as an fp32
+ * number: the upper three mantissa bits and, above them, the lowest bit of the exponent field. The
+ * other exponent bits are applied to the entry later.
  *
  * ENTRY computes entry `i`, where `f` is 2^(e - 7). It is half of the product of A's scale and the
  * part of B's scale that `i` states. The factor of a half makes up for BSMM_INT8_PRODUCT_BIAS,

@@ -43,11 +43,12 @@ static __device__ __forceinline__ bsmm_lane_group group_of(const bsmm_pack_job *
 }
 
 /* A group (128 elements of a row) has four scale blocks. Packing multiplies the elements of a block
- * by a power of two: the block's scale divided by the group's scale. Returns this power of two for
- * the four blocks, in one byte for each. For e2m1 elements, a byte is an offset in the table of
- * fold_entry, which has the products. For 6-bit elements, a byte is the high byte of the power as
- * an f16 number, which emit_fold6 uses. A block with a NaN scale gets a byte that means NaN, and a
- * block of zeros gets 0.
+ * by a power of two: the block's scale divided by the group's scale. Returns one byte for each of
+ * the four blocks, which stands for this power. For e2m1 elements, a byte is an offset in the table
+ * of fold_entry, which has the products. For 6-bit elements, a byte is the high byte of an f16
+ * number, by which emit_fold6 multiplies: the power times 2^6 (e2m3) or 2^4 (e3m2), because the
+ * elements that small_e4m3 returns are smaller by this factor. A block with a NaN scale gets a byte
+ * that means NaN, and a block of zeros gets 0.
  *
  * The parameters have one byte for each block too:
  * - `steps`: the low four bits are 14 - d if the block's scale lies d binades below the largest
@@ -114,8 +115,9 @@ static __device__ __forceinline__ void emit_fold4(uint4 entry, const uint32_t *c
 }
 
 /* Spreads 16 elements of 6 bits, which are packed in 12 bytes, to one element per byte. An element
- * begins at bit 0 of its byte, or at bit 1 if `raised` is set. A multiplication by a power of two
- * shifts several elements of a word at once, and a mask selects which elements it shifts. */
+ * begins at bit 0 of its byte, or at bit 1 if `raised` is set. A multiplication shifts several
+ * elements of a word at once, and a mask selects which elements it shifts. Adding three times a
+ * masked element to the word shifts this element by 2 bits. */
 static __device__ __forceinline__ void spread_fold6(bool raised, const uint32_t *raw,
                                                     uint32_t *bytes) {
     const uint32_t less = raised, low = 0xfffu << less;

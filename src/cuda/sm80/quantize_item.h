@@ -370,10 +370,10 @@ typedef struct item_position {
 } item_position;
 
 /* Each thread has 12 bytes to store, and four adjacent threads store 48 consecutive bytes, which
- * begin at a multiple of 16. The fourth thread passes its bytes to the others by shuffles, and the
- * first three threads store 16 bytes each. With three stores of 4 bytes in each thread, a warp's
- * store would write only a part of every 32-byte sector. All threads of the warp must call this
- * function. Threads with `valid` false store nothing. */
+ * begin at a multiple of 16. Each of the first three threads gets bytes of the next thread by
+ * shuffles and stores 16 bytes; the fourth one stores nothing. With three stores of 4 bytes in each
+ * thread, a warp's store would write only a part of every 32-byte sector. All threads of the warp
+ * must call this function. Threads with `valid` false store nothing. */
 static __device__ __forceinline__ void store_by_four(bool valid, uint8_t *to,
                                                      const uint32_t *codes) {
     const uint32_t part = threadIdx.x % 4;
