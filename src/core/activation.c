@@ -80,10 +80,12 @@ static double clamp(double x, double least, double most) {
     return x < least ? least : x > most ? most : x;
 }
 
-double bsmm_epilogue_activate(const bsmm_product_epilogue *f, double gate, double up) {
-    if (!f->activation->info.is_gated) return f->activation->apply(gate, f->slope);
-    double value = f->activation->apply(clamp(gate, -INFINITY, f->limit), f->slope);
-    return value * (clamp(up, -f->limit, f->limit) + f->up_offset);
+double bsmm_epilogue_activate(const bsmm_product_epilogue *epilogue, double gate, double up) {
+    if (!epilogue->activation->info.is_gated)
+        return epilogue->activation->apply(gate, epilogue->slope);
+    double value =
+        epilogue->activation->apply(clamp(gate, -INFINITY, epilogue->limit), epilogue->slope);
+    return value * (clamp(up, -epilogue->limit, epilogue->limit) + epilogue->up_offset);
 }
 
 bsmm_status bsmm_activation_at(uint32_t index, bsmm_activation_info *info) {
