@@ -49,11 +49,11 @@ BSMM_SHARED uint32_t gemm_piece_bytes(uint32_t type) {
  * index begin at even banks, and those with an odd index at odd banks. The swizzle exchanges the
  * two in rows 8 to 15 of each 16 rows.
  *
- * Which lanes must not collide? LDS serves eight lanes at once if it has 32 banks, and 16 lanes if
- * it has 64 banks. These lanes are not neighbours: lanes 0 to 3, for example, are served with lanes
- * 20 to 23, which read the next piece of other rows. The test test_banks has the measured lists
- * (docs/SIMULATOR.md). Pieces of 12 bytes are read word by word, and an LDS of 64 banks then serves
- * all 64 lanes at once.
+ * LDS serves eight lanes at once if it has 32 banks, and 16 lanes if it has 64 banks. Lanes that
+ * are served at once must read different banks. These lanes are not neighbours: lanes 0 to 3, for
+ * example, are served with lanes 20 to 23, which read the next piece of other rows. The test
+ * test_banks has the measured lists (docs/SIMULATOR.md). Pieces of 12 bytes are read word by word,
+ * and an LDS of 64 banks then serves all 64 lanes at once.
  *
  * The swizzle repeats every 16 rows. The loads in gemm_load.h rely on this period. */
 BSMM_SHARED uint32_t gemm_swizzle_of(uint32_t type, uint32_t row, uint32_t banks) {

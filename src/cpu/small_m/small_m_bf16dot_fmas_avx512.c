@@ -130,10 +130,10 @@ INLINE __m512 power_of_two(__m512i exponent) {
 }
 
 /* An accumulator holds a sum divided by the scale of the current block of B's row, called its unit.
- * Where the scale changes along K, this function converts the accumulators of a panel (16 rows of
- * B) to the new scale `unit`: it multiplies them by the old scale divided by the new one, which is
- * a power of two. The multiplication is exact, because with any scale the accumulators and products
- * are multiples of 2^-149 and far below fp32's largest value (pack_bf16dot.c). */
+ * Converts the accumulators of a panel (16 rows of B) to a new scale, `unit`, if the scale changes
+ * along K. The function multiplies them by the old scale divided by the new one, which is a power
+ * of two. The multiplication is exact, because with any scale the accumulators and products are
+ * multiples of 2^-149 and far below fp32's largest value (pack_bf16dot.c). */
 INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
     __m512 factor = power_of_two(_mm512_sub_epi32(unit, to->unit[panel]));
 #    pragma GCC unroll 16
