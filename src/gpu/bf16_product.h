@@ -21,11 +21,9 @@ enum { BSMM_BF16_K = 32 };
  * is that for a value of B. SCALED has one bf16 number for each value, like 1X1, and multiplies the
  * sum of each step of K by fp32 scales. */
 typedef enum bsmm_bf16_kind {
-    BSMM_BF16_1X1,
-    BSMM_BF16_SCALED,
-    BSMM_BF16_1X3,
-    BSMM_BF16_3X1,
-    BSMM_BF16_3X3
+#define KERNEL(id, name, a, b, scaled) BSMM_BF16_##id,
+#include "gpu/bf16_kernels.def"
+#undef KERNEL
 } bsmm_bf16_kind;
 
 /* Describes an operand of the bf16 product and how the kernel reads it. */

@@ -217,27 +217,9 @@ BSMM_DEVICE void multiply_tiles(const int a_parts, const int b_parts, const bool
     }
 }
 
-BSMM_KERNEL(THREADS) bf16_1x1(bsmm_bf16_job job, uint32_t groups) {
-    (void)job;
-    multiply_tiles(1, 1, false, BSMM_PARAMETERS(bsmm_bf16_job), groups);
-}
-
-BSMM_KERNEL(THREADS) bf16_1x1_scaled(bsmm_bf16_job job, uint32_t groups) {
-    (void)job;
-    multiply_tiles(1, 1, true, BSMM_PARAMETERS(bsmm_bf16_job), groups);
-}
-
-BSMM_KERNEL(THREADS) bf16_1x3(bsmm_bf16_job job, uint32_t groups) {
-    (void)job;
-    multiply_tiles(1, 3, false, BSMM_PARAMETERS(bsmm_bf16_job), groups);
-}
-
-BSMM_KERNEL(THREADS) bf16_3x1(bsmm_bf16_job job, uint32_t groups) {
-    (void)job;
-    multiply_tiles(3, 1, false, BSMM_PARAMETERS(bsmm_bf16_job), groups);
-}
-
-BSMM_KERNEL(THREADS) bf16_3x3(bsmm_bf16_job job, uint32_t groups) {
-    (void)job;
-    multiply_tiles(3, 3, false, BSMM_PARAMETERS(bsmm_bf16_job), groups);
-}
+#define KERNEL(id, name, a_parts, b_parts, scaled)                                                 \
+    BSMM_KERNEL(THREADS) name(bsmm_bf16_job job, uint32_t groups) {                                \
+        (void)job;                                                                                 \
+        multiply_tiles(a_parts, b_parts, scaled, BSMM_PARAMETERS(bsmm_bf16_job), groups);          \
+    }
+#include "gpu/bf16_kernels.def"

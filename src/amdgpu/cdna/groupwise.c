@@ -1,33 +1,27 @@
-/* Defines the kernels for FP8 groupwise GEMMs, which cdna/gemm_promoted_body.h implements. There
- * are two tile sizes (small, large). Kernels whose name contains _cols support one scale for every
- * row of B. Other kernels support scales of B for blocks of 128 x 128. Kernels whose name contains
- * _turned support column-major operands, and other kernels support row-major operands. */
+/* Defines the kernels of the sizes SMALL and LARGE of groupwise.def for FP8 groupwise GEMMs, which
+ * cdna/gemm_promoted_body.h implements. */
 #include "amdgpu/cdna/gemm_promoted_body.h"
 
-/* RECODED is 1 if e4m3 elements must be recoded to e4m3fnuz. The matrix cores of gfx950 multiply
- * e4m3, but the matrix cores of gfx942 multiply only e4m3fnuz. */
+/* RECODED_e4m3 is 1 if e4m3 elements must be recoded to e4m3fnuz. The matrix cores of gfx950
+ * multiply e4m3, but the matrix cores of gfx942 multiply only e4m3fnuz. */
 #if defined(__gfx950__)
-enum { RECODED = 0 };
+enum { RECODED_e4m3 = 0 };
+#    define KERNEL_e4m3fnuz(threads, name, shape)
 #else
-enum { RECODED = 1 };
+enum { RECODED_e4m3 = 1, RECODED_e4m3fnuz = 0 };
+#    define KERNEL_e4m3fnuz KERNEL_e4m3
 #endif
-
-#define KERNEL(threads, name, shape)                                                               \
+#define KERNEL_e4m3(threads, name, shape)                                                          \
     BSMM_KERNEL(threads) name(bsmm_cdna_gemm p) {                                                  \
         gemm_promoted_run(&p, shape);                                                              \
     }
-/* Defines the kernels for elements of the type `elem`. */
-#define KERNELS(elem, recoded)                                                                     \
-    KERNEL(256, small_##elem, gemm_groups_small(recoded, 0, 0))                                    \
-    KERNEL(256, small_##elem##_cols, gemm_groups_small(recoded, 1, 0))                             \
-    KERNEL(512, large_##elem, gemm_groups_large(recoded, 0, 0))                                    \
-    KERNEL(512, large_##elem##_cols, gemm_groups_large(recoded, 1, 0))                             \
-    KERNEL(256, small_##elem##_turned, gemm_groups_small(recoded, 0, 1))                           \
-    KERNEL(256, small_##elem##_turned_cols, gemm_groups_small(recoded, 1, 1))                      \
-    KERNEL(512, large_##elem##_turned, gemm_groups_large(recoded, 0, 1))                           \
-    KERNEL(512, large_##elem##_turned_cols, gemm_groups_large(recoded, 1, 1))
 
-KERNELS(e4m3, RECODED)
-#if !defined(__gfx950__)
-KERNELS(e4m3fnuz, 0)
-#endif
+enum { BLOCKS, COLS };
+enum { ROWS, TURNED };
+#define TILE_SMALL(elem, order, scales, name)                                                      \
+    KERNEL_##elem(256, name, gemm_groups_small(RECODED_##elem, scales, order))
+#define TILE_LARGE(elem, order, scales, name)                                                      \
+    KERNEL_##elem(512, name, gemm_groups_large(RECODED_##elem, scales, order))
+#define TILE_TALL(elem, order, scales, name)
+#define TILE(size, elem, order, scales, name) TILE_##size(elem, order, scales, name)
+#include "amdgpu/cdna/groupwise.def"

@@ -1,20 +1,16 @@
-/* Defines the kernels of gfx942/tall.h for FP8 groupwise products, whose tile of D is 256 x 128.
- * Kernels with the suffix _turned take column-major operands, and the other kernels take row-major
- * operands. */
+/* Defines the kernels of the size TALL of cdna/groupwise.def for FP8 groupwise GEMMs, which
+ * gfx942/tall.h implements. */
 #include "amdgpu/gfx942/tall.h"
 
-BSMM_KERNEL(512) tall_e4m3(bsmm_cdna_gemm p) {
-    tall_run(&p, tall_shape(1, 0));
-}
+/* The matrix cores of gfx942 multiply e4m3fnuz, so the kernels recode elements of e4m3. */
+enum { RECODED_e4m3 = 1, RECODED_e4m3fnuz = 0 };
+enum { ROWS, TURNED };
 
-BSMM_KERNEL(512) tall_e4m3_turned(bsmm_cdna_gemm p) {
-    tall_run(&p, tall_shape(1, 1));
-}
-
-BSMM_KERNEL(512) tall_e4m3fnuz(bsmm_cdna_gemm p) {
-    tall_run(&p, tall_shape(0, 0));
-}
-
-BSMM_KERNEL(512) tall_e4m3fnuz_turned(bsmm_cdna_gemm p) {
-    tall_run(&p, tall_shape(0, 1));
-}
+#define TILE_SMALL(elem, order, name)
+#define TILE_LARGE(elem, order, name)
+#define TILE_TALL(elem, order, name)                                                               \
+    BSMM_KERNEL(512) name(bsmm_cdna_gemm p) {                                                      \
+        tall_run(&p, tall_shape(RECODED_##elem, order));                                           \
+    }
+#define TILE(size, elem, order, scales, name) TILE_##size(elem, order, name)
+#include "amdgpu/cdna/groupwise.def"

@@ -20,11 +20,9 @@ enum { MOST_GROUPS = 1 << 23 };
      2 * BSMM_CDNA_BF16_TILE * 8)
 
 static const bsmm_hip_function functions[] = {
-    [BSMM_BF16_1X1] = {"cdna/bf16", "bf16_1x1", SHARED(2)},
-    [BSMM_BF16_SCALED] = {"cdna/bf16", "bf16_1x1_scaled", SHARED(2)},
-    [BSMM_BF16_1X3] = {"cdna/bf16", "bf16_1x3", SHARED(4)},
-    [BSMM_BF16_3X1] = {"cdna/bf16", "bf16_3x1", SHARED(4)},
-    [BSMM_BF16_3X3] = {"cdna/bf16", "bf16_3x3", SHARED(6)},
+#define KERNEL(id, name, a, b, scaled) [BSMM_BF16_##id] = {"cdna/bf16", #name, SHARED((a) + (b))},
+#include "gpu/bf16_kernels.def"
+#undef KERNEL
 };
 
 /* Holds the state of a plan for this kernel. */

@@ -5,46 +5,31 @@
 
 #include <string.h>
 
+/* These enums name the columns of cdna/groupwise.def. */
 enum { SMALL, LARGE, TALL, TILES };
-/* B has fp32 scales of 128 x 128 blocks (BLOCKS), or of 1 x 128 blocks, so that each row of B
- * (column of D) has scales of its own (COLS). */
-enum { BLOCKS, COLS, WAYS };
-enum { OCP, FNUZ, KINDS };
-/* A and B are row-major in memory (BY_ROWS) or column-major (TURNED). */
-enum { BY_ROWS, TURNED, ORDERS };
+enum { BLOCKS, COLS, SCALES };
+enum { TYPE_e4m3, TYPE_e4m3fnuz, TYPES };
+enum { ROWS, TURNED, ORDERS };
 
 /* STAGES(rows) is the number of bytes of LDS of a kernel. LDS holds two stages with `rows` rows of
  * A and `rows` rows of B. */
 #define STAGES(rows) (2 * BSMM_CDNA_STAGE_BYTES(rows, rows, 8, 8))
-#define SMALL_TILE(kernel)                                                                         \
-    [SMALL] = {                                                                                    \
-        {"cdna/groupwise", "small_" kernel, STAGES(64)}, 64, 64, 256, 830, 2400, false, false}
-#define LARGE_TILE(kernel)                                                                         \
-    [LARGE] = {                                                                                    \
-        {"cdna/groupwise", "large_" kernel, STAGES(128)}, 128, 128, 512, 2200, 2700, false, false}
 /* TALL_BYTES is the number of bytes of LDS for a tile of 256 x 128 results, which exists only on
  * gfx942 (gfx942/tall.h). Each of two buffers in LDS holds 64 elements of K for 256 rows of A and
  * 128 rows of B. With column-major operands, some waves also write to the 4096 bytes after the
  * buffers. */
 #define TALL_BYTES (2 * (256 + 128) * 64 + 4096)
-#define TALL_TILE(kernel)                                                                          \
-    [TALL] = {                                                                                     \
-        {"gfx942/groupwise", "tall_" kernel, TALL_BYTES}, 256, 128, 512, 2200, 2200, true, false}
-#define BOTH_TILES(kernel)                                                                         \
-    { SMALL_TILE(kernel), LARGE_TILE(kernel) }
-#define ALL_SIZES(kernel)                                                                          \
-    { SMALL_TILE(kernel), LARGE_TILE(kernel), TALL_TILE(kernel) }
+#define ROW_SMALL(name)                                                                            \
+    { {"cdna/groupwise", name, STAGES(64)}, 64, 64, 256, 830, 2400, false, false }
+#define ROW_LARGE(name)                                                                            \
+    { {"cdna/groupwise", name, STAGES(128)}, 128, 128, 512, 2200, 2700, false, false }
+#define ROW_TALL(name)                                                                             \
+    { {"gfx942/groupwise", name, TALL_BYTES}, 256, 128, 512, 2200, 2200, true, false }
+#define TILE(size, elem, order, scales, name)                                                      \
+    [TYPE_##elem][order][scales][size] = ROW_##size(#name),
 
-#define ALL_TILES(elem)                                                                            \
-    {                                                                                              \
-        [BY_ROWS] = {[BLOCKS] = ALL_SIZES(elem), [COLS] = BOTH_TILES(elem "_cols")},               \
-        [TURNED] = {                                                                               \
-            [BLOCKS] = ALL_SIZES(elem "_turned"), [COLS] = BOTH_TILES(elem "_turned_cols")},       \
-    }
-
-static const bsmm_mfma_tile tiles[KINDS][ORDERS][WAYS][TILES] = {
-    [OCP] = ALL_TILES("e4m3"),
-    [FNUZ] = ALL_TILES("e4m3fnuz"),
+static const bsmm_mfma_tile tiles[TYPES][ORDERS][SCALES][TILES] = {
+#include "amdgpu/cdna/groupwise.def"
 };
 
 static bool has_groups(const bsmm_operand *o) {
@@ -77,10 +62,10 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (p->a.m.order != p->b.m.order)
         return bsmm_reason(why, size, "A is %s and B is %s; the kernel takes operands of one order",
                            name_order(&p->a), name_order(&p->b));
-    const uint32_t order = p->a.m.order == BSMM_ORDER_ROW ? BY_ROWS : TURNED;
-    const uint32_t kind = elem == BSMM_ELEM_E4M3 ? OCP : FNUZ;
-    const uint32_t way = p->b.m.format.block_rows == 1 ? COLS : BLOCKS;
-    const bsmm_mfma_tile *tile = bsmm_mfma_choose(p, tiles[kind][order][way], TILES);
+    const uint32_t order = p->a.m.order == BSMM_ORDER_ROW ? ROWS : TURNED;
+    const uint32_t type = elem == BSMM_ELEM_E4M3 ? TYPE_e4m3 : TYPE_e4m3fnuz;
+    const uint32_t scales = p->b.m.format.block_rows == 1 ? COLS : BLOCKS;
+    const bsmm_mfma_tile *tile = bsmm_mfma_choose(p, tiles[type][order][scales], TILES);
     const char *reason = bsmm_mfma_refuse(p, tile, why, size);
     /* The matrix cores of gfx942 read e4m3 elements as e4m3fnuz, where the same bits mean half the
      * value. The kernel therefore multiplies the product of A and B by 4. */

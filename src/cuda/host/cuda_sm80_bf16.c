@@ -17,11 +17,9 @@ enum { PLANE_BYTES = BSMM_BF16_TILE * BSMM_BF16_K * 2 };
 #define SHARED(parts) ((parts) < 4 ? 8 * PLANE_BYTES : 2 * (parts)*PLANE_BYTES)
 
 static const bsmm_cuda_function functions[] = {
-    [BSMM_BF16_1X1] = {"sm80/bf16", "bf16_1x1", SHARED(2)},
-    [BSMM_BF16_SCALED] = {"sm80/bf16", "bf16_1x1_scaled", SHARED(2)},
-    [BSMM_BF16_1X3] = {"sm80/bf16", "bf16_1x3", SHARED(4)},
-    [BSMM_BF16_3X1] = {"sm80/bf16", "bf16_3x1", SHARED(4)},
-    [BSMM_BF16_3X3] = {"sm80/bf16", "bf16_3x3", SHARED(6)},
+#define KERNEL(id, name, a, b, scaled) [BSMM_BF16_##id] = {"sm80/bf16", #name, SHARED((a) + (b))},
+#include "gpu/bf16_kernels.def"
+#undef KERNEL
 };
 
 const char *bsmm_cuda_generic_refuse(const bsmm_product *p, char *why, size_t size) {

@@ -3,32 +3,13 @@
  * memory. The library uses them if no faster kernel supports the operands. */
 #include "cuda/sm80/bf16_tiles.h"
 
-#define BF16_NAME    bf16_1x1
-#define BF16_A_PARTS 1
-#define BF16_B_PARTS 1
-#define BF16_SCALED  0
-#include "cuda/sm80/bf16_body.h"
-
-#define BF16_NAME    bf16_1x1_scaled
-#define BF16_A_PARTS 1
-#define BF16_B_PARTS 1
-#define BF16_SCALED  1
-#include "cuda/sm80/bf16_body.h"
-
-#define BF16_NAME    bf16_1x3
-#define BF16_A_PARTS 1
-#define BF16_B_PARTS 3
-#define BF16_SCALED  0
-#include "cuda/sm80/bf16_body.h"
-
-#define BF16_NAME    bf16_3x1
-#define BF16_A_PARTS 3
-#define BF16_B_PARTS 1
-#define BF16_SCALED  0
-#include "cuda/sm80/bf16_body.h"
-
-#define BF16_NAME    bf16_3x3
-#define BF16_A_PARTS 3
-#define BF16_B_PARTS 3
-#define BF16_SCALED  0
-#include "cuda/sm80/bf16_body.h"
+#define KERNEL(id, name, a_parts, b_parts, scaled)                                                 \
+    extern "C" __global__ void __launch_bounds__(BSMM_BF16_THREADS, 1)                             \
+        name(const __grid_constant__ bsmm_bf16_params p) {                                         \
+        if (!bsmm_cuda_gate_is_open(&p.gate)) return;                                              \
+        extern __shared__ __align__(128) uint8_t shared[];                                         \
+        __shared__ uint32_t nonzero[2 * BSMM_BF16_TILE];                                           \
+        __shared__ __align__(16) float factors[2][2 * BSMM_BF16_TILE];                             \
+        bf16_tiles(a_parts, b_parts, scaled, &p.job, shared, nonzero, factors);                    \
+    }
+#include "gpu/bf16_kernels.def"
