@@ -39,10 +39,10 @@ static const uint8_t codes_of_places[64] = {
  * WINDOW_BASE - 256 * e. */
 enum { WINDOW_BASE = 252 << 8 };
 
-/* Computes for 32 bf16 values their indices in the table codes_of_places. `window` stands for the
- * factors of the values' blocks: it holds for each value the bits (shifted left by one) of the bf16
- * number that the factor of its block scales to 0.25. Bit 7 of an index is the sign of the
- * value. */
+/* Returns the indices of 32 bf16 values in the table codes_of_places. `window` holds the window of
+ * the block of each value (WINDOW_BASE says what a window is). Bit 7 of an index is the sign of the
+ * value. The difference of a magnitude and its window is a number of 64ths of a step, so shifting
+ * it right by 6 gives the whole steps of which the index is made. */
 INLINE __m512i place_words(__m512i words, __m512 window) {
     __m512i above = _mm512_subs_epu16(_mm512_slli_epi16(words, 1), _mm512_castps_si512(window));
     above = _mm512_min_epu16(above, _mm512_set1_epi16(0x4ff));

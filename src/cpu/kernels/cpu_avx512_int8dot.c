@@ -264,14 +264,16 @@ static const bsmm_engine looked_up_engine =
 
 /* Chooses the version of the multiply function. All versions sum products of int8 elements in
  * integers, multiply a sum by the scales of A and B, and add it to an fp32 total.
- * - The version "floated" needs no conversion, because the bits of its integer sum are those of an
- *   fp32 number. It multiplies the sum by A's scale and then by B's scale.
+ * - The version "floated" needs no conversion. Its integer sum begins with a constant, so that the
+ *   bits of the sum are those of an fp32 number, namely a large constant plus the sum. An FMA
+ *   multiplies this number by A's scale and subtracts the constant's part exactly. The result is
+ *   then multiplied by B's scale.
  * - The other versions convert the sum to fp32. They multiply the two scales with each other first
  *   and round their product to fp32.
- * If the product of the two scales is exact, all versions give identical results. With fp32 scales
- * it may be inexact, so the floated version is used only if no operand has fp32 scales. It is also
- * used only on processors of Intel, on which a conversion occupies a port that a dot product could
- * use. */
+ * If the scales have few mantissa bits, as scales of 8 bits do, no product above is rounded, so all
+ * versions give identical results. With fp32 scales a product may be rounded, so the floated
+ * version is used only if no operand has fp32 scales. It is also used only on processors of Intel,
+ * on which a conversion occupies a port that a dot product could use. */
 static const bsmm_engine *engine_of(const bsmm_product *p) {
     bool exact = p->a.m.format.scale != BSMM_SCALE_F32 && p->b.m.format.scale != BSMM_SCALE_F32;
     bool floated = exact && bsmm_cpu_features() & BSMM_CPU_TWO_PORTS;

@@ -5,16 +5,19 @@
  * Vector operations limit the loop: the processor executes two per cycle. The 16 rows of a panel
  * must be transposed, so that a lane of a vector holds one row. This is done mostly through memory,
  * with loads and stores, which need no vector operation. While one batch (64 bytes of each row) is
- * multiplied, the next batch is copied to a buffer in which quarters of different rows lie side by
- * side. Each cache line of B is read once. Eight shuffles then turn 16 quarters into vectors.
+ * multiplied, the next batch is copied to a buffer in pieces of 16 bytes. There the pieces of
+ * different rows lie side by side. Each cache line of B is read once. Eight shuffles then turn 16
+ * pieces into vectors.
  *
  * 4-bit codes need a shift and a permute for each 16 elements. For longer codes, tables give the
  * low and the high byte of the bf16 values, and both bytes are interleaved to pairs of bf16 in
  * 32-bit lanes. The odd element of a pair is the upper half of its lane and needs no shift to
  * become an fp32 number; the even one is shifted.
  *
- * e8m0 scales multiply the accumulators after every 32 elements of K instead of the elements, which
- * needs fewer operations. */
+ * Elements are not multiplied by their e8m0 scales. Instead, an accumulator holds its sum divided
+ * by the scale of the current block (32 elements of K). When the next block has another scale, the
+ * accumulator is multiplied by the old scale divided by the new one. This needs fewer operations.
+ */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 

@@ -158,10 +158,10 @@ static bool find_fastest(const bsmm_product *p, const bsmm_small_m_weights *w, i
 }
 
 /* Finds the division of the GEMM that the kernel uses. The number of warps along K fixes the order
- * of additions, so this number must not depend on M. The function therefore takes the number of
- * warps that is fastest for 32 columns of A. Among the divisions with this number of warps, it
- * takes the fastest one for the product's own M. Returns false if shared memory is too small for
- * such a division. */
+ * of additions, so this number must not depend on M. The function therefore takes the number that
+ * is fastest for the most rows of A that one launch takes. Among the divisions with this number of
+ * warps, it takes the fastest one for the product's own M. Returns false if shared memory is too
+ * small for such a division. */
 static bool find_division(const bsmm_product *p, const bsmm_small_m_weights *w, division *c) {
     const int64_t most = BSMM_SMALL_M_COLUMNS / bsmm_small_m_count_parts(&p->a);
     return find_fastest(p, w, most, 0, c) &&

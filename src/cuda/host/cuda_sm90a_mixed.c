@@ -207,8 +207,9 @@ typedef struct packed {
  * H200: the constants `even` to 51 products of FP8 in which each row has one scale, and the other
  * constants to 74 products. To estimate the error of such predictions, the constants were also
  * fitted to every second product only. Those constants predict the remaining products with an error
- * of 10% for `even`, 12% for other FP8 and bf16, and 19% for f16 (root mean square). Packed rows of
- * mxfp4 usually have one scale each, so mxfp4 uses `even` too. With up to 256 rows of A and few
+ * of 10% for `even`, 12% for other FP8 and bf16, and 19% for f16 (root mean square). Packing
+ * mxfp4 multiplies most block scales into the elements, so that a packed row usually has only one
+ * scale. Therefore mxfp4 uses `even` too. With up to 256 rows of A and few
  * rows of B, the times predicted by `even` are too short, so `even` is used only for more than 256
  * rows of A. */
 static packed packed_of(const bsmm_product *p, const weights *w) {
