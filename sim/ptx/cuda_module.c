@@ -192,10 +192,12 @@ CU CUresult cuFuncSetAttribute(CUfunction f, int attribute, int value) {
     if (!f) return sim_fail(CUDA_ERROR_INVALID_HANDLE, "function is NULL");
     if (attribute != DYNAMIC_SHARED) return CUDA_SUCCESS;
     const uint32_t most = sim_device_of(f->device)->shared_bytes;
-    if (value < 0 || (uint32_t)value > most)
+    const uint32_t own = f->kernel->shared - SHARED_BEGIN; /* static shared memory */
+    if (value < 0 || (uint64_t)own + (uint32_t)value > most)
         return sim_fail(CUDA_ERROR_INVALID_VALUE,
-                        "%s: %d bytes of shared memory; the device has %u for a block",
-                        f->kernel->name, value, most);
+                        "%s: %d bytes of dynamic and %u of static shared memory; the device has %u "
+                        "for a block",
+                        f->kernel->name, value, own, most);
     f->shared = value;
     return CUDA_SUCCESS;
 }

@@ -11,7 +11,7 @@ PTX = b""".version 8.0
 .address_size 64
 .visible .global .u32 factor = 3;
 .visible .entry multiply(.param .u64 a, .param .u32 plus) {
- .reg .b64 %rd<4>; .reg .b32 %r<5>;
+ .reg .b64 %rd<4>; .reg .b32 %r<5>; .shared .b32 own[1024];
  ld.param.u64 %rd1, [a]; ld.param.u32 %r2, [plus]; ld.global.u32 %r4, [factor];
  mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2;
  ld.global.u32 %r3, [%rd1]; mad.lo.u32 %r3, %r3, %r4, %r2; st.global.u32 [%rd1], %r3; ret;
@@ -47,6 +47,10 @@ def main():
     call("cuKernelSetAttribute", shared, 60000, kernel, device)
     checks["an attribute of a kernel"] = call("cuKernelGetAttribute", shared, kernel, device) == 60000
     checks["too much shared memory"] = fails("cuKernelSetAttribute", shared, 1 << 20, kernel, device)
+    # The limit is for dynamic and static shared memory together, and the kernel has 4096 bytes of static shared memory.
+    most = call("cuDeviceGetAttribute", cuda.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device)
+    call("cuKernelSetAttribute", shared, most - 4096, kernel, device)
+    checks["static shared memory counts"] = fails("cuKernelSetAttribute", shared, most - 4095, kernel, device)
     call("cuFuncLoad", function)
     at, size = call("cuLibraryGetGlobal", library, b"factor")
     call("cuMemcpyHtoD", at, np.array([5], np.uint32).ctypes.data, 4)
