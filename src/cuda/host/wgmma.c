@@ -89,7 +89,10 @@ static const double
     /* CYCLES_OF_RESULT is for tiles whose K is divided among clusters. A cluster then passes its
      * accumulators of the tile on to another cluster. CYCLES_OF_RESULT is the number of cycles that
      * this takes for each accumulator. */
-    CYCLES_OF_RESULT = 0.1;
+    CYCLES_OF_RESULT = 0.1,
+    /* LAST_CYCLES_OF_RESULT is the number of cycles for each accumulator of a tile that splitting
+     * the last tiles costs (split_last). */
+    LAST_CYCLES_OF_RESULT = 0.35;
 
 /* Returns the number of cycles that device memory needs to move A, B and D. */
 static double memory_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
@@ -153,7 +156,8 @@ static void split_last(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t 
     if (all <= room || all % room == 0 || blocks < FEWEST_BLOCKS_TO_SPLIT) return;
     const int64_t waves = all / room - 1, whole = waves * room;
     const double computing = (double)(all * blocks) / (double)room * block_cycles(p, t);
-    double split = together(computing, memory_cycles(p, t)) + (double)(waves + 2) * t->tile_cycles;
+    double split = together(computing, memory_cycles(p, t)) + (double)(waves + 2) * t->tile_cycles +
+                   (double)t->tile_m * t->tile_n * LAST_CYCLES_OF_RESULT;
     if (whole == 0) split += ALL_SPLIT * computing;
     if (split >= d->cycles || (all - whole) * blocks > INT32_MAX) return;
     d->whole = whole;

@@ -46,10 +46,11 @@ typedef struct consumer {
      * use this mask. */
     uint32_t unsafe;
     /* The loop keeps the smallest and the largest product of a scale of A and a scale of B that it
-     * has met, in `least` and `most`, as fp32 bits. From them the kernel sees whether a product has
-     * left the range in which fp32 sums are safe. Only kernels with 128 x 128 scales of B
+     * has met, as fp32 bits. `least` has the smallest product for each of the thread's two rows of
+     * A, and `most` has the largest product for both. From them the kernel sees whether a product
+     * has left the range in which fp32 sums are safe. Only kernels with 128 x 128 scales of B
      * (GEMM_ROW_BLOCK) use these fields. */
-    uint32_t least, most;
+    uint32_t least[2], most;
 } consumer;
 
 /* When a warp has read a stage, it notifies the "empty" mbarriers of the thread blocks that load

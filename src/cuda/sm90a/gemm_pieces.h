@@ -245,7 +245,7 @@ static __device__ __forceinline__ work told_work(consumer *c, const shared *told
  * then begin with the accumulators of that cluster. */
 static __device__ __forceinline__ void begin_totals(consumer *c, float *total, const work *unit) {
     c->unsafe = c->most = 0;
-    c->least = HIGHEST_SAFE - 1;
+    c->least[0] = c->least[1] = HIGHEST_SAFE - 1;
     c->split = COL_BLOCKS == 2 ? (128 - unit->at.col % 128) / COL_GROUP : 0;
 #pragma unroll
     for (int i = 0; i < ACCUMULATORS; i++)
@@ -256,7 +256,7 @@ static __device__ __forceinline__ void begin_totals(consumer *c, float *total, c
 static __device__ __forceinline__ void end_unit(consumer *c, shared *told, float *total,
                                                 const work *unit) {
     if (unit->k_end < c->p->k_blocks) {
-        hand_over(c, told, total);
+        hand_over(c, told, total, unit);
         return;
     }
 #pragma unroll 1
@@ -295,7 +295,7 @@ static __device__ __forceinline__ factors begin(consumer *c, float *sum) {
 static __device__ __forceinline__ bool ends_by_copies(const consumer *c, const shared *told,
                                                       const work *unit) {
     if (unit->k_end < c->p->k_blocks) return true;
-    bool safe = !AGAIN || word_of(c) == 0;
+    bool safe = !AGAIN || word_of(c, unit) == 0;
     if (BY_COLS && c->p->col_factors) {
         const int32_t row = unit->at.row + c->warpgroup * 64 + c->warp * 16;
         safe = !(unsafe_by_cols(c->p, row, unit->at.col) || !safe);
@@ -306,7 +306,7 @@ static __device__ __forceinline__ bool ends_by_copies(const consumer *c, const s
 static __device__ __forceinline__ void end_by_copies(consumer *c, shared *told, float *total,
                                                      const work *unit) {
     if (unit->k_end < c->p->k_blocks) {
-        hand_over(c, told, total);
+        hand_over(c, told, total, unit);
         return;
     }
     const corner mine = {unit->at.row + c->warpgroup * 64, unit->at.col};

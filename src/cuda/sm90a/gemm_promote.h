@@ -18,9 +18,14 @@ static __device__ __forceinline__ bool is_safe(float a, float b) {
 }
 
 /* Returns true if all products of scales that watch_factors has recorded lie in the range
- * [LOWEST_SAFE, HIGHEST_SAFE), i.e. from 2^-104 to 2^64. */
-static __device__ __forceinline__ bool are_factors_safe(const consumer *c) {
-    return c->least >= LOWEST_SAFE && c->most < HIGHEST_SAFE;
+ * [LOWEST_SAFE, HIGHEST_SAFE), i.e. from 2^-104 to 2^64. `row` is the first of the warp's rows of
+ * A. TMA fills the scales of rows past the end of A with 0, so the products for these rows do not
+ * count. If they counted, (M, N, K) = (65, 7168, 2304) would take 14.4 instead of 11.1 us on an
+ * H200, because the warp would test all scales one by one. */
+static __device__ __forceinline__ bool are_factors_safe(const consumer *c, int32_t row) {
+    const int32_t mine = row + c->lane / 4;
+    return (c->least[0] >= LOWEST_SAFE || mine >= c->p->m) &&
+           (c->least[1] >= LOWEST_SAFE || mine + 8 >= c->p->m) && c->most < HIGHEST_SAFE;
 }
 
 /* Records the smallest and the largest product of a scale of A and a scale of B, as fp32 bits.
@@ -31,7 +36,8 @@ static __device__ __forceinline__ bool are_factors_safe(const consumer *c) {
  * unsafe products. */
 static __device__ __forceinline__ void watch_factors(consumer *c, const float *by) {
     const uint32_t up = __float_as_uint(by[0]), down = __float_as_uint(by[1]);
-    c->least = min(min(up, down), c->least);
+    c->least[0] = min(up, c->least[0]);
+    c->least[1] = min(down, c->least[1]);
     c->most = max(max(up, down), c->most);
 }
 

@@ -173,13 +173,13 @@ static __device__ __forceinline__ float *handed_to(const bsmm_wgmma_params *p, i
  * part of K so far, a product of a scale of A and a scale of B was outside the range from 2^-104 to
  * 2^64. If B has one scale per 128 x 128 block (GEMM_ROW_BLOCK), the word is then 1. Otherwise it
  * is the bit mask `unsafe`, which has one bit for each row of the accumulators. */
-static __device__ __forceinline__ uint32_t word_of(const consumer *c) {
+static __device__ __forceinline__ uint32_t word_of(const consumer *c, const work *unit) {
     if (GEMM_SCALES != GEMM_ROW_BLOCK) return c->unsafe;
-    return !are_factors_safe(c);
+    return !are_factors_safe(c, unit->at.row + c->warpgroup * 64 + c->warp * 16);
 }
 static __device__ __forceinline__ void take_word(consumer *c, uint32_t word) {
     c->unsafe |= word;
-    if (GEMM_SCALES == GEMM_ROW_BLOCK && word) c->least = 0;
+    if (GEMM_SCALES == GEMM_ROW_BLOCK && word) c->least[0] = c->least[1] = 0;
 }
 
 /* Stores this thread block's accumulators in global memory for the next cluster, which continues
@@ -187,12 +187,13 @@ static __device__ __forceinline__ void take_word(consumer *c, uint32_t word) {
  * waits. The accumulators of all threads of the warpgroup must be visible before the flag is. For
  * this purpose the writer thread sets the flag by a release store, which is cumulative: it also
  * covers what other threads have stored before. */
-static __device__ __forceinline__ void hand_over(consumer *c, shared *told, float *total) {
+static __device__ __forceinline__ void hand_over(consumer *c, shared *told, float *total,
+                                                 const work *unit) {
     float *to = handed_to(c->p, (int32_t)blockIdx.x, c);
 #pragma unroll
     for (int i = 0; i < ACCUMULATORS; i++)
         __stcg(to + 128 * i, total[i]);
-    if (AGAIN) __stcg(to + 128 * ACCUMULATORS, __uint_as_float(word_of(c)));
+    if (AGAIN) __stcg(to + 128 * ACCUMULATORS, __uint_as_float(word_of(c, unit)));
     give_word(c, told, CHUNK_HANDED);
 }
 
@@ -328,7 +329,7 @@ static __device__ __forceinline__ rows_again unsafe_by_blocks(const consumer *c,
             again.of[i] = rows;
         return again;
     }
-    if (__all_sync(0xffffffff, are_factors_safe(c))) return again;
+    if (__all_sync(0xffffffff, are_factors_safe(c, row))) return again;
 #pragma unroll
     for (int i = 0; i < COL_BLOCKS; i++)
         again.of[i] = unsafe_rows(c->p, row, i ? col + c->split * COL_GROUP : col);
