@@ -14,10 +14,10 @@ that has such a load, no other instruction may name these registers.
 A kernel with e8m0 scales has two loops: one for plain steps (gemm_scaled.h) and one for the other
 steps. Each step has one barrier among its matrix instructions, after the counted waits for memory
 that the source has. In kernels with large tiles, the loop for plain steps has two steps. If A and B
-both have 4-bit elements, the first two steps of a tile also have code of their own. In
-kernels with large tiles, a matrix instruction must stand between any two loads of a stage from
-memory to LDS. LDS reads must stand between matrix
-instructions, not all before the first one.
+both have 4-bit elements, the first two steps of a tile also have code of their own. Such a pair of
+steps must have no branch before its last matrix instruction. In each of its steps, a matrix
+instruction must stand ahead of each load from memory to LDS, after the load before it. LDS reads
+must stand between matrix instructions, not all before the first one.
 
   usage: check-amdgpu-loops.py BUILD_FOLDER"""
 import re
@@ -29,6 +29,7 @@ ENGINE = re.compile(r"^(small|large|tall)_")
 SPILL = re.compile(r"v_accvgpr|scratch_")
 FORBIDDEN = re.compile(r"s_waitcnt.*vmcnt|s_barrier|v_accvgpr|scratch_|s_branch|s_cbranch")
 STAGE_LOAD = re.compile(r"buffer_load_dwordx[34] .*\blds\b")
+LARGE_TILES = 32  # A wave of a kernel with large tiles computes 8 x 4 tiles of 16 x 16 results.
 
 
 def kernels(image):
@@ -94,17 +95,49 @@ def check_scaled(image, name, loop):
     reads = sum("ds_read" in line for line in loop)
     if reads < 4:
         yield f"reads LDS {reads} times between its matrix instructions; nearly all reads come ahead of them"
-    apart = loads = 0
-    multiplied = False
+    yield from check_pairs(image, name, loop)
+
+
+def without_branches(loop):
+    """Yields the parts of a loop between branches, as lists of lines."""
+    part = []
     for line in loop:
+        if re.match(r"s_c?branch", line):
+            yield part
+            part = []
+        else:
+            part.append(line)
+    yield part
+
+
+def count_crowded(step):
+    """Returns how many loads to LDS of a step have no matrix instruction between them and the load
+    before them or the begin of the step."""
+    crowded, multiplied = 0, False
+    for line in step:
         if line.startswith("v_mfma"):
             multiplied = True
         elif STAGE_LOAD.search(line):
-            loads += 1
-            apart += multiplied
+            crowded += not multiplied
             multiplied = False
-    if apart < 4:
-        yield f"has a matrix instruction ahead of only {apart} of its {loads} loads to LDS"
+    return crowded
+
+
+def check_pairs(image, name, loop):
+    """Checks the pairs of steps of a kernel with large tiles. A pair is code without branches that
+    has the matrix instructions and barriers of two steps. The instructions after the barrier of a
+    step count as the begin of the next step."""
+    twice = image.startswith("scaled_e2m1") and name == "large_e2m1"
+    wanted = (2 * LARGE_TILES * (2 if twice else 1), 2)
+    counts = [tuple(sum(line.startswith(what) for line in part) for what in ("v_mfma", "s_barrier")) for part in without_branches(loop)]
+    pairs = [part for part, count in zip(without_branches(loop), counts) if count == wanted]
+    if len(pairs) != 1 + twice:
+        yield f"has {len(pairs)} pairs of steps without branches; must be {1 + twice}"
+    for pair in pairs:
+        first = next(i for i, line in enumerate(pair) if line.startswith("s_barrier"))
+        for number, step in enumerate((pair[:first], pair[first:])):
+            if crowded := count_crowded(step):
+                yield f"has no matrix instruction ahead of {crowded} loads to LDS in step {number} of a pair"
 
 
 def check(image, name, lines):
