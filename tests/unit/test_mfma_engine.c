@@ -231,7 +231,7 @@ static void test_several_tiles(void **state) {
 static void test_next_loads(void **state) {
     (void)state;
     setenv("BSMM_TEST_MFMA_GROUPS", "1", 1);
-    for (size_t i = 0; i < BSMM_COUNT(next_cases); i++)
+    for (size_t i = 0; i < BSMM_COUNT(next_cases); i += test_sample_step())
         run_all("large", &next_cases[i], 1);
     unsetenv("BSMM_TEST_MFMA_GROUPS");
 }
