@@ -117,12 +117,39 @@ static uint64_t parameter(const ptx_warp *w, uint64_t address) {
     return (uint64_t)(uintptr_t)w->block->launch->arguments + address - PARAM_BEGIN;
 }
 
+/* Returns the bits of an address that must be 0 in an access of `bytes` bytes. Bulk copies
+ * (cp.async.bulk) have any size and check their alignment themselves, so the result is 0 for them.
+ */
+static uint32_t must_be_zero(const ptx_inst *i, uint32_t bytes) {
+    return bytes <= 32 && (bytes & (bytes - 1)) == 0 && !i->opcode->bulk ? bytes - 1 : 0;
+}
+
+/* Resolves the addresses of all lanes at once, if each active lane accesses aligned bytes of the
+ * allocation in which the warp has last found an address. Most accesses to global memory do so.
+ * Otherwise returns false, and ptx_resolve checks one lane after another. The first loop has
+ * neither branches nor comparisons, so that the compiler makes vector code of it. The second loop
+ * sets `at` of inactive lanes, too, which nobody reads. */
+static bool resolve_last(const ptx_warp *w, const ptx_inst *i, const uint64_t *address,
+                         uint32_t bytes, uint8_t **at) {
+    const uint64_t low = must_be_zero(i, bytes), begin = w->begin, mask = w->mask;
+    uint64_t wrong = 0;
+    if (!bytes || bytes > w->size) return false;
+    const uint64_t last = w->size - bytes;
+    for (uint32_t l = 0; l < LANES; l++) {
+        /* Bit 63 of one of these numbers is set if `offset` is larger than `last`, because
+         * allocations have fewer than 2^63 bytes. */
+        const uint64_t offset = address[l] - begin, outside = (offset | (last - offset)) >> 63;
+        wrong |= ((address[l] & low) | outside) & -(mask >> l & 1);
+    }
+    if (wrong) return false;
+    for (uint32_t l = 0; l < LANES; l++)
+        at[l] = (uint8_t *)(uintptr_t)address[l];
+    return true;
+}
+
 static uint8_t *resolve_one(ptx_warp *w, const ptx_inst *i, uint64_t address, int space,
                             uint32_t bytes, bool write, uint32_t lane) {
-    /* Bulk copies (cp.async.bulk) have any size and check their alignment themselves, so this check
-     * skips them. */
-    const bool natural = bytes <= 32 && (bytes & (bytes - 1)) == 0 && !i->opcode->bulk;
-    if (natural && address & (bytes - 1)) {
+    if (address & must_be_zero(i, bytes)) {
         ptx_stop(w, i, "lane %u: address 0x%llx is misaligned for %u bytes", lane,
                  (unsigned long long)address, bytes);
         return NULL;
@@ -146,6 +173,8 @@ static uint8_t *resolve_one(ptx_warp *w, const ptx_inst *i, uint64_t address, in
 
 bool ptx_resolve(ptx_warp *w, const ptx_inst *i, const uint64_t *address, int space, uint32_t bytes,
                  bool write, uint8_t **at) {
+    if ((space == GLOBAL || space == GENERIC) && resolve_last(w, i, address, bytes, at))
+        return true;
     for (uint32_t left = w->mask; left; left &= left - 1) {
         const uint32_t l = ptx_first(left);
         at[l] = resolve_one(w, i, address[l], space, bytes, write, l);
