@@ -6,6 +6,7 @@ src/cuda/limits.txt allows, and its SASS must contain the instructions named the
 Blackwell, no instruction may read a register that tcgen05.ld loads before tcgen05.wait::ld.
 
 usage: check-cuda-code.py BUILD_FOLDER [LIMITS]"""
+import concurrent.futures
 import os
 import re
 import shutil
@@ -114,13 +115,18 @@ def main():
     if not (shutil.which("cuobjdump") and shutil.which("nvdisasm")):
         sys.exit("check-cuda-code: no cuobjdump or no nvdisasm; run tools/install-deps.sh cuda")
     wrong, seen = [], set()
-    for name, image in find_images(build):
+    images = list(find_images(build))
+    # Both the disassembler and the search in its text take long, so each core reads an image at a time.
+    with concurrent.futures.ProcessPoolExecutor() as pool:
+        found = list(pool.map(read_sass, [image for _, image in images if image]))
+    sass_of = dict(zip([name for name, image in images if image], found))
+    for name, image in images:
         if not image:
             wrong.append(f"{name}: was not compiled")
             continue
         kernels, complaints = read_report(image.with_name(image.name + ".txt"))
         wrong += [f"{name}: {line}" for line in complaints]
-        sass = read_sass(image)
+        sass = sass_of[name]
         for (kernel, arch), figures in kernels.items():
             seen.add((name, kernel))
             print(f"{name} {kernel} {arch}: {figures.get('registers')} registers, "
