@@ -325,6 +325,63 @@ static void run_plan(product *p, const bsmm_plan *plan) {
     free(buffers.workspace);
 }
 
+/* Compares the result that p->d holds with that of `kernel`, which packs B in its run. */
+static void check_result(product *p, const char *kernel) {
+    size_t bytes = (size_t)(p->d.rows * p->d.cols) * sizeof(float);
+    float *got = malloc(bytes);
+    memcpy(got, p->d.data, bytes);
+    p->desc.b_packed = BSMM_PACKED_NONE;
+    float *packed = result_of(p, kernel);
+    assert_memory_equal(got, packed, bytes);
+    free(got);
+    free(packed);
+}
+
+/* Tests each number of rows that fits into one tile of A, with both kinds of loops (dot products
+ * and FMAs) and with weights that are stored or compact. N is 83, so some panels of B are
+ * multiplied side by side, and others are not. */
+static void test_every_tile(void **state) {
+    (void)state;
+    static const struct {
+        const char *a, *b, *kernel;
+    } pairs[] = {
+        {"mxfp4", "mxfp4", "cpu_avx512_int8dot"},
+        {"nvfp4", "nvfp4", "cpu_avx512_int8dot"},
+        {"mxfp6_e2m3", "mxfp6_e2m3", "cpu_avx512_int8dot"},
+        {"bf16", "mxfp4", "cpu_avx512_bf16dot"},
+        {"bf16", "nvfp4", "cpu_avx512_bf16dot"},
+        {"bf16", "mxfp6_e3m2", "cpu_avx512_bf16dot"},
+        {"mxfp8", "mxfp8", "cpu_avx512_bf16dot"},
+        {"fp8_group128", "fp8_block128", "cpu_avx512_bf16dot"},
+        {"fp8_group128", "mxfp4", "cpu_avx512_bf16dot"},
+        {"bf16", "bf16", "cpu_avx512_bf16dot"},
+    };
+    uint32_t int8 = BSMM_CPU_AVX512_VNNI | BSMM_CPU_AVX512_VBMI;
+    if ((bsmm_cpu_features() & int8) != int8 || !has_bf16_dots()) skip();
+    rng r = {16};
+    for (size_t i = 0; i < BSMM_COUNT(pairs) * 16; i++) {
+        product p;
+        const char *kernel = pairs[i / 16].kernel;
+        product_make(&p, pairs[i / 16].a, pairs[i / 16].b, 1 + (int64_t)i % 16, 83, 416,
+                     FILL_ORDINARY, &r);
+        for (uint32_t by_fma = 0; by_fma < 2; by_fma++)
+            for (uint32_t form = 0; form <= BSMM_PACKED_COMPACT; form += BSMM_PACKED_COMPACT) {
+                bsmm_cpu_add_features(by_fma ? BSMM_CPU_TWO_PORTS : 0);
+                bsmm_cpu_mask_features(by_fma ? ~0u : ~(uint32_t)BSMM_CPU_TWO_PORTS);
+                p.desc.b_packed = form;
+                bsmm_plan *plan = NULL;
+                assert_int_equal(bsmm_plan_create(&p.desc, &plan), BSMM_OK);
+                assert_non_null(strstr(bsmm_plan_kernel(plan), "small_m"));
+                run_plan(&p, plan);
+                bsmm_plan_destroy(plan);
+                check_result(&p, kernel);
+            }
+        product_free(&p);
+    }
+    bsmm_cpu_add_features(0);
+    bsmm_cpu_mask_features(~0u);
+}
+
 /* Tests numbers of rows of A that need several tiles, and the largest number for which the library
  * chooses each kernel. With compact weights, this largest number is higher for the AVX-512 kernels.
  */
@@ -371,14 +428,7 @@ static void test_many_tiles(void **state) {
                              m <= rows[i].most && m != rows[i].gap);
             run_plan(&p, plan);
             bsmm_plan_destroy(plan);
-            p.desc.b_packed = BSMM_PACKED_NONE;
-            size_t bytes = (size_t)(p.d.rows * p.d.cols) * sizeof(float);
-            float *got = malloc(bytes);
-            memcpy(got, p.d.data, bytes);
-            float *packed = result_of(&p, rows[i].kernel);
-            assert_memory_equal(got, packed, bytes);
-            free(got);
-            free(packed);
+            check_result(&p, rows[i].kernel);
             product_free(&p);
         }
     bsmm_cpu_mask_features(~0u);
@@ -396,6 +446,7 @@ int main(void) {
         cmocka_unit_test(test_bf16_weights_agree),
         cmocka_unit_test(test_bf16_weights_unusual),
         cmocka_unit_test(test_f16_weights),
+        cmocka_unit_test(test_every_tile),
         cmocka_unit_test(test_many_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static bool is_plain(const bsmm_product *p) {
 
 #if defined(__x86_64__)
 
-static const int64_t widths[BSMM_BF16_TILES] = {1, 2, 4, 6, 8, 12, 16};
+static const int64_t widths[] = {BSMM_SMALL_M_EACH_TILE(BSMM_SMALL_M_TILE_ROWS, 0)};
 
 static void pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
                    bsmm_panel *to) {

@@ -197,7 +197,7 @@ INLINE void multiply(const bsmm_small_m_span *s, int width, bool fours, bool by_
         _mm512_storeu_ps(s->acc + r * BSMM_SMALL_M_COLUMNS, acc[r]);
 }
 
-static const int64_t widths[] = {1, 2, 4, 6, 8, 12, 16};
+static const int64_t widths[] = {BSMM_SMALL_M_EACH_TILE(BSMM_SMALL_M_TILE_ROWS, 0)};
 
 #    define VARIANT(width, name, e2m1, exponent, e4m3)                                             \
         TARGET static uint32_t multiply_##name##_##width(const bsmm_small_m_span *s) {             \
@@ -205,18 +205,10 @@ static const int64_t widths[] = {1, 2, 4, 6, 8, 12, 16};
             return 0;                                                                              \
         }
 #    define VARIANTS(name, e2m1, exponent, e4m3)                                                   \
-        VARIANT(1, name, e2m1, exponent, e4m3)                                                     \
-        VARIANT(2, name, e2m1, exponent, e4m3)                                                     \
-        VARIANT(4, name, e2m1, exponent, e4m3)                                                     \
-        VARIANT(6, name, e2m1, exponent, e4m3)                                                     \
-        VARIANT(8, name, e2m1, exponent, e4m3)                                                     \
-        VARIANT(12, name, e2m1, exponent, e4m3)                                                    \
-        VARIANT(16, name, e2m1, exponent, e4m3)
+        BSMM_SMALL_M_EACH_TILE(VARIANT, name, e2m1, exponent, e4m3)
+#    define MULTIPLY(width, name) multiply_##name##_##width,
 #    define ROW(name)                                                                              \
-        {                                                                                          \
-            multiply_##name##_1, multiply_##name##_2, multiply_##name##_4, multiply_##name##_6,    \
-                multiply_##name##_8, multiply_##name##_12, multiply_##name##_16                    \
-        }
+        { BSMM_SMALL_M_EACH_TILE(MULTIPLY, name) }
 
 VARIANTS(e2m1_exponent, true, true, false)
 VARIANTS(e2m1_e8m0, true, false, false)

@@ -248,6 +248,28 @@ int64_t bsmm_small_m_scale_unit(uint32_t scale, int64_t segment);
 const char *bsmm_small_m_refuse_weights(const bsmm_operand *b, bool (*takes)(uint32_t elem),
                                         int64_t segment, char *why, size_t size);
 
+/* Expands X(w, ...) for each number w of rows that a tile of A can have in the AVX-512 kernels, in
+ * ascending order. A tile with more rows than are left computes rows of padding. A number between
+ * two others therefore removes a jump in the time of products, at the cost of more code. */
+#define BSMM_SMALL_M_EACH_TILE(X, ...)                                                             \
+    X(1, __VA_ARGS__)                                                                              \
+    X(2, __VA_ARGS__)                                                                              \
+    X(3, __VA_ARGS__)                                                                              \
+    X(4, __VA_ARGS__)                                                                              \
+    X(5, __VA_ARGS__)                                                                              \
+    X(6, __VA_ARGS__)                                                                              \
+    X(7, __VA_ARGS__)                                                                              \
+    X(8, __VA_ARGS__)                                                                              \
+    X(9, __VA_ARGS__)                                                                              \
+    X(10, __VA_ARGS__)                                                                             \
+    X(12, __VA_ARGS__)                                                                             \
+    X(14, __VA_ARGS__)                                                                             \
+    X(16, __VA_ARGS__)
+#define BSMM_SMALL_M_TILE_ONE(width, unused)  +1
+#define BSMM_SMALL_M_TILE_ROWS(width, unused) width,
+/* BSMM_SMALL_M_TILES is the number of tile heights of BSMM_SMALL_M_EACH_TILE. */
+enum { BSMM_SMALL_M_TILES = 0 BSMM_SMALL_M_EACH_TILE(BSMM_SMALL_M_TILE_ONE, 0) };
+
 /* Chooses the number of rows in a tile of A from `widths`, which has `count` numbers in ascending
  * order. Decoding B for a tile takes as long as multiplying B by `decoding` rows of A. The function
  * returns the index of the width with which all tiles of A take the least time. */

@@ -58,27 +58,24 @@ bool bsmm_small_m_bf16_prepare(const bsmm_small_m_scales *s);
 bool bsmm_small_m_bf16_prepare_dots(const bsmm_small_m_scales *s);
 enum { BSMM_PRODUCT_ZERO = 0xff };
 
-/* A tile of A has 1, 2, 4, 6, 8, 12 or 16 rows. */
-enum { BSMM_BF16_TILES = 7 };
-
 /* This struct is a set of multiply loops: either the loops with dot products or the loops with
  * FMAs. `multiply` has three indices. The first is the kind of weights. The second is 1 if the loop
  * multiplies the sums of each 128 elements of K by scales, else 0. The third is the number of the
  * tile size, i.e. of the number of rows in a tile of A. */
 typedef struct bsmm_small_m_bf16_form {
     /* `panels` is the number of panels of B that are multiplied side by side. */
-    int64_t panels[BSMM_WEIGHTS][BSMM_BF16_TILES];
-    uint32_t (*multiply[BSMM_WEIGHTS][2][BSMM_BF16_TILES])(const bsmm_small_m_span *span);
+    int64_t panels[BSMM_WEIGHTS][BSMM_SMALL_M_TILES];
+    uint32_t (*multiply[BSMM_WEIGHTS][2][BSMM_SMALL_M_TILES])(const bsmm_small_m_span *span);
 } bsmm_small_m_bf16_form;
 
 /* `bsmm_small_m_bf16_plain_form` holds the multiply loops for weights in bf16 without scales. The
  * first index of `multiply` is 1 for the loops with FMAs and 0 for the loops with dot products. The
  * last index of both arrays is the number of the tile size: 0 for tiles of A with 1 row, up to
- * BSMM_BF16_TILES - 1 for 16 rows. `panels` is the number of panels of B that are multiplied side
- * by side. */
+ * BSMM_SMALL_M_TILES - 1 for 16 rows. `panels` is the number of panels of B that are multiplied
+ * side by side. */
 typedef struct bsmm_small_m_bf16_plain_form {
-    int64_t panels[BSMM_BF16_TILES];
-    uint32_t (*multiply[2][BSMM_BF16_TILES])(const bsmm_small_m_span *span);
+    int64_t panels[BSMM_SMALL_M_TILES];
+    uint32_t (*multiply[2][BSMM_SMALL_M_TILES])(const bsmm_small_m_span *span);
 } bsmm_small_m_bf16_plain_form;
 
 #if defined(__x86_64__)

@@ -38,13 +38,13 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 #    define WORDS(kind) ((kind) <= BSMM_PRODUCTS4 ? 16 : 32)
 #    define PAIRS(kind) ((kind) <= BSMM_PRODUCTS4 ? 4 : 2)
 
-/* PANELS_OF is the number of panels of B that are multiplied side by side. Each panel has one
- * register of sums for each of the `width` rows of A. About eight such registers at once hide the
- * latency of dot products, so there are normally 8 / width panels, but at least one. There are two
- * exceptions: with e4m3 scales, four registers are faster than eight, and with one row of A, four
- * panels are used. */
+/* PANELS_OF is the number of panels of B that are multiplied side by side: 4, 2 or 1. Each panel
+ * has one register of sums for each of the `width` rows of A. About eight such registers at once
+ * hide the latency of dot products. SUMS is the largest number that several panels may have; with
+ * e4m3 scales, at most six are faster than eight. */
+#    define SUMS(kind) ((kind) == BSMM_PRODUCTS4 ? 6 : 8)
 #    define PANELS_OF(kind, width)                                                                 \
-        ((width) == 1 ? 4 : (width) > 4 ? 1 : ((kind) == BSMM_PRODUCTS4 ? 4 : 8) / (width))
+        (4 * (width) <= SUMS(kind) ? 4 : 2 * (width) <= SUMS(kind) ? 2 : 1)
 
 /* The power of two in a scale can multiply the sum of a block's products, or it can multiply the
  * block's elements when they are decoded. SCALES_SUMS is true if it multiplies the sums. */
@@ -427,17 +427,8 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
 
 #    include "cpu/small_m/small_m_bf16dot_variants.h"
 
-#    define PANELS_OF_TILES(kind)                                                                  \
-        {                                                                                          \
-            PANELS_OF(kind, 1), PANELS_OF(kind, 2), PANELS_OF(kind, 4), PANELS_OF(kind, 6),        \
-                PANELS_OF(kind, 8), PANELS_OF(kind, 12), PANELS_OF(kind, 16)                       \
-        }
-
 const bsmm_small_m_bf16_form bsmm_small_m_bf16_dots = {
-    .panels = {[BSMM_SHIFTED4] = PANELS_OF_TILES(BSMM_SHIFTED4),
-               [BSMM_PRODUCTS4] = PANELS_OF_TILES(BSMM_PRODUCTS4),
-               [BSMM_SHIFTED6] = PANELS_OF_TILES(BSMM_SHIFTED6),
-               [BSMM_SHIFTED8] = PANELS_OF_TILES(BSMM_SHIFTED8)},
+    .panels = BSMM_SMALL_M_VARIANT_PANELS,
     .multiply = BSMM_SMALL_M_VARIANTS,
 };
 

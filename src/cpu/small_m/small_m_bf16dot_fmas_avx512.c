@@ -412,17 +412,8 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bsmm_weights kin
 
 #    include "cpu/small_m/small_m_bf16dot_variants.h"
 
-#    define PANELS_OF_TILES(kind)                                                                  \
-        {                                                                                          \
-            PANELS_OF(kind, 1), PANELS_OF(kind, 2), PANELS_OF(kind, 4), PANELS_OF(kind, 6),        \
-                PANELS_OF(kind, 8), PANELS_OF(kind, 12), PANELS_OF(kind, 16)                       \
-        }
-
 const bsmm_small_m_bf16_form bsmm_small_m_bf16_fmas = {
-    .panels = {[BSMM_SHIFTED4] = PANELS_OF_TILES(BSMM_SHIFTED4),
-               [BSMM_PRODUCTS4] = PANELS_OF_TILES(BSMM_PRODUCTS4),
-               [BSMM_SHIFTED6] = PANELS_OF_TILES(BSMM_SHIFTED6),
-               [BSMM_SHIFTED8] = PANELS_OF_TILES(BSMM_SHIFTED8)},
+    .panels = BSMM_SMALL_M_VARIANT_PANELS,
     .multiply = BSMM_SMALL_M_VARIANTS,
 };
 

@@ -137,26 +137,21 @@ INLINE uint32_t multiply(const bsmm_small_m_span *s, int width, bool by_fma) {
     return unusual;
 }
 
-#    define VARIANT(width)                                                                         \
+#    define VARIANT(width, unused)                                                                 \
         TARGET static uint32_t dots_##width(const bsmm_small_m_span *s) {                          \
             return multiply(s, width, false);                                                      \
         }                                                                                          \
         TARGET static uint32_t fmas_##width(const bsmm_small_m_span *s) {                          \
             return multiply(s, width, true);                                                       \
         }
-VARIANT(1)
-VARIANT(2)
-VARIANT(4)
-VARIANT(6)
-VARIANT(8)
-VARIANT(12)
-VARIANT(16)
+#    define PANELS_OF_TILE(width, unused) PANELS_OF(width),
+#    define MULTIPLY(width, name)         name##_##width,
+BSMM_SMALL_M_EACH_TILE(VARIANT, 0)
 
 const bsmm_small_m_bf16_plain_form bsmm_small_m_bf16_plain = {
-    .panels = {PANELS_OF(1), PANELS_OF(2), PANELS_OF(4), PANELS_OF(6), PANELS_OF(8), PANELS_OF(12),
-               PANELS_OF(16)},
-    .multiply = {{dots_1, dots_2, dots_4, dots_6, dots_8, dots_12, dots_16},
-                 {fmas_1, fmas_2, fmas_4, fmas_6, fmas_8, fmas_12, fmas_16}},
+    .panels = {BSMM_SMALL_M_EACH_TILE(PANELS_OF_TILE, 0)},
+    .multiply = {{BSMM_SMALL_M_EACH_TILE(MULTIPLY, dots)},
+                 {BSMM_SMALL_M_EACH_TILE(MULTIPLY, fmas)}},
 };
 
 #else

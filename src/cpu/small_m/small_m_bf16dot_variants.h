@@ -10,23 +10,16 @@
     TARGET static uint32_t multiply_##kind##_##segments##_##width(const bsmm_small_m_span *s) {    \
         return multiply(s, width, BSMM_##kind, segments);                                          \
     }
-#define VARIANTS(kind, segments)                                                                   \
-    VARIANT(1, kind, segments)                                                                     \
-    VARIANT(2, kind, segments)                                                                     \
-    VARIANT(4, kind, segments)                                                                     \
-    VARIANT(6, kind, segments)                                                                     \
-    VARIANT(8, kind, segments)                                                                     \
-    VARIANT(12, kind, segments)                                                                    \
-    VARIANT(16, kind, segments)
+#define VARIANTS(kind, segments)        BSMM_SMALL_M_EACH_TILE(VARIANT, kind, segments)
+#define MULTIPLY(width, kind, segments) multiply_##kind##_##segments##_##width,
 #define ROW(kind, segments)                                                                        \
-    {                                                                                              \
-        multiply_##kind##_##segments##_1, multiply_##kind##_##segments##_2,                        \
-            multiply_##kind##_##segments##_4, multiply_##kind##_##segments##_6,                    \
-            multiply_##kind##_##segments##_8, multiply_##kind##_##segments##_12,                   \
-            multiply_##kind##_##segments##_16                                                      \
-    }
+    { BSMM_SMALL_M_EACH_TILE(MULTIPLY, kind, segments) }
 #define KIND(kind)                                                                                 \
     { ROW(kind, FOLDED), ROW(kind, SEGMENTED) }
+
+#define PANELS_OF_TILE(width, kind) PANELS_OF(BSMM_##kind, width),
+#define PANELS_OF_TILES(kind)                                                                      \
+    { BSMM_SMALL_M_EACH_TILE(PANELS_OF_TILE, kind) }
 
 enum { FOLDED = 0, SEGMENTED = 1 };
 VARIANTS(SHIFTED4, FOLDED)
@@ -45,6 +38,15 @@ VARIANTS(SHIFTED8, SEGMENTED)
     {                                                                                              \
         [BSMM_SHIFTED4] = KIND(SHIFTED4), [BSMM_PRODUCTS4] = KIND(PRODUCTS4),                      \
         [BSMM_SHIFTED6] = KIND(SHIFTED6), [BSMM_SHIFTED8] = KIND(SHIFTED8)                         \
+    }
+
+/* BSMM_SMALL_M_VARIANT_PANELS is a table of the numbers of panels of B that the variants multiply
+ * side by side, as the macro PANELS_OF of the including file gives them. */
+#define BSMM_SMALL_M_VARIANT_PANELS                                                                \
+    {                                                                                              \
+        [BSMM_SHIFTED4] = PANELS_OF_TILES(SHIFTED4),                                               \
+        [BSMM_PRODUCTS4] = PANELS_OF_TILES(PRODUCTS4),                                             \
+        [BSMM_SHIFTED6] = PANELS_OF_TILES(SHIFTED6), [BSMM_SHIFTED8] = PANELS_OF_TILES(SHIFTED8)   \
     }
 
 #endif
