@@ -3,10 +3,10 @@
  * does all work. No other file is compiled with OpenMP enabled. */
 #include "base/threads.h"
 
+#include <sched.h>
 #ifdef _OPENMP
 #    include <omp.h>
 #else
-#    include <sched.h>
 #    include <unistd.h>
 #endif
 
@@ -98,11 +98,31 @@ static void run_task(void *work, size_t index) {
     atomic_fetch_add_explicit(&p->done, 1, memory_order_release);
 }
 
+/* Marks all tasks that have not begun as begun, so that they can no longer do work. Returns the
+ * number of these tasks. */
+static int cancel_rest(phase_run *p) {
+    int cancelled = 0;
+    for (int i = 0; i < p->job->threads; i++)
+        cancelled += begin_task(p, (size_t)i);
+    return cancelled;
+}
+
+static int count_done(phase_run *p) {
+    return atomic_load_explicit(&p->done, memory_order_acquire);
+}
+
+/* A caller's pool may return too early. Tasks that have begun then still write to the caller's
+ * memory, so the function waits for them. It does not run tasks that have not begun, but returns an
+ * error: the pool may still hold them, and would later start them with a pointer to a phase_run
+ * that no longer exists. */
 static bsmm_status run_phase(const bsmm_job *job, int phase, const bsmm_pool *pool) {
     phase_run p = {.job = job, .phase = phase};
     pool->run(pool->context, run_task, &p, (size_t)job->threads);
-    int done = atomic_load_explicit(&p.done, memory_order_acquire);
+    const int done = count_done(&p);
     if (done == job->threads) return BSMM_OK;
+    const int begun = job->threads - cancel_rest(&p);
+    while (count_done(&p) < begun)
+        sched_yield();
     return bsmm_fail(BSMM_E_INVALID,
                      "pool.run: returned after %d of %d tasks; must run each of them once", done,
                      job->threads);
