@@ -114,6 +114,10 @@ typedef struct bench_family_level {
      * of this other kernel, and `scaled_fallback` is its name if an operand has fp32 scales. They
      * are NULL if there is no other kernel, or if its errors are like those of this kernel. */
     const char *fallback, *scaled_fallback;
+    /* `generic` is the name of the kernel that computes the product if a value, a scale or a sum is
+     * outside the range of this kernel, e.g. if it is NaN. It is NULL if there is no such
+     * kernel. */
+    const char *generic;
     /* `level` is the largest measured error of the family: the typical error of a kernel divided by
      * the typical error of fp32 sums that add the products in the same order. 0 means that the
      * family was not measured. */

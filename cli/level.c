@@ -53,6 +53,8 @@ cli_level_model cli_level_model_of(const bsmm_matmul_desc *desc, const char *ker
     const bool scaled =
         cli_level_has_floats(desc->a->format) || cli_level_has_floats(desc->b->format);
     model.fallback = adder_of(desc, scaled ? family->scaled_fallback : family->fallback);
+    if (model.fallback.family && model.fallback.family->generic) family = model.fallback.family;
+    model.generic = adder_of(desc, family->generic);
     return model;
 }
 
@@ -68,46 +70,83 @@ static cli_level_row row_at(const cli_level_row *of, int64_t row, int64_t k) {
     return (cli_level_row){of->elements + row * k, of->scales ? of->scales + row * k : NULL};
 }
 
+/* Results of a product, and the operands from which they were computed. */
+typedef struct results {
+    const bsmm_matrix *a, *b;
+    const cli_level_row *values; /* `values` holds the decoded rows of A and those of B. */
+    const float *d;
+} results;
+
+/* Holds a comparison of results with the sums of a model. */
+typedef struct comparison {
+    const bench_family_level *family;
+    /* `level` is the error level (cli_level_run), or NAN if too few results have errors. */
+    double level;
+    /* `alike` counts the results that have the same rounding error as the model's sum, and `unlike`
+     * those that have another one. Correctly rounded results are not counted, because a kernel that
+     * computes a result again in double also rounds correctly. */
+    int64_t alike, unlike;
+} comparison;
+
 /* The typical error is the root mean square of relative errors. The function computes it for the
- * results d, and for sums that are rounded in the order `order`, and divides the first by the
- * second. Each family of kernels has a measured value of this quotient (family->level). Returns the
- * quotient divided by this value, or NAN if too few results have errors. */
-static double compare(const cli_level_order *order, int64_t b_rows, int64_t outputs,
-                      const cli_level_row values[2], const float *d) {
+ * results and for the sums of the kernel that `adder` describes, and divides the first by the
+ * second. Each family of kernels has a measured value of this quotient (family->level). The error
+ * level is the quotient divided by this value. */
+static comparison compare(const cli_level_adder *adder, const results *of) {
     enum { LEAST = 128 };
+    const bsmm_format formats[2] = {of->a->format, of->b->format};
+    const int64_t k = of->a->cols, b_rows = of->b->rows, outputs = of->a->rows * b_rows;
+    const cli_level_order order = cli_level_order_of(adder->family, formats, adder->parts, k);
+    comparison c = {.family = adder->family, .level = (double)NAN};
     double ours = 0, typical = 0;
-    int64_t k = order->k, with_error = 0, with_expected = 0;
+    int64_t with_error = 0, with_expected = 0;
     for (int64_t i = 0; i < outputs; i += choose_stride(outputs, k)) {
-        const cli_level_row rows[2] = {row_at(&values[0], i / b_rows, k),
-                                       row_at(&values[1], i % b_rows, k)};
-        cli_sums sums = cli_level_sum(order, rows);
-        double error = ((double)d[i] - sums.exact) / sums.magnitude;
-        double expected = (sums.rounded - sums.exact) / sums.magnitude;
+        const cli_level_row rows[2] = {row_at(&of->values[0], i / b_rows, k),
+                                       row_at(&of->values[1], i % b_rows, k)};
+        const cli_sums sums = cli_level_sum(&order, rows);
+        const double result = (double)of->d[i];
+        const double error = (result - sums.exact) / sums.magnitude;
+        const double expected = (sums.rounded - sums.exact) / sums.magnitude;
         if (!isfinite(error) || !isfinite(expected)) continue;
         ours += error * error;
         typical += expected * expected;
         with_error += error != 0;
         with_expected += expected != 0;
+        if (of->d[i] == (float)sums.exact) continue;
+        c.alike += result == sums.rounded;
+        c.unlike += result != sums.rounded;
     }
-    if (with_error < LEAST && with_expected < LEAST) return (double)NAN;
-    return sqrt(ours / typical) / order->family->level;
+    if (with_error >= LEAST || with_expected >= LEAST)
+        c.level = sqrt(ours / typical) / adder->family->level;
+    return c;
 }
 
+/* Compares results with the model of the kernel that computes products of usual values. This is the
+ * kernel itself, or its fallback if the operands do not fit the kernel's packed form. */
+static comparison compare_usual(const cli_level_model *model, const results *of) {
+    const cli_level_adder *own = &model->own, *fallback = &model->fallback;
+    if (!fallback->family) return compare(own, of);
+    if (own->family->shifts_e8m0)
+        return compare(cli_level_fits_f16(of->b, &of->values[1]) ? own : fallback, of);
+    const comparison c = compare(own, of);
+    return c.level < CLI_LEVEL_PASSED_ON ? compare(fallback, of) : c;
+}
+
+/* The generic kernel may compute the product only if an operand has unusual values. The rounding
+ * errors of the results then show which kernel computed them: they are those of its model. If most
+ * errors are those of neither model, one of the kernels is defective. The level is then the larger
+ * of the two, so that a defect of either kernel is found. */
 double cli_level_compare(const cli_level_model *model, const bsmm_matrix *a, const bsmm_matrix *b,
                          const cli_level_row values[2], const float *d) {
-    const bsmm_format formats[2] = {a->format, b->format};
-    const int64_t outputs = a->rows * b->rows;
-    const cli_level_adder *own = &model->own, *fallback = &model->fallback;
-    double level = 0;
-    if (!fallback->family || !own->family->shifts_e8m0 || cli_level_fits_f16(b, &values[1])) {
-        const cli_level_order order = cli_level_order_of(own->family, formats, own->parts, a->cols);
-        level = compare(&order, b->rows, outputs, values, d);
-        if (!fallback->family || !(level < CLI_LEVEL_PASSED_ON)) return level;
-        if (own->family->shifts_e8m0) return level;
-    }
-    const cli_level_order order =
-        cli_level_order_of(fallback->family, formats, fallback->parts, a->cols);
-    return compare(&order, b->rows, outputs, values, d);
+    const results of = {a, b, values, d};
+    const comparison usual = compare_usual(model, &of);
+    if (!usual.family->generic || !model->generic.family) return usual.level;
+    if (cli_level_is_moderate(a, &values[0]) && cli_level_is_moderate(b, &values[1]))
+        return usual.level;
+    const comparison generic = compare(&model->generic, &of);
+    if (usual.alike > usual.unlike) return usual.level;
+    if (generic.alike > generic.unlike) return generic.level;
+    return usual.level > generic.level ? usual.level : generic.level;
 }
 
 /* Describes and allocates a matrix of fp32 values. Its data is NULL if there is no memory. */
@@ -199,6 +238,21 @@ bool cli_level_fits_f16(const bsmm_matrix *m, const cli_level_row *values) {
     free(elements);
     const int shift = MOST - TOP - (ilogb(info.max) + 1);
     return high <= TOP && low + ilogb(info.min_subnormal) + shift >= LEAST;
+}
+
+/* The limits are those of bf16 kernels, which multiply elements without their fp32 scales. An
+ * element of MOST in magnitude may be the largest or the smallest one of its format. With elements
+ * between LEAST and MOST, the products of the smallest and of the largest elements that the block
+ * scales allow are therefore between 2^-104 and 2^104, where these kernels sum in fp32. */
+bool cli_level_is_moderate(const bsmm_matrix *m, const cli_level_row *values) {
+    const float least = 0x1p-20f, most = 0x1p20f, least_scale = 0x1p-52f, end_scale = 0x1p32f;
+    for (int64_t i = 0; i < m->rows * m->cols; i++) {
+        const float element = fabsf(values->elements[i]);
+        const float scale = values->scales ? fabsf(values->scales[i]) : 1;
+        if (element != 0 && !(element >= least && element <= most)) return false;
+        if (scale != 0 && !(scale >= least_scale && scale < end_scale)) return false;
+    }
+    return true;
 }
 
 void cli_level_free(cli_level_row *row) {

@@ -30,9 +30,11 @@ typedef struct cli_level_adder {
  * kernel that bsmm chose. Some kernels can multiply only operands that fit a packed form; this is
  * found out on the device, and another kernel computes the product if they do not fit. `fallback`
  * is this other kernel. fallback.family is NULL if there is none, or if its errors are like those
- * of the first kernel. */
+ * of the first kernel. `generic` is a kernel that takes any values. It computes the product if a
+ * value or a sum is outside the range of the kernel that should compute it (`own` or `fallback`).
+ * generic.family is NULL if that kernel has no such substitute. */
 typedef struct cli_level_model {
-    cli_level_adder own, fallback;
+    cli_level_adder own, fallback, generic;
 } cli_level_model;
 
 /* Describes the sums of the kernel `kernel` for a product: the order of additions of the kernel
@@ -50,6 +52,10 @@ void cli_level_free(cli_level_row *row);
  * the scales: it assumes that each block with a nonzero element contains the largest and the
  * smallest element of the format. */
 bool cli_level_fits_f16(const bsmm_matrix *m, const cli_level_row *values);
+
+/* Returns true if no kernel can find a value of the operand outside its range: all elements and all
+ * scales are 0, or finite and neither very small nor very large. */
+bool cli_level_is_moderate(const bsmm_matrix *m, const cli_level_row *values);
 
 /* Multiplies on the device that the description names. The operands are in host memory. On
  * failure, the function prints the error and returns false. */
