@@ -63,11 +63,13 @@ static const bench_family_level levels[] = {
      .spread = true, .run = 32, .level = 1.1},
     {"hip_cdna_fp8", .device = "sim:gfx950", .unit = 1, .segment = 128, .block = 32, .level = 1.01},
     {"hip_cdna_small_m", .device = "sim:gfx950", .unit = 1, .block = 32, .k_parts = true,
-     .scaled_bytes = true, .level = 1.17},
+     .row_scales_last = true, .scaled_bytes = true, .level = 1.01},
+    {"hip_cdna_small_m", .device = "sim:gfx942", .unit = 32, .rounds_each = true, .k_parts = true,
+     .row_scales_last = true, .spread = true, .run = 32, .fp8_pairs = true, .level = 1.01},
     {"hip_cdna_small_m", .device = "sim:gfx942", .unit = 16, .rounds_each = true, .k_parts = true,
-     .spread = true, .run = 32, .splits_f16 = true, .level = 1.4},
+     .row_scales_last = true, .spread = true, .run = 32, .splits_f16 = 2, .level = 1.01},
     {"hip_cdna_small_m", .device = "sim:gfx950", .unit = 32, .rounds_each = true, .k_parts = true,
-     .spread = true, .run = 32, .splits_f16 = true, .level = 1.17},
+     .row_scales_last = true, .spread = true, .run = 32, .splits_f16 = 1, .level = 1.01},
     {0},
 };
 

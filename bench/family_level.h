@@ -85,6 +85,9 @@ typedef struct bench_family_level {
      * each part separately and adds the sums of the parts at the end. The parts have nearly equal
      * lengths, which are multiples of 128. */
     bool k_parts;
+    /* If `row_scales_last` is true and all fp32 scales are scales of whole rows, only the complete
+     * sum over all parts of K is multiplied by the product of both scales. */
+    bool row_scales_last;
     /* A matrix instruction adds the products of several elements of K at once. If `spread` is
      * false, these are `unit` adjacent elements of K. If `spread` is true, they come from `runs`
      * runs (ranges of adjacent elements of K), equally many from each run. A run has `run`
@@ -95,11 +98,11 @@ typedef struct bench_family_level {
     /* `total_in_double` is true if the kernel adds the sums of the segments (ranges of K) in
      * double. */
     bool total_in_double;
-    /* If `splits_f16` is true and elements of A are f16, the kernel splits each element of A into
-     * two bf16 numbers, i.e. into its leading 8 bits and the rest. One instruction adds the
-     * products of the leading bits, and the next one those of the rests. `rounds_each` must be
-     * true. */
-    bool splits_f16;
+    /* If `splits_f16` is not 0 and elements of A are f16, the kernel splits each element of A into
+     * two bf16 numbers, i.e. into its leading 8 bits and the rest. `splits_f16` instructions add
+     * the products of the leading bits, and the same number of instructions after them those of the
+     * rests. `rounds_each` must be true. */
+    int64_t splits_f16;
     /* Before a tensor core adds the terms of a sum, it aligns them to the largest term and drops
      * their low bits. `fraction` is the number of bits that it keeps below the leading bit of the
      * largest term (docs/NUMERICS.md, "Tensor cores"). If `fraction` is 0, the kernel's
@@ -109,6 +112,11 @@ typedef struct bench_family_level {
      * most 8 bits and B has e8m0 scales. The next entry for the same kernel then holds for all
      * other formats. */
     bool scaled_bytes;
+    /* If `fp8_pairs` is true, `level` holds only for products of two operands with elements of 8
+     * bits that both have fp32 scales or both have no scales, because FP8 instructions multiply
+     * them as they are stored. A later entry for the same kernel then holds for all other
+     * formats. */
+    bool fp8_pairs;
     /* Some kernels multiply operands in a packed form. If the operands do not fit this form,
      * another kernel computes the product, which is decided on the device. `fallback` is the name
      * of this other kernel, and `scaled_fallback` is its name if an operand has fp32 scales. They

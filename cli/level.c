@@ -13,8 +13,10 @@ static bool begins(const char *text, const char *prefix) {
 
 /* Returns true if an entry of the table of measured errors holds for operands of these formats. */
 static bool holds_for(const bench_family_level *f, const bsmm_format formats[2]) {
-    return !f->scaled_bytes ||
-           (cli_level_bits_of(formats[0]) <= 8 && formats[1].scale == BSMM_SCALE_E8M0);
+    const uint32_t a_bits = cli_level_bits_of(formats[0]), b_bits = cli_level_bits_of(formats[1]);
+    const bool alike = formats[0].scale == formats[1].scale && formats[0].scale != BSMM_SCALE_E8M0;
+    if (f->scaled_bytes) return a_bits <= 8 && formats[1].scale == BSMM_SCALE_E8M0;
+    return !f->fp8_pairs || (alike && a_bits == 8 && b_bits == 8);
 }
 
 /* Finds the kernel's family in the table of measured errors for this kind of device. A family

@@ -14,6 +14,11 @@ bool cli_level_has_floats(bsmm_format format) {
     return format.scale == BSMM_SCALE_F32;
 }
 
+/* Returns true if an operand has fp32 scales that change along K. */
+static bool has_scales_along_k(bsmm_format format, int64_t k) {
+    return cli_level_has_floats(format) && format.block_cols < k;
+}
+
 static int64_t gcd(int64_t x, int64_t y) {
     return y ? gcd(y, x % y) : x;
 }
@@ -42,7 +47,7 @@ static int64_t segment_of(const bench_family_level *family, const bsmm_format fo
                             k);
     int64_t segment = family->segment;
     for (int i = 0; i < 2; i++) {
-        const bool changes = cli_level_has_floats(formats[i]) && formats[i].block_cols < k;
+        const bool changes = has_scales_along_k(formats[i], k);
         if (changes || (family->ends_at_scales && formats[i].scale != BSMM_SCALE_NONE))
             segment = gcd(segment, formats[i].block_cols);
         if (family->scaled_segment && (changes || (i && cli_level_has_floats(formats[i]))))
@@ -161,7 +166,10 @@ cli_level_order cli_level_order_of(const bench_family_level *family, const bsmm_
         .bf16_parts = {1, 1},
         .splits_f16 = family->splits_f16 && formats[0].elem == BSMM_ELEM_F16,
     };
+    o.scales_last = family->row_scales_last && !has_scales_along_k(formats[0], k) &&
+                    !has_scales_along_k(formats[1], k);
     set_places(&o);
+    if (o.splits_f16) o.unit *= family->splits_f16;
     if (choose[family->way]) choose[family->way](formats, &o);
     return o;
 }

@@ -173,16 +173,22 @@ static double scale_at(const cli_level_row *row, int64_t i) {
     return row->scales ? (double)row->scales[i] : 1;
 }
 
-/* Multiplies the sum of a segment by the fp32 scales of A and B at index `at` along K. It returns
- * the sum unchanged if the kernel multiplies elements by these scales. The result is a double that
+/* Multiplies a sum by the fp32 scales of A and B at index `at` along K. The result is a double that
  * is not rounded: the kernel makes the last multiplication and the addition to its total by one
  * FMA, which rounds only once. */
-static double scale_sum(const cli_level_order *o, const cli_level_row rows[2], int64_t at,
-                        double sum) {
-    if (o->by_elements) return sum;
+static double multiply_by_scales(const cli_level_order *o, const cli_level_row rows[2], int64_t at,
+                                 double sum) {
     const double a = scale_at(&rows[0], at), b = scale_at(&rows[1], at);
     if (o->family->a_scale_first) return round_total(o, sum * a) * b;
     return sum * round_total(o, a * b);
+}
+
+/* Multiplies the sum of a segment by the fp32 scales of A and B at index `at` along K. It returns
+ * the sum unchanged if the kernel multiplies elements or the complete sum by these scales. */
+static double scale_sum(const cli_level_order *o, const cli_level_row rows[2], int64_t at,
+                        double sum) {
+    if (o->by_elements || o->scales_last) return sum;
+    return multiply_by_scales(o, rows, at, sum);
 }
 
 /* Returns the sum of one segment, i.e. of a range of K in which the fp32 scales do not change. The
@@ -239,7 +245,7 @@ static double sum_segments(const cli_level_order *o, const cli_level_row rows[2]
         }
         total = round_total(o, total + sum);
     }
-    return total;
+    return o->scales_last ? multiply_by_scales(o, rows, 0, total) : total;
 }
 
 /* Returns the sum of the k blocks [begin, end). An element of A or B may be the sum of several bf16

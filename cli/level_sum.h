@@ -39,16 +39,21 @@ typedef struct cli_level_order {
     /* An instruction adds `unit` products. If `run` is 0, they are those of adjacent elements along
      * K. Otherwise K is divided into runs of `run` adjacent elements, and the instructions for
      * `runs` neighboring runs take equally many products of each run. places[i] is the index along
-     * K, counted from the first of these runs, of the product that is added as number i. */
+     * K, counted from the first of these runs, of the product that is added as number i. With
+     * `splits_f16`, `unit` is the number of elements of A whose leading bits the kernel multiplies
+     * before it multiplies the rests of these elements. */
     int64_t unit, run, runs;
     uint8_t places[CLI_LEVEL_MOST_PLACES];
     /* An element of A is the sum of bf16_parts[0] bf16 numbers, and an element of B is the sum of
      * bf16_parts[1]. If the number is 1, the element is multiplied as it is. */
     int bf16_parts[2];
-    bool splits_f16; /* `splits_f16` is true if A is f16 and family->splits_f16 is true. */
+    bool splits_f16; /* `splits_f16` is true if A is f16 and family->splits_f16 is not 0. */
     /* `by_elements` is true if the kernel multiplies elements by fp32 scales before it adds
      * products. Each scaled element is rounded to fp32. */
     bool by_elements;
+    /* `scales_last` is true if the kernel adds all products without fp32 scales, and multiplies
+     * only the complete sum by them. BENCH_IN_K_BLOCKS uses `promoted` instead. */
+    bool scales_last;
     /* `promoted` is used only by BENCH_IN_K_BLOCKS. It is the number of k blocks whose sum is
      * multiplied by the fp32 scales, or 0 if only the sum over all of K is multiplied. */
     int64_t promoted;

@@ -339,6 +339,29 @@ static void test_generic_instead(void **state) {
     if (device && strcmp(device, "sim:sm_90a") == 0) assert_int_equal(compared_odd, 2);
 }
 
+/* A kernel that keeps its sum divided by the current scale skips a segment of K whose scale is 0,
+ * because the quotient of the last scale and 0 is not finite. Tests this with one such segment at
+ * each place. */
+static void test_zero_segment(void **state) {
+    (void)state;
+    enum { SEGMENT = 128, K = 3 * SEGMENT };
+    const bench_family_level family = {.unit = 16, .divides = true, .fraction = 25};
+    const bsmm_format formats[2] = {format_named("bf16"), format_named("fp8_block128")};
+    const cli_level_order order = cli_level_order_of(&family, formats, 1, K);
+    for (int zero = 0; zero < 3; zero++) {
+        float elements[K], scales[K];
+        double expected = 0;
+        for (int i = 0; i < K; i++) {
+            elements[i] = 1;
+            scales[i] = i / SEGMENT == zero ? 0 : (float)(2 << i / SEGMENT);
+            expected += (double)scales[i];
+        }
+        const cli_sums sums =
+            cli_level_sum(&order, (cli_level_row[2]){{elements, NULL}, {elements, scales}});
+        assert_true(sums.rounded == expected && sums.exact == expected);
+    }
+}
+
 /* Values are moderate if all elements and fp32 scales are 0 or lie in a range around 1. */
 static void test_moderate(void **state) {
     (void)state;
@@ -398,7 +421,7 @@ int main(void) {
         cmocka_unit_test(test_edges),          cmocka_unit_test(test_odd_scales),
         cmocka_unit_test(test_fits_f16),       cmocka_unit_test(test_strides),
         cmocka_unit_test(test_passes),         cmocka_unit_test(test_generic_instead),
-        cmocka_unit_test(test_moderate),
+        cmocka_unit_test(test_moderate),       cmocka_unit_test(test_zero_segment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
