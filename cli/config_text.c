@@ -107,3 +107,28 @@ char *cli_config_replace(const char *text, const char *key, const char *value) {
     free(rest);
     return stream && !fclose(stream) ? out : NULL;
 }
+
+/* Returns the length of the word NaN, Infinity or -Infinity at `at`, or 0 if there is no such
+ * word. */
+static size_t length_of_word(const char *at) {
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strncmp(at, words[i], strlen(words[i])) == 0) return strlen(words[i]);
+    return 0;
+}
+
+char *cli_config_quote_words(const char *text) {
+    /* Each word has at least three characters and gets two more. */
+    char *quoted = cli_alloc(2 * strlen(text) + 1, 1), *to = quoted;
+    while (*text) {
+        const size_t word = length_of_word(text);
+        const size_t bytes = word ? word : *text == '"' ? (size_t)(skip_string(text) - text) : 1;
+        if (word) *to++ = '"';
+        memcpy(to, text, bytes);
+        to += bytes;
+        text += bytes;
+        if (word) *to++ = '"';
+    }
+    *to = '\0';
+    return quoted;
+}

@@ -46,4 +46,9 @@ char *cli_config_replace(const char *text, const char *key, const char *value);
  * member. If several members have this key, the last one counts. The caller frees the result. */
 char *cli_config_member(const char *text, const char *key);
 
+/* Returns the text with the words NaN, Infinity and -Infinity in quotes where they are values.
+ * Python's json module writes such values, and JSON parsers refuse them. The caller frees the
+ * result. */
+char *cli_config_quote_words(const char *text);
+
 #endif

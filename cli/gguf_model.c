@@ -1,5 +1,6 @@
 #include "gguf_model.h"
 #include "common.h"
+#include "folder_config.h"
 #include "gguf_pairs.h"
 #include "gguf_rope.h"
 #include "gguf_vocab.h"
@@ -37,6 +38,20 @@ static bool read_count(const cli_gguf_model *model, const char *key, int64_t *va
         *value = json_is_integer(found) ? json_integer_value(found) : 0;
     return (*value >= 1 && *value <= INT32_MAX) ||
            fail_config(key, "must be an integer from 1 to 2^31 - 1");
+}
+
+/* Refuses NaN and Inf in the numbers that a GGUF file takes from config.json or from a member of
+ * it. Other members of config.json may have such values, which Python writes without an error. */
+static bool check_numbers(const json_t *config) {
+    static const char *const keys[] = {"rms_norm_eps",     "rope_theta",
+                                       "factor",           "low_freq_factor",
+                                       "high_freq_factor", "original_max_position_embeddings"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const json_t *found = json_object_get(config, keys[i]);
+        if (found && !json_is_null(found) && !json_is_number(found))
+            return fail_config(keys[i], "must be a finite number");
+    }
+    return true;
 }
 
 static bool find_architecture(cli_gguf_model *model) {
@@ -99,11 +114,16 @@ bool cli_gguf_model_open(cli_gguf_model *model, const char *in) {
     find_folder(model, in);
     char *path = cli_path_join(model->folder, "config.json"), *text = cli_read_text(path);
     if (!text) cli_fail("%s: %s; the metadata of a GGUF file come from it", path, strerror(errno));
-    model->config = text ? json_loads(text, 0, NULL) : NULL;
+    char *quoted = text ? cli_config_quote_words(text) : NULL;
+    model->config = quoted ? json_loads(quoted, 0, NULL) : NULL;
     if (text && !json_is_object(model->config)) cli_fail("%s: is no JSON object", path);
     const bool good = json_is_object(model->config) && find_architecture(model) &&
                       read_sizes(model) && check_computation(model) &&
+                      check_numbers(model->config) &&
+                      check_numbers(json_object_get(model->config, "rope_parameters")) &&
+                      check_numbers(json_object_get(model->config, "rope_scaling")) &&
                       cli_gguf_rope_read(model->config, model->head_size, &model->factors);
+    free(quoted);
     free(text);
     free(path);
     return good;
@@ -233,7 +253,7 @@ static void add_sizes(cli_gguf_pairs *pairs, const cli_gguf_model *model) {
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         cli_gguf_u32(pairs, key_of(model, counts[i].name), (uint32_t)counts[i].value);
     cli_gguf_f32(pairs, key_of(model, "attention.layer_norm_rms_epsilon"),
-                 epsilon ? (float)json_number_value(epsilon) : 1e-6f);
+                 json_is_number(epsilon) ? (float)json_number_value(epsilon) : 1e-6f);
     cli_gguf_rope_add(pairs, model->config, model->architecture);
 }
 

@@ -67,6 +67,19 @@ refuses "pre_tokenizer: must be that of gpt-2, smollm, llama-bpe or qwen2" dequa
 rm changed/tokenizer.json
 "$BSMM" dequantize changed -o x.gguf >/dev/null 2>err
 grep -q "has no tokenizer.json, so the output has no tokenizer" err || fail "$(cat err)"
+# Python writes NaN and Infinity into config.json. A GGUF file does not need most members, so these
+# words do no harm there. In a number that the file needs, the command must refuse them.
+changed '{"odd": NaN, "odder": [Infinity, -Infinity, "NaN"], "rms_norm_eps": null}'
+"$BSMM" dequantize changed -o odd.gguf >/dev/null
+changed '{"rms_norm_eps": null}'
+"$BSMM" dequantize changed -o even.gguf >/dev/null
+cmp odd.gguf even.gguf || fail "NaN in config.json changes the GGUF file"
+changed '{"rms_norm_eps": NaN}'
+refuses "config.json: rms_norm_eps: must be a finite number" dequantize changed
+changed '{"num_key_value_heads": -Infinity}'
+refuses "config.json: num_key_value_heads: must be an integer from 1 to 2^31 - 1" dequantize changed
+changed '{"rope_scaling": {"rope_type": "llama3", "factor": Infinity}}'
+refuses "config.json: factor: must be a finite number" dequantize changed
 rm changed/config.json
 refuses "config.json: No such file or directory; the metadata of a GGUF file come from it" dequantize changed
 echo "GGUF of folders: all passed"

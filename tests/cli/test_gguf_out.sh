@@ -54,9 +54,10 @@ check "2 0" mxfp4.gguf d.gguf plain BF16
 
 # bsmm must refuse these calls without making an output file.
 python3 "$tests/folder_model.py" in
-# This config.json contains a NaN, which is not valid JSON.
-refuses "in/config.json: is no JSON object" \
-    quantize in/model.safetensors -o x.gguf --format mxfp4
+cp -r in broken
+echo '[{}]' >broken/config.json
+refuses "broken/config.json: is no JSON object" \
+    quantize broken/model.safetensors -o x.gguf --format mxfp4
 # llama.cpp loads no file whose embedding has a second-level scale.
 refuses "token_embd.weight: cannot be nvfp4 in a GGUF file" \
     quantize in.gguf -o x.gguf --format nvfp4 --tensor token_embd.weight=nvfp4
