@@ -299,7 +299,7 @@ bool cli_level_run(const bsmm_matmul_desc *desc, const char *kernel, cli_multipl
     bool done = decode(&p) && multiply(&product, context);
     if (done) {
         const cli_level_model model = cli_level_model_of(&product, kernel);
-        *level = cli_level_compare(&model, &p.a, &p.b, p.values, p.d.data);
+        if (model.own.family) *level = cli_level_compare(&model, &p.a, &p.b, p.values, p.d.data);
     }
     cli_level_free(&p.values[0]);
     cli_level_free(&p.values[1]);
