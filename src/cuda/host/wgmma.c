@@ -90,9 +90,9 @@ static const double
      * accumulators of the tile on to another cluster. CYCLES_OF_RESULT is the number of cycles that
      * this takes for each accumulator. */
     CYCLES_OF_RESULT = 0.1,
-    /* LAST_CYCLES_OF_RESULT is the number of cycles for each accumulator of a tile that splitting
-     * the last tiles costs (split_last) with FP8, 128 x 128 scales of B and three consumers. No
-     * such cost was found for other kinds, and for two consumers. */
+    /* LAST_CYCLES_OF_RESULT is the number of additional cycles for each accumulator of a tile if
+     * the last tiles are split (split_last). It is for FP8 kernels with 128 x 128 scales of B and
+     * three consumers. Times of kernels for bf16 or with two consumers show no such cost. */
     LAST_CYCLES_OF_RESULT = 0.35;
 
 /* Returns the number of cycles that device memory needs to move A, B and D. */
