@@ -25,8 +25,8 @@ typedef struct bench_job {
      * before the measurement. Otherwise each timed run gets B as it is stored. If the kernel then
      * has to pack B, the measured time includes the packing. */
     bool pack_b;
-    /* `form` is the packed format of B (bsmm_packed_form). If it is BSMM_PACKED_NONE, `pack_b` is
-     * true and the kernel reads packed weights, bench uses BSMM_PACKED_WIDE. */
+    /* `form` is the packed format of B (bsmm_packed_form). BSMM_PACKED_NONE means BSMM_PACKED_WIDE
+     * if `pack_b` is true and the kernel reads packed weights. */
     uint32_t form;
     bool cold; /* If `cold` is true, every run reads B from memory instead of a cache. */
     /* If `quantized` is true, the operands are normally distributed values that were quantized. */

@@ -92,10 +92,12 @@ static bool has_others(const char *folder) {
     return has_names(folder, (const char *const[]){".", "..", plan_name}, 3);
 }
 
-/* Makes the folder `work`, or finds the one that an earlier run left. *made tells which. If the
- * output folder exists already and is empty, the function replaces it by a new folder at once. This
- * fails if the output folder is a mount point, and the user should see the failure before the long
- * work begins. */
+/* Makes the folder `work`, or finds the one that an earlier run left. Sets *made to true in the
+ * first case and to false in the second. A command writes its output to `work` and at the end
+ * renames it to the output folder. If the output folder exists already, a new `work` is renamed to
+ * it at once, while both are empty, and then made again. This renaming fails if the output folder
+ * is not empty or is a mount point. The user should see this failure before the long work
+ * begins. */
 static bool find_work(const cli_folder *folder, const char *plan_path, bool *made) {
     *made = !mkdir(folder->work, 0777);
     if (!*made && errno != EEXIST) return cli_fail_system(folder->work, "create this folder");

@@ -135,9 +135,10 @@ static comparison compare_usual(const cli_level_model *model, const results *of)
 }
 
 /* The generic kernel may compute the product only if an operand has unusual values. The rounding
- * errors of the results then show which kernel computed them: they are those of its model. If most
- * errors are those of neither model, one of the kernels is defective. The level is then the larger
- * of the two, so that a defect of either kernel is found. */
+ * errors of the results then show which kernel computed them, because they agree with the model of
+ * that kernel. If most errors agree with neither model, one of the kernels is defective. The
+ * function then returns the larger of the two levels, so that a defect of either kernel is
+ * found. */
 double cli_level_compare(const cli_level_model *model, const bsmm_matrix *a, const bsmm_matrix *b,
                          const cli_level_row values[2], const float *d) {
     const results of = {a, b, values, d};

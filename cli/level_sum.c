@@ -8,8 +8,8 @@ enum { MOST_UNIT = 32 };
 /* NO_EXPONENT is the exponent of 0. It is far below those of all products of fp32 numbers. */
 enum { NO_EXPONENT = -4000 };
 
-/* Holds the factors of the products that one instruction adds. `a` and `b` point to `copies` or to
- * rows of operands. */
+/* Holds the numbers that one instruction multiplies: a[i] of A by b[i] of B, for `count` indices i.
+ * `a` and `b` point to `copies` or to rows of operands. */
 typedef struct products {
     const float *a, *b;
     int64_t count;

@@ -1,6 +1,7 @@
-/* Draws an operand of an AMD matrix instruction as SVG. A cell of the drawing has the elements of a
- * line that one lane holds in adjacent bits. Lines that are too long for the picture's width are
- * cut into panels, which stand below one another. All lengths are in pixels. */
+/* Draws an operand of an AMD matrix instruction as SVG. A line of the drawing is a row of the
+ * operand, or a column of B. A cell has neighboring elements of a line that one lane holds in
+ * adjacent bits. Lines that are too long for the picture's width are cut into panels, which stand
+ * below one another. All lengths are in pixels. */
 #include "mfma_drawing.h"
 #include <stdio.h>
 #include <string.h>

@@ -24,8 +24,8 @@ static int key_of(const cli_command *command, size_t row) {
     return letter ? letter : FIRST_KEY + (int)row;
 }
 
-/* Prints a usage error and exits. argp's own message would print the user's text with characters
- * that control the terminal. */
+/* Prints a usage error and exits. The function argp_error is not used for this, because it would
+ * print the user's text unchanged, with any characters that control the terminal. */
 #define refuse(...) exit(cli_usage(__VA_ARGS__))
 
 static bool check_word(const cli_option *option, const char *text) {

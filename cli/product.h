@@ -18,8 +18,9 @@ void cli_product_describe(cli_product *product, const cli_format_pair *formats,
  * `name` is NULL. */
 uint32_t cli_packed_form(const char *name);
 
-/* Defines the options for formats and device. The command's values must have the fields
- * `cli_format_pair formats`, `bsmm_format out`, `const char *device` and `const char *packed`. */
+/* Defines the options for formats and device. `type` is the struct that receives the values of a
+ * command's options. It must have the fields `cli_format_pair formats`, `bsmm_format out`, `const
+ * char *device` and `const char *packed`. */
 #define CLI_OPTION_FORMATS(type)                                                                   \
     {                                                                                              \
         .name = "format", .letter = 'f', .arg = "FORMATS",                                         \

@@ -18,8 +18,9 @@ void cli_row_integer(cli_rows *rows, int64_t value);
  * null in JSON. */
 void cli_row_number(cli_rows *rows, double value, const char *format)
     __attribute__((format(printf, 3, 0)));
-/* Sets the next cell to any JSON value, and to the text that represents the value in the table.
- * The function takes over the caller's reference to the value. */
+/* Sets the next cell. JSON output contains `value`, and a NULL `value` becomes null. A table
+ * contains the text that printf would make of `format` and the arguments after it. The caller must
+ * not release its reference to `value`, because the function does so. */
 void cli_row_value(cli_rows *rows, json_t *value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

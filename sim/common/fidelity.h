@@ -1,6 +1,7 @@
-/* Declares counters of executed instructions by opcode, which both simulators use. Each counter
- * also says whether a test with code or documents of another project executes the opcode (it is
- * then "vouched for"). A simulator's file vouched.def lists these opcodes. */
+/* Declares counters of executed instructions, one for each opcode, which both simulators use. Each
+ * counter also says whether the opcode is "vouched for", i.e. whether a test that compares the
+ * simulator with code or documents of another project executes the opcode. A simulator's file
+ * vouched.def lists these opcodes. */
 #ifndef SIM_COMMON_FIDELITY_H
 #define SIM_COMMON_FIDELITY_H
 #include <stdbool.h>

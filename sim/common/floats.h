@@ -26,8 +26,8 @@ static inline double sim_double(uint64_t bits) {
     return v;
 }
 
-/* These functions return the minimum or maximum as both vendors define them. If one source is NaN,
- * the result is the other source. -0 is less than +0. */
+/* These functions return the minimum or maximum of two numbers as the instructions of NVIDIA's and
+ * AMD's GPUs do. If one source is NaN, the result is the other source. -0 is less than +0. */
 static inline float min_f32(float a, float b) {
     const float zero = sim_float(sim_bits(a) | sim_bits(b));
     return a < b || b != b ? a : a == b ? zero : b;

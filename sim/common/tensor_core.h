@@ -29,7 +29,8 @@ enum { SIM_TENSOR_MOST_K = 32, SIM_TENSOR_LEAST_E4M3 = -6, SIM_TENSOR_LEAST_E5M2
 enum { SIM_TENSOR_LEAST_F16 = -14, SIM_TENSOR_LEAST_BF16 = -126 };
 
 /* Returns the rule by which a tensor core adds products. `narrow` is true for 8-bit elements and
- * false for 16-bit elements. */
+ * false for 16-bit elements. `least_a` and `least_b` are the exponents of the smallest normal
+ * elements of A and of B. */
 static inline sim_tensor_rule sim_tensor_rule_of(bool narrow, int least_a, int least_b) {
     sim_tensor_rule rule;
     rule.fraction = narrow ? 13 : 25;

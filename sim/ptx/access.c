@@ -1,5 +1,6 @@
-/* Executes the PTX instructions that load, store, move and convert addresses. The simulator checks
- * every byte that a program accesses. */
+/* Executes the PTX instructions that load and store (ld, ldu, st), the instruction mov, and those
+ * that convert or test addresses (cvta, mapa, isspacep). The simulator checks every byte that a
+ * program accesses. */
 #include "access.h"
 #include "races.h"
 #include "time.h"
@@ -124,11 +125,11 @@ static uint32_t must_be_zero(const ptx_inst *i, uint32_t bytes) {
     return bytes <= 32 && (bytes & (bytes - 1)) == 0 && !i->opcode->bulk ? bytes - 1 : 0;
 }
 
-/* Resolves the addresses of all lanes at once, if each active lane accesses aligned bytes of the
- * allocation in which the warp has last found an address. Most accesses to global memory do so.
- * Otherwise returns false, and ptx_resolve checks one lane after another. The first loop has
- * neither branches nor comparisons, so that the compiler makes vector code of it. The second loop
- * sets `at` of inactive lanes, too, which nobody reads. */
+/* Finds the host addresses of the bytes that the lanes access, for all lanes at once. This works if
+ * each active lane accesses aligned bytes of the allocation in which the warp has last found an
+ * address. Most accesses to global memory do so. Otherwise returns false, and ptx_resolve checks
+ * one lane after another. The first loop has neither branches nor comparisons, so that the compiler
+ * makes vector code of it. The second loop sets `at` of inactive lanes, too, which nobody reads. */
 static bool resolve_last(const ptx_warp *w, const ptx_inst *i, const uint64_t *address,
                          uint32_t bytes, uint8_t **at) {
     const uint64_t low = must_be_zero(i, bytes), begin = w->begin, mask = w->mask;
@@ -136,7 +137,7 @@ static bool resolve_last(const ptx_warp *w, const ptx_inst *i, const uint64_t *a
     if (!bytes || bytes > w->size) return false;
     const uint64_t last = w->size - bytes;
     for (uint32_t l = 0; l < LANES; l++) {
-        /* Bit 63 of one of these numbers is set if `offset` is larger than `last`, because
+        /* If `offset` is larger than `last`, bit 63 of `offset` or of last - offset is set, because
          * allocations have fewer than 2^63 bytes. */
         const uint64_t offset = address[l] - begin, outside = (offset | (last - offset)) >> 63;
         wrong |= ((address[l] & low) | outside) & -(mask >> l & 1);

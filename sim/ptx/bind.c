@@ -216,8 +216,8 @@ static void place_function(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
         ptx_fail(p, "function %.*s is not declared", (int)r->token.length, r->token.text);
 }
 
-/* Makes the operand the argument list of a call. Each element is a register or the address of a
- * .param variable. */
+/* Makes *o the argument list of a call. Each element of the list must be the address of a .param
+ * variable. */
 static void place_list(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
     if (r->kind != RAW_LIST) {
         refuse(p, r, "a list in parentheses");

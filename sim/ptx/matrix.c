@@ -244,11 +244,11 @@ typedef struct parts {
 } parts;
 
 /* Prepares a row of A or a column of B for the emulated tensor core. Element k is at from[k *
- * stride]. If elements have 8 bits, they are divided into two halves, because ptxas compiles
- * mma.sync of such elements to two f16 instructions on compute capability 9.0. The first
- * instruction gets the elements k with k % 4 < 2, and its sum begins with 0. The second instruction
- * gets the other elements, and adds their products to the result of the first one. A separate
- * addition then adds the accumulator. */
+ * stride]. On compute capability 9.0, ptxas compiles an mma.sync with 8-bit elements to two f16
+ * instructions. The row or column is therefore divided into two halves. The first instruction gets
+ * the elements k with k % 4 < 2, and its sum begins with 0. The second instruction gets the other
+ * elements, and adds their products to the result of the first one. A separate addition then adds
+ * the accumulator. */
 static void prepare(const shape *s, parts *to, const double *from, size_t stride, int least) {
     const bool halves = ptx_types[s->a].bits == 8;
     float values[2][MOST_K] = {{0}};

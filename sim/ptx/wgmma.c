@@ -112,8 +112,8 @@ static void multiply(const product *p, tile *t) {
         add_in_double(p, t);
 }
 
-/* Reads the accumulators from registers. Lane 4 g + t holds columns 8 j + 2 t and 8 j + 2 t + 1 of
- * rows g and g + 8. */
+/* Reads the accumulators of the warp's 16 rows from registers. For every j, lane 4 g + t holds
+ * columns 8 j + 2 t and 8 j + 2 t + 1 of rows g and g + 8. */
 static void read_sums(const ptx_warp *w, const product *p, tile *t) {
     const bool half = t->d == T_f16;
     for (uint32_t r = 0; r < t->n / 2; r++)

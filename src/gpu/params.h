@@ -52,9 +52,10 @@ bool bsmm_axis_fours(const void *scales, const bsmm_axis_map *down, const bsmm_a
                      uint32_t number);
 
 /* Four scale codes of a row that are consecutive along K may form an aligned uint32 word. Stores in
- * *words how to compute the addresses of these words. `down` is the map of rows and `across` is the
- * map of columns. Scale blocks have one row and several columns. Returns false if the layout has no
- * such words, i.e. unless it is row-major or has tiles of 128 rows by 4 scales. */
+ * *words how to compute the addresses of these words. `down` maps a row to its part of a scale's
+ * offset, and `across` maps a column to its part. Each scale block has one row and several columns.
+ * Returns false if the layout has no such words, i.e. unless it is row-major or has tiles of 128
+ * rows by 4 scales. */
 bool bsmm_words_of(const bsmm_axis_map *down, const bsmm_axis_map *across, bsmm_pack_words *words);
 
 #endif

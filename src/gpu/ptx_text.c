@@ -104,8 +104,9 @@ static void convert_register(walk *w) {
     w->first = false;
 }
 
-/* Converts the number at the end of a label such as `$L__BB0_17`. Other digits of the label belong
- * to its name. */
+/* Converts a label such as `$L__BB0_17` between the ordinary and the stored form of PTX text. Only
+ * the number at the end of the label (17) differs between the forms: the stored form has its
+ * difference from the number of the label before. Other digits of the label belong to its name. */
 static void convert_label(walk *w) {
     char before = '$';
     while (w->at < w->end && (is_name(*w->at) || (is_digit(*w->at) && before != '_')))

@@ -45,8 +45,9 @@ BSMM_SHARED void bsmm_e3m2_pairs(uint32_t first, uint32_t second, uint32_t pairs
     pairs[3] = (second & 0x7c007c00u) >> 5 | (second & 0x80008000u);
 }
 
-/* Decodes four e4m3 codes. Pair i holds elements i and i + 2, each times 2^-120. NaN becomes 480
- * (before the factor 2^-120), so the caller must look for NaN by bsmm_e4m3_nans. */
+/* Decodes four e4m3 codes to bf16. Each of the two words in `pairs` holds two bf16 numbers:
+ * pairs[i] holds elements i and i + 2, times 2^-120. A code of NaN is decoded as if it were the
+ * number 480, so the caller must look for NaN by bsmm_e4m3_nans. */
 BSMM_SHARED void bsmm_e4m3_pairs(uint32_t word, uint32_t pairs[2]) {
     pairs[0] = (word << 4 & 0x07f007f0u) | (word << 8 & 0x80008000u);
     pairs[1] = (word >> 4 & 0x07f007f0u) | (word & 0x80008000u);

@@ -43,9 +43,10 @@ typedef struct tame_ranges {
     bsmm_bits_range amax, factors;
 } tame_ranges;
 
-/* These are the ranges of "tame" blocks for recipes that multiply the values of a block by a
- * factor. The block's largest magnitude (amax) must be finite, and the factor must be positive and
- * a normal number. No product of such numbers is NaN. */
+/* A block is "tame" if the fast encoder is exact for it. These are the ranges of tame blocks for
+ * recipes that multiply the values of a block by a factor. The block's largest magnitude (amax)
+ * must be finite, and the factor must be positive and a normal number. The product of a value and
+ * the factor is then never NaN. */
 static const tame_ranges tame_multiplying = {{0, 0x7f7fffffu, 0},
                                              {0x00800000u, 0x7f7fffffu, 0x00800000u}};
 /* These are the ranges for recipes that divide the values of a block by a divisor: amax is at most

@@ -138,9 +138,10 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     return NULL;
 }
 
-/* Returns the error bound of a result before its last rounding, relative to the sum of |a * b|.
- * Each of the K additions in double rounds once. Eight more roundings are allowed for the product,
- * the scales and the factors of a term. */
+/* Returns the error bound of a result before its last rounding, relative to the sum of |a * b| over
+ * K. Each of the K additions in double rounds once. Eight more roundings are allowed for the
+ * multiplications: of an element of A and of B by their scales, of the two values with each other,
+ * and of the sum by alpha. */
 static double bound(const bsmm_product *p, const void *state) {
     (void)state;
     return ((double)p->a.m.cols + 8) * 0x1p-53;

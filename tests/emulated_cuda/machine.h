@@ -49,8 +49,8 @@ const uint64_t *emulated_exchange_words(const uint64_t *words, uint32_t count,
 void *emulated_warp_memory(size_t bytes);
 uint32_t emulated_ballot(bool value);
 
-/* Synchronizes `threads` threads of the block at barrier `id`. 0 means all threads that have not
- * ended. */
+/* Waits at barrier `id` until `threads` threads of the thread block have arrived. If `threads` is
+ * 0, waits for all threads of the block that have not ended. */
 void emulated_barrier(uint32_t id, uint32_t threads);
 void emulated_cluster_arrive(void);
 void emulated_cluster_wait(void);

@@ -58,8 +58,9 @@ enum { COLUMNS = 8 };
 typedef double lanes __attribute__((vector_size(COLUMNS * sizeof(double))));
 typedef int64_t lane_bits __attribute__((vector_size(COLUMNS * sizeof(double))));
 
-/* Computes COLUMNS neighboring results of one row of D, each of them in ascending order of K. b[q *
- * COLUMNS + j] is element q of column j. */
+/* Computes the sums of COLUMNS adjacent results of one row of D. Each sum adds its terms in
+ * ascending order of K. The COLUMNS rows of B that belong to these results are interleaved: b[q *
+ * COLUMNS + j] is the element of row j at index q along K. */
 static void sum_columns(const double *a, const double *b, int64_t k, expected to[COLUMNS]) {
     lanes value = {0}, magnitude = {0};
     for (int64_t q = 0; q < k; q++) {

@@ -12,8 +12,9 @@
 
 enum { MOST_PATH = 512, MOST_LINE = 512, MOST_SHOWN = 10 };
 
-/* `text` has a line break, followed by the content of the file. If the test writes the file anew,
- * the line break is followed by what the test has written so far. */
+/* `text` has a line break, followed by the lines of the file, so that the first line, too, has a
+ * line break before it. If the test writes the file anew, the lines are those that it has written
+ * so far. */
 static char *text;
 static size_t text_bytes, text_room;
 static FILE *output; /* `output` is the file if it is written. */

@@ -1,5 +1,6 @@
-/* Declares checks of packing with the operands that all tests of packing share. Packing copies an
-   operand into the layout that a kernel reads. */
+/* Declares functions that make operands and call a given check of packing for each of them. All
+   tests of packing share these functions. Packing copies an operand into the layout that a kernel
+   reads. */
 #ifndef BSMM_TEST_PACK_CASES_H
 #define BSMM_TEST_PACK_CASES_H
 

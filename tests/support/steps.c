@@ -20,8 +20,8 @@
 static test_steps *counted;
 /* `last` is the address of the instruction after the last trap. */
 static uintptr_t last;
-/* `back` is the return address of the function that is running without traps, because its
- * instructions are not counted. */
+/* The instructions of some functions are not counted. While such a function runs, `back` is the
+ * address to which it will return. */
 static uintptr_t back;
 
 /* Instructions are counted by a trap after each of them. A function whose instructions do not count

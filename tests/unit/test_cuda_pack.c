@@ -201,9 +201,9 @@ static void even_rows_are_told(void **state) {
         assert_true(flags_of(f, BSMM_PACK_FAST, apart, 0) & uneven);
         /* Block 1 now contains only zeros, so its small scale no longer makes the row UNEVEN. */
         assert_false(flags_of(f, BSMM_PACK_FAST, apart, 1 << 1) & uneven);
-        /* All elements of the row are zero. A group of 128 zeros can use the scale that is common
-         * to the row only if this scale is at most 1. Here the common scale would be above 1, so
-         * packing must set the flag UNEVEN. */
+        /* All elements of the row are zero. For a group of 128 zeros, packing accepts the common
+         * scale of the row only if this scale is at most 1. Here the common scale would be above 1,
+         * so packing must set the flag UNEVEN. */
         assert_true(flags_of(f, BSMM_PACK_FAST, near, 15) & uneven);
         /* If all groups of the row had the same packed scale, this scale would be 2^129, which is
          * too large for fp32. */

@@ -24,7 +24,8 @@ enum { N = 525, K = 416, MOST = 64 };
 static const float extremes[] = {1,     -0.7f, 0x1p-140f, 0x1.fp-96f, 0x1p120f,
                                  3e38f, 0,     INFINITY,  NAN};
 
-/* Sets the scale of every second row to a random value within 16 binades of 1. */
+/* Sets the scale of every second row to a random value within 16 binades of 1, and the other scales
+ * to random values of the array `extremes`. */
 static void draw_scales(test_matrix *a, rng *r) {
     float *scales = a->m.scales;
     for (int64_t i = 0; i < a->m.rows; i++) {
@@ -102,7 +103,7 @@ static void test_row_scales(void **state) {
 
 enum { FP8_K = 416, SOME_ROWS = 130 };
 
-/* Says which scales of an FP8 operand are extreme. */
+/* Says how large the scales of both FP8 operands are. */
 typedef enum style {
     ORDINARY,  /* All scales are within 16 binades of 1. */
     LARGE_A,   /* All scales of A are near 2^100, and all scales of B near 2^-90. */

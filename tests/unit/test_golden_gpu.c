@@ -209,8 +209,9 @@ static void test_products(void **state) {
     if (opened == 0) skip(); /* The build has no GPU kernels. */
 }
 
-/* Quantizes, dequantizes, computes the amax and moves the scales of matrices that have the format
- * and size of A or B of a random product. Adds to the digest what the library does. */
+/* Quantizes a matrix, dequantizes it, computes the amax of the dequantized values, and moves its
+ * scales to another layout. The matrix has the format and size of A or B of a random product. Adds
+ * to the digest the status of each call and everything that the call tells the GPU driver. */
 static void convert(any_product *p, const gpu_kind *kind, rng *r) {
     static const char *const plain[] = {"f32", "bf16", "f16"};
     static const char *const recipes[] = {NULL, NULL, NULL, "ocp", "rceil", "torchao"};

@@ -32,9 +32,10 @@ static bsmm_matrix matrix_of(const golden_case *c, uint32_t scale) {
     return m;
 }
 
-/* Holds the positions of scales that a golden file expects. In some cases, the caller chooses the
- * distance between rows of scales, or between columns of scales (parameter "ld"). The buffer then
- * has no padding after the last scale, so map_of drops the entries after it. */
+/* Holds the positions of scales that a golden file expects. If a case has the parameter "ld", the
+ * caller has chosen the distance between rows of scales, or between columns of scales. The
+ * library's scale buffer then ends with the last scale, so map_of drops the file's padding after
+ * it. */
 typedef struct map {
     /* at[offset] is 1 + r * cols + c if the scale (r, c) is at this offset of the scale buffer, or
      * 0 if there is padding. */

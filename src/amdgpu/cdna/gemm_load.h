@@ -169,8 +169,8 @@ BSMM_DEVICE bsmm_i32x4 gemm_load_piece(gemm_memory *from, uint32_t bytes, int32_
         __builtin_memcpy(&words, (const void *)from, 12);
         return words;
     }
-    /* low and high hold the piece of 12 or 16 bytes as a number of 128 bits. The loop fills the
-     * number from the last byte of the piece on. */
+    /* low and high hold the piece of 12 or 16 bytes as a number of 128 bits. The loop goes
+     * backwards, from the last byte of the piece to the first. */
     uint64_t low = 0, high = 0;
 #pragma clang loop unroll(disable)
     for (uint32_t i = bytes; i-- > 0;) {

@@ -110,8 +110,9 @@ BSMM_DEVICE void gemm_scaled_pair(gemm_scaled *g, const gemm_position *at, gemm_
 }
 
 /* Runs the plain steps of a large tile, i.e. the steps whose loads have no bounds checks, and
- * returns their number. The steps run in pairs. In the loop body of a pair, each step has a
- * constant stage in LDS, and a constant part of a load of scales. */
+ * returns their number. The steps run in pairs. The loop body has separate code for the first and
+ * the second step of a pair. The stage in LDS that a step uses, and the part of a wide load of
+ * scales that it issues, are therefore constants in this code. */
 BSMM_DEVICE uint32_t gemm_scaled_pairs(gemm_scaled *g, const gemm_position *at, gemm_chores *chores,
                                        gemm_shape s, gemm_stage_pair *pair, gemm_sums sums) {
     if (!chores->plain) return 0;
@@ -125,12 +126,12 @@ BSMM_DEVICE uint32_t gemm_scaled_pairs(gemm_scaled *g, const gemm_position *at, 
     return chores->plain;
 }
 
-/* Prepares the scales for the steps that follow the plain steps of a large tile
- * (gemm_scaled_pairs). The first of these steps is `step`. One wide load brings the scales of a
- * group of four units (128 elements of K each). The steps from `step` on expect that this load was
- * issued in the first step of the group. In plain steps, some waves issue it some steps later
- * (gemm_group_delay). If this wave has therefore not issued the load for the current group yet, the
- * function issues it now. Then it waits for all loads. */
+/* A large tile begins with its plain steps, whose loads have no bounds checks (gemm_scaled_pairs).
+ * This function prepares the scales for the steps after them, the first of which is `step`. One
+ * wide load brings the scales of a group of four units (128 elements of K each). From `step` on,
+ * every wave issues this load in the first step of a group. In plain steps, some waves issue it a
+ * few steps later (gemm_group_delay). If the first step of the current group was plain, and this
+ * wave has not issued the load yet, the function issues it. Then it waits for all loads. */
 BSMM_DEVICE void gemm_scaled_leave_pairs(gemm_chores *chores, const gemm_position *at, gemm_shape s,
                                          uint32_t step) {
     const uint32_t gone = step % gemm_group_steps(s), unit = gemm_group_unit(s, step);

@@ -5,7 +5,7 @@
  *
  * A workgroup computes the results of 16 or 32 rows of B and all rows of A. Its waves divide K
  * among them in whole steps of 128 elements. In each step a wave decodes elements to bf16 in
- * registers and multiplies them. The matrix instructions compute rows of B times rows of A, so that
+ * registers and multiplies them. The matrix instructions multiply rows of B by rows of A, so that
  * a lane has results of neighbouring columns of D. No wave waits for another wave before the end of
  * K. After it follows one barrier, and then the sums of all waves are added in the order of the
  * waves.

@@ -17,8 +17,9 @@ BSMM_DEVICE uint32_t small_m_join(float low, float high) {
     return __builtin_amdgcn_perm(bsmm_float_bits(high), bsmm_float_bits(low), 0x07060302);
 }
 
-/* Returns the mask that selects the magnitudes of the elements in a 32-bit word. For 6-bit elements
- * it selects the signs too, so that -0 counts as nonzero. */
+/* Returns the mask that selects the bits of a 32-bit word in which any 1 means a nonzero element:
+ * all bits but the signs. The signs of 6-bit elements lie at different bits in each word. The mask
+ * for such elements therefore selects them too, so that -0 counts as nonzero. */
 BSMM_DEVICE uint32_t small_m_magnitudes(small_m_format f) {
     if (small_m_is_wide(f)) return 0x7fff7fffu;
     return small_m_bits(f) == 4 ? 0x77777777u : small_m_bits(f) == 8 ? 0x7f7f7f7fu : 0xffffffffu;

@@ -3,11 +3,11 @@
  * are folded into the elements, i.e. the packed elements are multiplied by them. e4m3 scales are
  * folded too if every product of an element and a scale has at most 8 significant bits.
  *
- * Packing divides a row by a power of two. If the scales are e8m0 or fp32, it is that of the row's
- * largest block scale. If the elements are bf16, it is that of the row's largest element. Other
- * rows are not divided. The power of two becomes the row's factor, by which the results are
- * multiplied. If another scale or element of the row is too small compared with the largest one,
- * the row is marked wide, i.e. its results are summed in double (pack_bf16dot.c).
+ * Packing divides a row by a power of two: that of the row's largest block scale if the scales are
+ * e8m0 or fp32, and that of the row's largest element if the elements are bf16. Other rows are not
+ * divided. The power of two becomes the row's factor, by which the results are multiplied. If
+ * another scale or element of the row is too small compared with the largest one, the row is marked
+ * wide, i.e. its results are summed in double (pack_bf16dot.c).
  *
  * A packed unit has one of two layouts. In the folded layout, a unit is 32 elements of K of `width`
  * rows, without scales. The segmented layout is for an operand with fp32 scales whose blocks are a

@@ -208,8 +208,8 @@ static void finish_row(const reach *all, bsmm_f32fma_row *row) {
     if (all->infinite) row->span = BSMM_F32FMA_TOO_WIDE;
 }
 
-/* Chooses the factors by which a row is packed from the row's scales alone. The function does not
- * read elements: it assumes that an element may have any value of its format. */
+/* Chooses the factors for packing a row. The function looks only at the row's scales. It does not
+ * read the elements, but assumes that each of them may have any value of its format. */
 static void guess(bsmm_f32fma_source *s, int64_t r, bsmm_f32fma_row *row) {
     reach all = of_nothing;
     if (s->step)

@@ -105,7 +105,8 @@ static inline int32_t bsmm_int8_product_offset(int32_t bits) {
 double bsmm_int8_bound(const bsmm_product *p, const void *state);
 
 /* BSMM_INT8_UNIT_BYTES is the size in bytes of a packed unit with `width` rows and `unit` elements
- * of K, rounded up to a multiple of 64. */
+ * of K, rounded up to a multiple of 64. `form` is a bsmm_int8_form, whose value modulo 16 is the
+ * number of 32-bit words (scales and the like) that a row has after its elements. */
 #define BSMM_INT8_UNIT_BYTES(width, unit, form)                                                    \
     (((width) * ((unit) + 4 * ((form) % 16)) + 63) / 64 * 64)
 

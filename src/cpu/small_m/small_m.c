@@ -95,8 +95,8 @@ void bsmm_small_m_make(const bsmm_small_m_engine *d, const bsmm_product *p, bsmm
     m->steps = bsmm_round_up(bsmm_ceil_div(k, BSMM_SMALL_M_STEP), BSMM_SMALL_M_GROUP);
     m->used_steps = bsmm_round_up(bsmm_ceil_div(k, BSMM_SMALL_M_STEP), d->group);
     m->units = m->steps * BSMM_SMALL_M_STEP / d->unit;
-    /* The codes of each panel (16 rows of B) begin at a multiple of 64 bytes, because they are
-     * stored as vectors of 64 codes. */
+    /* The scale codes of each panel (16 rows of B) begin at a multiple of 64 bytes, because they
+     * are stored as vectors of 64 codes. */
     m->scale_units = bsmm_round_up(m->used_steps * BSMM_SMALL_M_STEP / d->scale_unit,
                                    has_float_scales(p) ? 1 : 64 / LANES);
     m->chunk_steps =

@@ -58,8 +58,8 @@ typedef struct bsmm_small_m_span {
     /* `codes` holds the scale codes of B as the function `prepare` of the kernel's function table
      * (bsmm_small_m_engine) has written them. */
     const uint8_t *codes;
-    /* `scales` holds the fp32 scales in the order [segment of 128 elements of K][16 rows]. NULL
-     * means that there are none. */
+    /* `scales` holds B's fp32 scales of one panel in the order [segment of 128 elements of K][16
+     * rows of B]. NULL means that B has no fp32 scales. */
     const float *scales;
     /* `scale_pitch` is the distance from the scales of one panel of B to those of the next panel.
      * Its unit is one element of `codes` or of `scales`. */

@@ -335,8 +335,8 @@ INLINE void add_group(const bsmm_small_m_span *s, const group *g, const int32_t 
     }
 }
 
-/* Multiplies the sums of a segment (128 elements of K) by the product of both operands' scales and
- * adds them to D's accumulators. */
+/* Multiplies the sums of a segment (128 elements of K) by the product of both operands' scales, and
+ * adds the results to D's accumulators. */
 INLINE void add_segment(const bsmm_small_m_span *s, int64_t segment, const float *a_scales,
                         int width, int panels, const __m512 *acc) {
     for (int p = 0; p < panels; p++) {

@@ -33,10 +33,10 @@ INLINE __m128i load_four_threes(const uint8_t *at) {
     return _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)at), spread);
 }
 
-/* Loads BLOCK pieces of each of 8 rows of compact weights. A piece is `piece` bytes (3 or 4) of
- * codes of a row, and a line is one piece of each row. The memory has one line of 16 pieces after
- * another, of which the function loads 8 adjacent pieces. Each piece goes to a 32-bit lane: lane r
- * of line[i] has piece i of row r. */
+/* Loads 8 pieces of each of 8 rows of compact weights. A piece is `piece` bytes (3 or 4) of a row's
+ * codes. Compact weights hold 16 rows together: first piece 0 of all 16 rows, then piece 1 of all
+ * 16 rows, and so on. `at` is the address of the first row's first piece. Lane r (32 bits) of
+ * line[i] receives piece i of row r. */
 INLINE void load_lines(const uint8_t *at, int64_t piece, __m256i line[BLOCK]) {
     for (int i = 0; i < BLOCK; i++, at += LANES * piece)
         line[i] = piece == 4 ? _mm256_loadu_si256((const __m256i *)(const void *)at)

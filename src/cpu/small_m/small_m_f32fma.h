@@ -58,8 +58,9 @@ enum { BSMM_SMALL_M_F32FMA_GROUP = 8 };
 #    define BSMM_SMALL_M_F32FMA_GROUP_BYTES(run)                                                   \
         (BSMM_SMALL_M_F32FMA_BATCH(run) * BSMM_SMALL_M_F32FMA_GROUP * 2)
 
-/* `bsmm_small_m_f32fma_seen` holds the largest 8-bit codes that were decoded at each byte position,
- * compared as unsigned and as signed bytes. */
+/* Codes are decoded in vectors of 32 bytes. For each byte of a vector, this struct holds the
+ * largest 8-bit code that was decoded there: `most` compares codes as unsigned bytes, and
+ * `most_signed` compares them as signed bytes. */
 typedef struct bsmm_small_m_f32fma_seen {
     _Alignas(32) uint8_t most[32];
     uint8_t most_signed[32];

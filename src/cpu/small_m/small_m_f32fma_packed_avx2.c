@@ -14,7 +14,8 @@
 enum { LANES = BSMM_SMALL_M_LANES, HALF = LANES / 2, SEGMENT = BSMM_F32FMA_SEGMENT_UNIT };
 
 /* A packed unit has `unit` elements of K. Adds the products of one packed unit to the accumulators
- * of one row of A and 8 of the panel's 16 columns. */
+ * of one row of A and 8 rows of B. `a` points to the row's elements, which are `width` floats
+ * apart. `b` points to the elements of half of a panel, which has 16 rows of B. */
 INLINE __m256 add_unit(__m256 sum, const float *a, const float *b, int64_t width, int64_t unit) {
     for (int64_t k = 0; k < unit; k++)
         sum = _mm256_fmadd_ps(_mm256_set1_ps(a[k * width]), _mm256_loadu_ps(b + k * LANES), sum);

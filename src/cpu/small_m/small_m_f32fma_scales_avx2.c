@@ -31,9 +31,9 @@ enum {
      * fp32 sums could lose terms, and the panel (16 rows of B) must be packed before it is
      * multiplied. `top` is the exponent of the largest decoded element. */
     SPAN_LIMIT = 125,
-    /* If two scales of a row of B differ too much, fp32 sums could lose terms. The row's panel (16
-     * rows of B) must then also be packed before it is multiplied. The limit is a ratio of
-     * 2^(DEEPEST - top), where `top` is the exponent of the largest decoded element. */
+    /* If the largest scale of a row of B is more than 2^(DEEPEST - top) times the smallest, fp32
+     * sums could lose terms. The panel with this row (16 rows of B) must then be packed before it
+     * is multiplied. `top` is the exponent of the largest decoded element. */
     DEEPEST = 53,
     /* E4M3_SPREAD is the difference between the exponents of the largest and the smallest e4m3
      * scale. */

@@ -4,8 +4,8 @@
  * takes for more rows. With BSMM_COMPUTE_FAST it also takes fp32 scales with other block sizes, and
  * an A without scales.
  *
- * A thread block computes 64 rows of B. The thread blocks of a cluster have the same rows of B and
- * split K. The split does not depend on M. */
+ * A thread block multiplies all rows of A by 64 rows of B. The thread blocks of a cluster have the
+ * same rows of B and split K. The split does not depend on M. */
 #include "cuda/host/kernel.h"
 #include "cuda/host/small_m_product.h"
 #include "cuda/sm90a/fp8_small_m_shape.h"

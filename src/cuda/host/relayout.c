@@ -11,11 +11,11 @@ static const bsmm_cuda_function move_scales = {.module = "sm80/recode", .name = 
 static const bsmm_cuda_function move_regions = {.module = "sm80/relayout", .name = "move_regions"};
 static const bsmm_cuda_function move_both = {.module = "sm80/relayout", .name = "move_both"};
 
-/* A region of scales has 2^13 bytes, and the number of a byte in its region has 13 bits. Each of
- * these bits is a bit of the scale's row, of the scale's column, or of the byte's number in the
- * scale. This struct describes one of them. `axis` says which of the three it belongs to, and
- * `number` is its number there. If the bit is set, the offset of the byte in memory is larger by
- * steps[0] bytes in the source and by steps[1] bytes in the destination. */
+/* A region of scales has 2^13 bytes. The number of a byte in its region has 13 bits. Each of these
+ * bits is a bit of the scale's row, of the scale's column, or of the number of the byte within its
+ * scale. This struct describes one of the 13 bits. `axis` says to which of these three numbers the
+ * bit belongs, and `number` is its position there. If the bit is set, the offset of the byte in
+ * memory is larger by steps[0] bytes in the source and by steps[1] bytes in the destination. */
 typedef struct bit {
     uint32_t axis, number;
     uint64_t steps[2];

@@ -122,9 +122,9 @@ static bsmm_wgmma_split split_of(const bsmm_product *p, const bsmm_scaled_tile *
     };
 }
 
-/* Decides whether to divide K. K is divided if that takes fewer estimated cycles than the best tile
- * size without split-K. If D has more tiles of this size than run at once, split-K is not
- * considered, because most SMs then have work without it. */
+/* Decides whether to divide K. The chosen tile size is the best one without split-K. K is divided,
+ * possibly with another tile size, if this takes fewer estimated cycles. It is never divided if D
+ * has more tiles of the chosen size than the GPU runs at once, because most SMs have work then. */
 static void divide_k(const bsmm_product *p, const bsmm_scaled_tile *tiles, size_t count,
                      int64_t k_blocks, bsmm_scaled_deal *deal) {
     if (count_of(p, deal->tile) > groups_of(p, deal->tile)) return;

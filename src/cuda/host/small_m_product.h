@@ -87,8 +87,9 @@ double bsmm_small_m_predict(const bsmm_product *p, const bsmm_small_m_speed *spe
                             uint32_t splits);
 
 /* Every thread block reads the part of A that it needs, converted to bf16, from L2. Returns the
- * predicted time in microseconds that this takes for all thread blocks together, for the largest
- * number of columns of A (BSMM_SMALL_M_MOST_COLUMNS). */
+ * predicted time in microseconds that this takes for all thread blocks together, if A has the
+ * largest number of rows. (A row that is split into several bf16 parts counts as so many rows; the
+ * largest number is BSMM_SMALL_M_MOST_COLUMNS.) */
 double bsmm_small_m_predict_a(const bsmm_product *p, const bsmm_small_m_speed *speed,
                               uint32_t splits);
 
@@ -130,7 +131,8 @@ bool bsmm_small_m_prefers_bands(const bsmm_product *p, uint32_t bits);
  * kernel refuses the product. */
 double bsmm_small_m_predict_rows(const bsmm_product *p);
 
-/* Returns the predicted time in us for `columns` columns of A. `time` is the prediction of
+/* Returns the predicted time in us for `columns` columns of a tile of D^T, where a column is a row
+ * of A or one of the bf16 parts into which a row is split. `time` is the prediction of
  * bsmm_small_m_predict, which holds for one row of A. `bits` is the number of bits of an element of
  * B. */
 double bsmm_small_m_with_columns(double time, uint32_t columns, uint32_t bits);

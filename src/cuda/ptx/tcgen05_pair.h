@@ -61,8 +61,9 @@ static __device__ __forceinline__ void ptx_tcgen05_pair_copy_32x128b(uint32_t to
                  "l"(a), "l"(b), "r"(form), "r"(a_scales), "r"(b_scales), "r"(adds)                \
                  : "memory")
 
-/* PTX ISA "tcgen05.mma" with cta_group::2: multiplies as PTX_TCGEN05_MMA does, with the rows of
- * both thread blocks as in PTX_TCGEN05_PAIR_MMA_SCALED. */
+/* PTX ISA "tcgen05.mma" with cta_group::2: multiplies as PTX_TCGEN05_MMA does, i.e. without block
+ * scales. Each thread block of a pair holds half of the rows of A and half of the rows of B, and
+ * gets the rows of D that belong to its rows of A. */
 #define PTX_TCGEN05_PAIR_MMA(KIND, d, a, b, form, adds)                                            \
     asm volatile("{ .reg .pred p;\n\t"                                                             \
                  "setp.ne.b32 p, %4, 0;\n\t"                                                       \

@@ -338,8 +338,10 @@ static __device__ __forceinline__ corner tile_at(const bsmm_scaled_params *p, ui
     return (corner){(at.m * CTAS + rank) * TILE_M, at.n * p->tile_n};
 }
 
-/* Says where the elements of a k block lie. `a` and `b` count in units of BLOCK_WIDTH along the
- * rows of A and B, and `k` counts in units of BLOCK_K elements of K. */
+/* Says where the elements of a k block begin. `a` is the offset of A's elements in a row of A, and
+ * `b` is the offset of B's elements in a row of B, both in units of BLOCK_WIDTH. The two may differ
+ * if an element is the sum of several bf16 numbers. `k` is the index of the first element along K,
+ * in units of BLOCK_K. */
 typedef struct block_position {
     uint32_t a, b, k;
 } block_position;

@@ -68,7 +68,7 @@ static __device__ __forceinline__ void bf16_step(const int a_parts, const int b_
 
 /* Multiplies one step (32 elements of K) of operands whose values are single bf16 numbers. Then it
  * multiplies the sums of the step by the fp32 scales of A's rows (`a_factors`) and of B's rows
- * (`b_factors`), and adds them to the accumulators `sums`. */
+ * (`b_factors`), and adds the products to the accumulators `sums`. */
 static __device__ __forceinline__ void bf16_step_scaled(const uint8_t *a, const uint8_t *b,
                                                         uint32_t row, uint32_t col,
                                                         const float *a_factors,

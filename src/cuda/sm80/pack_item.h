@@ -127,9 +127,9 @@ static __device__ __forceinline__ bsmm_lane_group reach_told(const bsmm_pack_job
     return all;
 }
 
-/* Packs the elements that a thread packs of one row (its item) by the slow path in gpu/pack_lane.h.
- * A group can use the common scale of its row if no block scale of the group has an exponent above
- * `row_top`. */
+/* Packs one thread's item, i.e. consecutive elements of one row, by the slow path in
+ * gpu/pack_lane.h. The item belongs to a group of 128 elements of the row. The group can use the
+ * common scale of the row if no block scale of the group has an exponent above `row_top`. */
 static __device__ __forceinline__ bsmm_lane_group define_item(const bsmm_pack_job *job, int bits,
                                                               int out, uint32_t code, int row_top,
                                                               const uint32_t *codes, uint32_t *to) {

@@ -2,9 +2,9 @@
  * default rule for scales. quantize_nv.cu includes it with NAME, TYPE (an unsigned type of the
  * values' size) and ELEM (the values' type).
  *
- * A thread quantizes 16 values along a row in each of ITEMS rows. The thread blocks walk through
- * the tensor from its end to its beginning. The previous kernel has read the whole tensor to find
- * its largest magnitude, so the end of the tensor is still in L2. */
+ * A thread quantizes 16 adjacent values in each of ITEMS rows. The thread blocks walk through the
+ * tensor from its end to its beginning. The previous kernel has read the whole tensor to find its
+ * largest magnitude, so the end of the tensor is still in L2. */
 
 /* SPAN is the number of 4-byte words that hold a thread's 16 values of one row. ITEMS is the number
  * of rows of a thread. */

@@ -5,11 +5,11 @@
  * reads both operands as they are stored, so the kernels decode nothing and no other kernel has to
  * convert A first.
  *
- * A thread block computes 64 rows of B. A step is 128 elements along K, and the block's four
- * warpgroups take the steps round-robin. Each warpgroup has its own ring of stages in shared
- * memory, which its own threads fill (fp8_small_m_stage.h). In each step a warpgroup waits for its
- * copies of A and B, synchronizes its warps, starts the copies of a later step, multiplies, scales
- * the products and adds them to accumulators in fp32.
+ * A thread block multiplies 64 rows of B by all rows of A. A step is 128 elements along K, and the
+ * block's four warpgroups take the steps round-robin. Each warpgroup has its own ring of stages in
+ * shared memory, which its own threads fill (fp8_small_m_stage.h). In each step a warpgroup waits
+ * for its copies of A and B, synchronizes its warps, starts the copies of a later step, multiplies,
+ * scales the products and adds them to accumulators in fp32.
  *
  * The thread blocks of a cluster have the same rows of B and split K. As in the other small-M
  * kernels, the epilogue adds the accumulators of all thread blocks and stores results. It

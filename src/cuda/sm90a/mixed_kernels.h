@@ -9,14 +9,13 @@
  * thread decodes whole words of weights that share a scale (mixed_prepare.h). The decoding of one
  * warpgroup overlaps with the wgmma instructions of the other three.
  *
- * A thread block has four warpgroups and computes a tile of up to 256 rows of B by 96 or 128
- * columns of A. The warpgroups multiply different rows of B, or half of them multiply other steps
- * of K. The thread blocks of a cluster split K, too. Each thread copies its own weights through a
- * ring buffer in shared memory (mixed_weights.h). Bulk copies move A's tile through another one
+ * A thread block has four warpgroups and computes a tile of up to 256 rows of B by 96 or 128 rows
+ * of A. The warpgroups multiply different rows of B, or half of them multiply other steps of K. The
+ * thread blocks of a cluster split K, too. Each thread copies its own weights through a ring buffer
+ * in shared memory (mixed_weights.h). Bulk copies move A's tile through another one
  * (mixed_stage.h). There is no producer warp, because with more than 16 warps a thread would have
- * fewer than 128 registers. The epilogue adds the accumulators in a fixed order
- * (mixed_epilogue.h). cuda_sm90a_mixed.c states the error bound, and docs/notes/hopper-large.md has
- * measurements.
+ * fewer than 128 registers. The epilogue adds the accumulators in a fixed order (mixed_epilogue.h).
+ * cuda_sm90a_mixed.c states the error bound, and docs/notes/hopper-large.md has measurements.
  *
  * If A is f16, the kernels decode weights to f16 instead of bf16. A therefore need not be split
  * into two bf16 parts, with which the tensor cores would work twice as long. f16 holds weights with

@@ -35,11 +35,11 @@ static __device__ __forceinline__ void mixed_four_halves(uint32_t codes, uint32_
     pairs[1] = ptx_f16x2_of_e4m3x2(codes >> 16);
 }
 
-/* Decodes 8 weights of one row of B to f16 and multiplies them by their scales. They are those
- * weights of chunk number `chunk` of a step that this thread multiplies; a chunk is 32 elements of
- * K. pairs[i] receives two f16 numbers. The distance along K between the two is 1 for 8-bit
- * weights, 2 for 4-bit weights and 4 for 6-bit weights, because the bits of a word give them in
- * this order. */
+/* Decodes 8 weights of one row of B to f16 and multiplies them by their scales. The weights are
+ * those that this thread multiplies in chunk number `chunk` (32 elements of K) of a step. pairs[i]
+ * receives two f16 numbers. In B, the second one lies 1 element after the first with 8-bit weights,
+ * 2 elements with 4-bit weights and 4 elements with 6-bit weights, because the instructions that
+ * decode a word of codes separate the codes in this way. */
 static __device__ __forceinline__ void mixed_chunk_half(const int format, const uint4 *w,
                                                         const int chunk, const uint32_t factor[2],
                                                         uint32_t pairs[4]) {

@@ -10,9 +10,9 @@
 
 /* Describes the tile of D that a thread block computes. */
 typedef struct mixed_block {
-    /* The thread block computes rows [row, row + rows) of B. */
+    /* The thread block multiplies rows [row, row + rows) of B, which give columns of D. */
     uint32_t row, rows;
-    /* The thread block computes rows [first, first + count) of A. */
+    /* The thread block multiplies rows [first, first + count) of A, which give rows of D. */
     uint32_t first, count;
     /* `rank` is the thread block's rank in its cluster. The thread blocks of a cluster compute the
      * same tile of D and split K among them. */

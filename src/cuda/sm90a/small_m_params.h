@@ -156,8 +156,8 @@ typedef struct bsmm_small_m_params {
     /* `parts` is the number of bf16 numbers whose sum is a value of A: 2 for f16, 3 for f32, and 1
      * for all other types. In the mixed-input kernels it is always 1. */
     uint32_t parts;
-    /* `columns` is the number of columns of A in shared memory: m * parts or, with padding, more. A
-     * column is one row of A, or one bf16 part of a row. */
+    /* `columns` is the number of columns of A's image in shared memory: m * parts or, with padding,
+     * more. A column is one row of A, or one bf16 part of a row. */
     uint32_t columns;
     /* `chunk_bytes` is the size in bytes of a chunk of A in shared memory. A chunk holds 32
      * elements along K of every column, where a column is a row of A or one bf16 part of it. In an

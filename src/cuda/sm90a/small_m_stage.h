@@ -156,12 +156,13 @@ static __device__ __forceinline__ void small_m_copy_scales(const bsmm_small_m_pa
             ptx_copy16_once(codes.to + i, codes.from + i, min(16u, codes.end - i));
 }
 
-/* small_m_copy_scales copies no scale codes for places past the end of K and past the last row of
- * B. This function stores finite codes in these places in shared memory. They multiply zeros, or
- * weights whose results are not stored, but they must not be NaN: a NaN would turn the zeros, and
- * the results of other rows, into NaN. The copy of a row's last code has also written zeros after
- * this code. The thread that has made this copy therefore stores the finite codes in their place.
- * Each calling thread must have waited for its own copies. */
+/* small_m_copy_scales copies no scale codes past the end of K and past the last row of B. This
+ * function stores finite codes in shared memory in their place. Codes past the end of K multiply
+ * zeros, and codes past the last row multiply weights whose results are not stored. They must still
+ * not be NaN, because a NaN would turn these zeros, and the results of other rows, into NaN. A
+ * row's last code is copied together with the bytes after it, which the copy sets to zeros. The
+ * thread that has made this copy replaces these zeros by finite codes. Each calling thread must
+ * have waited for its own copies. */
 static __device__ __noinline__ void small_m_fill_scales(const bsmm_small_m_params *p,
                                                         const small_m_block block,
                                                         const uint32_t per_step, uint8_t *to) {
