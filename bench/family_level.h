@@ -50,8 +50,9 @@ typedef struct bench_family_level {
      * scales or an fp32 scale of A changes along K. 0 means that there is no such limit. */
     int64_t scaled_segment;
     /* If `divides` is true, the kernel keeps the sum divided by the fp32 scale of the current
-     * segment, so that it can add products without scaling them. Where the scale changes, it
-     * multiplies the sum by the quotient of the old and the new scale. */
+     * segment (a range of K with one scale), so that it can add products without scaling them.
+     * Where the scale changes, it multiplies the sum by the quotient of the old and the new
+     * scale. */
     bool divides;
     /* The field `group` is used only by BENCH_IN_K_BLOCKS. If operands have fp32 scales, the sum of
      * `group` elements of K is multiplied by the scales and added to the total. If `group` is 0,

@@ -183,8 +183,9 @@ static double multiply_by_scales(const cli_level_order *o, const cli_level_row r
     return sum * round_total(o, a * b);
 }
 
-/* Multiplies the sum of a segment by the fp32 scales of A and B at index `at` along K. It returns
- * the sum unchanged if the kernel multiplies elements or the complete sum by these scales. */
+/* A segment is a range of K in which the fp32 scales do not change. Multiplies the sum of a segment
+ * by the fp32 scales of A and B at index `at` along K. It returns the sum unchanged if the kernel
+ * multiplies elements or the complete sum by these scales. */
 static double scale_sum(const cli_level_order *o, const cli_level_row rows[2], int64_t at,
                         double sum) {
     if (o->by_elements || o->scales_last) return sum;

@@ -34,10 +34,10 @@ BSMM_SHARED void bsmm_e2m3_pairs(uint32_t first, uint32_t second, uint32_t pairs
     pairs[3] = (second >> 10 & 0x003f003fu) * 0x0410u & 0x81f081f0u;
 }
 
-/* Decodes eight e3m2 elements. Pair i holds elements i and i + 4, times 2^-124. Elements 0 and 1
- * begin at bits 0 and 6 of the low half of `first`, elements 4 and 5 at the same bits of its high
- * half. Elements 2 and 3 begin at bits 4 and 10 of the low half of `second`, elements 6 and 7 at
- * the same bits of its high half. */
+/* Decodes eight e3m2 elements to pairs of bf16 numbers. Pair i holds elements i and i + 4, times
+ * 2^-124. A code has 6 bits. Elements 0 and 1 begin at bits 0 and 6 of the low half of `first`,
+ * elements 4 and 5 at the same bits of its high half. Elements 2 and 3 begin at bits 4 and 10 of
+ * the low half of `second`, elements 6 and 7 at the same bits of its high half. */
 BSMM_SHARED void bsmm_e3m2_pairs(uint32_t first, uint32_t second, uint32_t pairs[4]) {
     pairs[0] = (first & 0x001f001fu) * 0x0020u | (first * 0x0400u & 0x80008000u);
     pairs[1] = (first & 0x07c007c0u) >> 1 | (first * 0x0010u & 0x80008000u);

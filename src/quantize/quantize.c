@@ -89,8 +89,8 @@ static bsmm_status take_call(const bsmm_quantize_desc *desc, quantize_call *call
 }
 
 /* Describes the division of the work into `tasks` tasks of `rows` rows each. If the source is
- * column-major, a task copies `panel` columns at a time to a row-major buffer before it quantizes
- * them. */
+ * column-major, a task transposes `panel` columns at a time to a row-major buffer before it
+ * quantizes them. */
 typedef struct task_shape {
     int64_t rows, tasks, panel;
 } task_shape;

@@ -104,7 +104,7 @@ static void test_long_columns(void **state) {
 }
 
 /* Tests every element code of up to 8 bits, with and without scales. The operands have more rows
- * than a panel. */
+ * than a panel, i.e. than are packed together. */
 static void test_every_code(void **state) {
     (void)state;
     pack_check_every_code(check_operand, &formats, 70);

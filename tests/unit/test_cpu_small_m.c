@@ -338,8 +338,8 @@ static void check_result(product *p, const char *kernel) {
 }
 
 /* Tests each number of rows that fits into one tile of A, with both kinds of loops (dot products
- * and FMAs) and with weights that are stored or compact. N is 83, so some panels of B are
- * multiplied side by side, and others are not. */
+ * and FMAs) and with weights that are stored or compact. N is 83, so some panels of B (16 rows
+ * each) are multiplied side by side, and others are not. */
 static void test_every_tile(void **state) {
     (void)state;
     static const struct {

@@ -269,10 +269,11 @@ static test_matrix make_row_scaled(int64_t rows, rng *r) {
     return t;
 }
 
-/* Packing gives a row one scale for all of its groups (128 elements) if it can. If later groups of
- * the row need a larger or a smaller scale than the first group, groups have different scales. The
- * two kinds of operands are multiplied by different code. The test has both kinds of rows. If one
- * code path took an operand of the other kind, sums would be wrong by a power of two. */
+/* If all groups (128 elements) of a row can have the same packed scale, packing gives them one
+ * scale. Otherwise the groups of the row get different scales. The GEMM kernel has separate code
+ * for an operand in which every row has one scale, and for an operand in which some rows have
+ * several scales. The test has both kinds of operands. If the kernel ran the wrong code for an
+ * operand, sums would be wrong by a power of two. */
 static void test_even_rows(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();

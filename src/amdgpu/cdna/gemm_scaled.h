@@ -177,8 +177,9 @@ typedef struct gemm_chores {
      * the number of the step in which this wave issues its next wide load, or GEMM_NEVER if there
      * is no such step. In the step after `group_step`, the scales have arrived in LDS. */
     uint32_t group_step;
-    /* `group` is the number of the tile, counted over all parts of K. `more` is 1 if the workgroup
-     * computes another tile after this one. */
+    /* `group` is the number of the tile that this workgroup computes. With split-K, the tiles of
+     * all parts of K are numbered together. `more` is 1 if the workgroup computes another tile
+     * after this one. */
     uint32_t group, more;
 } gemm_chores;
 
@@ -276,11 +277,12 @@ BSMM_DEVICE void gemm_lower_own(gemm_chores *c, gemm_shape s) {
         gemm_lower(&c->carrier, c->words[u]);
 }
 
-/* Executes chore number `number` of a plain step of a large tile. The chores have no branches,
- * because a branch that is taken delays a wave by 32 cycles, and both waves of a SIMD reach it at
- * about the same time. If a step does not load scales, the load runs without active lanes. Each
- * step takes the minimum of its own scales only (gemm_lower), not of all scales that one wide load
- * has brought. */
+/* In a plain step (without bounds checks) of a large tile, a wave does small tasks, called chores,
+ * between its matrix instructions, for example a load. Executes chore number `number`. The chores
+ * have no branches, because a branch that is taken delays a wave by 32 cycles, and both waves of a
+ * SIMD reach it at about the same time. If a step does not load scales, the load runs without
+ * active lanes. Each step takes the minimum of its own scales only (gemm_lower), not of all scales
+ * that one wide load has brought. */
 BSMM_DEVICE void gemm_paired_chore(gemm_chores *c, const gemm_position *at, gemm_shape s,
                                    uint32_t number) {
 #if defined(__gfx950__)
@@ -291,8 +293,8 @@ BSMM_DEVICE void gemm_paired_chore(gemm_chores *c, const gemm_position *at, gemm
         gemm_lower_own(c, s);
     } else if (number == GEMM_CHORE_LOAD) {
         /* If a step has one unit (128 elements of K), the waves load scales only in even steps: one
-         * wave of a SIMD does so two steps after the other one. Odd steps therefore skip this
-         * chore. */
+         * wave of a SIMD does so two steps after the other one. Odd steps therefore load no
+         * scales. */
         if (gemm_units(s) == 1 && c->half) return;
         gemm_load_group_unless((c->step ^ gemm_group_delay(at, s)) % gemm_group_steps(s),
                                &c->carrier, s, c->ring, at->sources[0].wave,

@@ -5,9 +5,10 @@
  * The tile of a workgroup has waves_down * row_tiles * 16 rows and waves_across * col_tiles * 16
  * columns. LDS holds two or three stages of 128 or 256 elements of K (gemm_k, gemm_stage_count),
  * and the scales of 1024 elements of K (gemm_scales.h). After the main loop, the last stage holds
- * 16 rows of sums for each wave. In large tiles, the waves' trays hold 8 rows of sums instead,
- * because the stages then hold elements of the next tile. The registers of a wave hold the sums,
- * B's operands for a step, up to four operands of A, and the scales of a step.
+ * 16 rows of sums for each wave. In large tiles, the waves' buffers for scales in LDS (trays) hold
+ * 8 rows of sums instead, because the stages then hold elements of the next tile. The registers of
+ * a wave hold the sums, B's operands for a step, up to four operands of A, and the scales of a
+ * step.
  *
  * A step of the main loop looks as follows, with eight rows of tiles and two stages. "rows" are
  * rows of 16 x 16 tiles, and "A 2" is A's operand for row 2:

@@ -30,8 +30,8 @@ BSMM_DEVICE gemm_scout gemm_scout_of(const gemm_source sources[2], gemm_tile til
 typedef struct gemm_position {
     uint32_t tile[2];  /* `tile` holds the first row of A and of B in the workgroup's tile. */
     uint32_t first[2]; /* `first` holds the first row of A and of B that the wave multiplies. */
-    /* In a stage, offsets[0] is the byte offset of the wave's first row of A, and offsets[1] is
-     * that of its first row of B. */
+    /* In a stage of operands in LDS, offsets[0] is the byte offset of the wave's first row of A,
+     * and offsets[1] is that of its first row of B. */
     uint32_t offsets[2];
     uint32_t steps; /* `steps` is the number of stages along K of the workgroup's part of K. */
     gemm_source sources[2];
@@ -233,8 +233,8 @@ BSMM_DEVICE void gemm_store_sums(gemm_shape s, const gemm_sums sums, const uint3
                             first[0], first[1], trust);
 }
 
-/* Stores the sums after all stages have been multiplied. The buffers for rows of sums overwrite the
- * stages in LDS. */
+/* Stores the sums after all stages (ranges of K) of the tile have been multiplied. The buffers for
+ * rows of sums overwrite the stages in LDS. */
 BSMM_DEVICE void gemm_end(const gemm_position *at, gemm_shape s, const gemm_sums sums) {
     bsmm_isa_wait_barrier();
     gemm_store_sums(s, sums, at->first, gemm_stage(s, 0), GEMM_TRUST_ZERO);

@@ -23,8 +23,8 @@ enum {
     BSMM_F32SEG_SEGMENT = 128,
 };
 
-/* This struct holds packed rows of one operand (a cache block) over a range of K. Rows of zeros
- * fill up the last panel. */
+/* This struct holds packed rows of one operand (a cache block) over a range of K. The rows are
+ * packed in panels, i.e. several rows together. Rows of zeros fill up the last panel. */
 typedef struct bsmm_f32seg_block {
     /* A panel is several rows that are packed together. `elements` holds the elements in the order
      * [panel][k][row of the panel]. For each k, the elements of all rows of a panel are therefore

@@ -99,7 +99,8 @@ typedef struct block {
     /* `pitch` is the stride of acc's rows in floats. Usually it is nc, the number of columns of the
      * cache block. There are two exceptions. It is nc + nr if the gates and the ups of a gated
      * activation are computed one after another. It is nr if K is not divided into chunks and the
-     * results are stored panel by panel, because all panels then use the same nr columns of acc. */
+     * results are stored panel by panel (a panel is nr rows of B), because all panels then use the
+     * same nr columns of acc. */
     int64_t pitch;
     double *values; /* `values` is a buffer for one row of results of D. */
     /* `gates` is used for a gated activation whose gates are the first half of the columns of A x
@@ -117,11 +118,11 @@ static const uint8_t *b_at(const gemm *g, int64_t row, int64_t unit) {
            (uint64_t)unit * g->engine->b_unit_bytes;
 }
 
-/* Returns an address in packed B for a prefetch: that of the panel and chunk of K that are
- * multiplied next. The current panel begins at column col + j, and the current chunk at unit k,
- * where a unit is a range of K with one scale per row. All panels of a cache block are multiplied
- * for one chunk, then all of them for the next chunk, and so on. The next cache block follows after
- * the last chunk. */
+/* Returns an address in packed B for a prefetch: that of the panel (a group of packed rows of B)
+ * and of the chunk (a range of K) that are multiplied next. The current panel begins at column col
+ * + j, and the current chunk at unit k, where a unit is a range of K with one scale per row. All
+ * panels of a cache block are multiplied for one chunk, then all of them for the next chunk, and so
+ * on. The next cache block follows after the last chunk. */
 static const uint8_t *next_panel(const gemm *g, const block *b, int64_t j, int64_t k) {
     const bsmm_engine *e = g->engine;
     if (j + e->nr < b->cols) return b_at(g, b->col + j + e->nr, k);
@@ -314,8 +315,8 @@ bsmm_status bsmm_gemm_pack_b(const gemm *made, const bsmm_product *p, void *pack
     return bsmm_loop_run(&loop, &p->pool);
 }
 
-/* Computes the rows of D that belong to one thread. The thread packs the panels of A that it needs,
- * so it waits for no other thread. */
+/* Computes the rows of D that belong to one thread. The thread packs the panels (groups of rows) of
+ * A that it needs, so it waits for no other thread. */
 static void run_rows(const gemm *g, int thread, int threads) {
     int64_t mr = g->engine->mr;
     int64_t end = bsmm_min_i64(g->a.rows, g->a.panels * (thread + 1) / threads * mr);

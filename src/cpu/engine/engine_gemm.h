@@ -28,11 +28,13 @@ typedef struct bsmm_engine bsmm_engine;
 typedef struct bsmm_panel {
     uint8_t *units;
     /* `factors` holds the factors that packing has divided out of the rows, one for each row, in
-     * the order [panel][row]. Padding rows have 1. */
+     * the order [panel][row of the panel]. A panel is several rows that are packed together.
+     * Padding rows have 1. */
     double *factors;
-    /* `wide` holds one number for each row, in the order [panel][row]. It measures how far apart
-     * the magnitudes in the row are. If it is too large, fp32 sums may be wrong
-     * (bsmm_engine.wide_limit). Padding rows have 0. */
+    /* `wide` holds one number for each row, in the order [panel][row of the panel]. The number
+     * measures how far apart the magnitudes in the row are. If it is too large, fp32 sums may be
+     * wrong (bsmm_engine.wide_limit). Padding rows have 0. A panel is several rows that are packed
+     * together. */
     uint8_t *wide;
 } bsmm_panel;
 
@@ -190,8 +192,8 @@ typedef struct bsmm_gemm {
      * at a time. During the run, `b` describes the current slab, and row numbers in `b` count from
      * the slab's first row. */
     const bsmm_product *p;
-    /* A slab is the panels of B that are packed at a time. `b_first` is the number in B of the
-     * current slab's first row. */
+    /* A panel is several rows of B that are packed together, and a slab is the panels that are
+     * packed at a time. `b_first` is the number in B of the current slab's first row. */
     int64_t b_first;
     /* If is_split is true, the first rows of the slab are gates, and the rows from number `ups` on
      * are the ups that belong to them. Row r of the slab is row r + b_first of B if it is a gate,
@@ -204,8 +206,9 @@ typedef struct bsmm_gemm {
     /* `expects` is true if the code prefetches D's cache lines before it writes them. It does so if
      * the epilogue runs in one pass and D is larger than a quarter of the L2 cache. */
     bool expects;
-    /* `b_memory` is the memory for the panels of B that are packed at a time (a slab), or the
-     * panels of packed weights. */
+    /* `b_memory` is the memory for those panels of B (a panel is some packed rows) that are packed
+     * at a time. If B was packed in advance, it is the address of the panels in the packed
+     * weights. */
     uint8_t *b_memory;
     uint8_t *scratch; /* `scratch` has one scratch buffer per thread. */
 } bsmm_gemm;
@@ -217,7 +220,8 @@ static inline bool bsmm_gemm_is_one_slab(const bsmm_gemm *g) {
 
 bsmm_gemm bsmm_gemm_make(const bsmm_engine *engine, const bsmm_product *p);
 
-/* Packs B into packed weights. The panels have the same bytes as those that a run packs. */
+/* Packs B into packed weights. The panels (several packed rows each) have the same bytes as those
+ * that a run packs. */
 bsmm_status bsmm_gemm_pack_b(const bsmm_gemm *made, const bsmm_product *p, void *packed);
 
 bsmm_status bsmm_gemm_run(const bsmm_gemm *made, const bsmm_product *p, void *workspace);

@@ -116,8 +116,9 @@ static uint64_t block_bytes(const gemm *g) {
 
 /* Chooses the size of cache blocks, mc rows of A by nc rows of B. It begins with the engine's sizes
  * and halves them until a block fits into L2 and there are about four blocks for every thread. A
- * block always has at least one panel of A and one of B. If D is block-scaled, the function keeps
- * the engine's sizes, because a cache block must contain whole scale blocks of D. */
+ * block always has at least one panel (several packed rows) of A and one of B. If D is
+ * block-scaled, the function keeps the engine's sizes, because a cache block must contain whole
+ * scale blocks of D. */
 static void choose_blocks(gemm *g, const bsmm_product *p) {
     const bsmm_engine *e = g->engine;
     uint64_t cache = bsmm_cpu_l2_bytes();

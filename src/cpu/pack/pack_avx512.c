@@ -65,7 +65,7 @@ INLINE uint64_t ones(int64_t n) {
 }
 
 /* Limits n, the number of codes that are left in a row, to the range 0 to RUN. n is negative if a
- * packed unit extends past the end of K. */
+ * packed unit, i.e. a range of K of a fixed length, extends past the end of K. */
 INLINE int64_t clamp_run(int64_t n) {
     return n < 0 ? 0 : n < RUN ? n : RUN;
 }

@@ -19,9 +19,10 @@ typedef struct bsmm_f32fma_source {
      * than the number of columns of any matrix. */
     int64_t block;
     /* The offset of a scale in the operand's buffer is the sum of a term for its row and a term for
-     * its column. `offsets` holds the terms for the columns of the current span. Consecutive
-     * entries are for columns that lie `step` columns apart. If `step` is 0, `offsets` is not used,
-     * and the packer finds the offset of each scale by itself. */
+     * its column. `offsets` holds the terms for the columns of the current span, i.e. of the range
+     * of K that is packed now. Consecutive entries are for columns that lie `step` columns apart.
+     * If `step` is 0, `offsets` is not used, and the packer finds the offset of each scale by
+     * itself. */
     int64_t step;
     int64_t offsets_of;
     uint64_t offsets[BSMM_PACK_STEPS];

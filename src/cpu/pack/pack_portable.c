@@ -6,9 +6,9 @@
 
 enum { RUN = BSMM_PACK_RUN };
 
-/* Returns how many of the RUN codes from column k on exist. The packed rows consist of whole units,
- * and the last unit may extend past the end of K. There may therefore be fewer than RUN codes, or
- * none if k is past the end of K. */
+/* Returns how many of the RUN codes from column k on exist. Packed rows consist of whole units,
+ * i.e. ranges of K of a fixed length, and the last unit may extend past the end of K. There may
+ * therefore be fewer than RUN codes, or none if k is past the end of K. */
 static int64_t run_length(const bsmm_pack_codes *c, int64_t k) {
     return c->count < k ? 0 : bsmm_min_i64(RUN, c->count - k);
 }

@@ -250,9 +250,9 @@ static int64_t later_row(const product_run *x, const strip *t, int64_t count) {
 static uint32_t multiply_stored(const product_run *x, const strip *t) {
     int64_t row = t->col + t->at;
     bool compact = is_compact(x), whole = row + x->d->panels * LANES <= x->p->b.m.rows;
-    /* In compact order, rows 16 i to 16 i + 15 of B are stored together. A panel that begins at
-     * another row is copied to row order first. Such a panel can occur if the ups of a gated
-     * activation, f(gate) * up, are the second half of B's rows. */
+    /* In compact order, rows 16 i to 16 i + 15 of B are stored together. A panel (16 rows) that
+     * begins at another row is copied to row order first. Such a panel can occur if the ups of a
+     * gated activation, f(gate) * up, are the second half of B's rows. */
     whole = whole && (!compact || (x->d->reads_compact && row % LANES == 0));
     int64_t direct = whole ? x->m->whole_steps : 0;
     /* A row of B is prefetched that belongs to a later strip (the panels that are multiplied side

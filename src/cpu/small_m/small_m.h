@@ -81,9 +81,9 @@ typedef struct bsmm_small_m_span {
      * (bsmm_small_m_engine) has written. */
     const void *context;
     /* `acc` points to the accumulators of the tile of A. They have the order [row of
-     * A][BSMM_SMALL_M_COLUMNS], and each panel of B takes 16 of the columns. The function adds its
-     * results to them. If K is divided into chunks, it sums each chunk from 0 and then adds the
-     * chunk's sum to `acc`. */
+     * A][BSMM_SMALL_M_COLUMNS], and each panel of B (16 rows) takes 16 of the columns. The function
+     * adds its results to them. If K is divided into ranges that are summed separately (chunks), it
+     * sums each chunk from 0 and then adds the chunk's sum to `acc`. */
     float *acc;
     /* A chunk is a range of K that is summed by itself. The range of K of a call may end inside a
      * chunk. The call then leaves the incomplete sums of this chunk in `part`, in the order of
@@ -200,10 +200,10 @@ typedef struct bsmm_small_m_engine {
      * function `multiply` reads. Returns false if the panel must be packed instead, because scales
      * are, for example, NaN, negative or too far apart. */
     bool (*prepare)(const bsmm_small_m_scales *s);
-    /* Multiplies one or a few panels of B by a tile of A, over a range of K (a span). A panel may
-     * contain elements that the function cannot decode, such as NaN. Bit p of the result is then
-     * set for this panel, the p-th of the call. Its accumulators are invalid, and the caller must
-     * pack the panel and multiply it again. */
+    /* Multiplies one or a few panels of B (16 rows each) by a tile of A, over a range of K (a
+     * span). A panel may contain elements that the function cannot decode, such as NaN. Bit p of
+     * the result is then set for this panel, the p-th of the call. Its accumulators are invalid,
+     * and the caller must pack the panel and multiply it again. */
     uint32_t (*multiply)(const bsmm_small_m_span *span);
     /* Multiplies a packed tile of A by a packed panel of B and adds the results to acc. The tile
      * has `width` rows, and the panel has 16 rows of B. `units` is the number of units of K in
@@ -243,14 +243,16 @@ int64_t bsmm_small_m_scale_unit(uint32_t scale, int64_t segment);
 
 /* Returns NULL if weights of this format can be multiplied as they are stored, else the reason.
  * `takes` tells whether the kernel accepts the element format. e4m3 scales are accepted only with
- * e2m1 elements. A scale block must be a multiple of a scale unit along K
- * (bsmm_small_m_scale_unit), or have an fp32 scale and span all of K. */
+ * e2m1 elements. A scale unit is a range of K with one gathered scale (bsmm_small_m_scale_unit).
+ * The length of a scale block along K must be a multiple of the length of a scale unit, or the
+ * block must have an fp32 scale and span all of K. */
 const char *bsmm_small_m_refuse_weights(const bsmm_operand *b, bool (*takes)(uint32_t elem),
                                         int64_t segment, char *why, size_t size);
 
 /* Expands X(w, ...) for each number w of rows that a tile of A can have in the AVX-512 kernels, in
- * ascending order. A tile with more rows than are left computes rows of padding. A number between
- * two others therefore removes a jump in the time of products, at the cost of more code. */
+ * ascending order. If a tile has more rows than are left in A, the kernel also computes rows of
+ * padding. More numbers in this list would save such rows, but each number needs code of its
+ * own. */
 #define BSMM_SMALL_M_EACH_TILE(X, ...)                                                             \
     X(1, __VA_ARGS__)                                                                              \
     X(2, __VA_ARGS__)                                                                              \

@@ -116,9 +116,10 @@ INLINE void make_pairs(const decoder *d, bsmm_weights kind, __m512i word, __m512
     pair[1] = _mm512_unpackhi_epi8(low, high);
 }
 
-/* `sums` holds the accumulators of all panels of B and rows of A. With e8m0 scales, an accumulator
- * is the sum divided by the scale of the current block of its row of B, which is called its unit.
- * The products of the block's elements can then be added without a multiplication by the scale. */
+/* `sums` holds the accumulators of all panels of B (16 rows each) and rows of A. With e8m0 scales,
+ * an accumulator is the sum divided by the scale of the current block of its row of B, which is
+ * called its unit. The products of the block's elements can then be added without a multiplication
+ * by the scale. */
 typedef struct sums {
     __m512 acc[BSMM_SMALL_M_WIDTH];
     /* `unit` holds, for each panel and each of its rows, the scale by which the row's accumulators
@@ -334,9 +335,9 @@ TARGET static bool has_special(const uint8_t *b, int64_t pitch, int64_t bytes, u
     return _mm512_cmpge_epu8_mask(largest, _mm512_set1_epi8((char)special)) != 0;
 }
 
-/* Finds the panels of B that must be packed because they contain Inf or NaN. An element that is Inf
- * or NaN makes a result Inf or NaN. The codes are therefore read again only if a result is not
- * finite. */
+/* Finds the panels of B (16 rows each) that must be packed because they contain Inf or NaN. An
+ * element that is Inf or NaN makes a result Inf or NaN. The codes are therefore read again only if
+ * a result is not finite. */
 TARGET static uint32_t find_special(const bsmm_small_m_span *s, int width, int panels,
                                     int64_t bytes, bool has_part) {
     const bsmm_decode_tables *from = s->context;

@@ -71,8 +71,8 @@ INLINE void load_step(const bsmm_small_m_span *s, const uint8_t *b, const uint8_
         bsmm_transpose_lines(b, s->pitch, word);
 }
 
-/* Multiplies one step of K of a panel of B by `width` rows of A, and adds the products to the
- * accumulators `acc`. */
+/* Multiplies one step (32 elements of K) of a panel (16 rows of B) by `width` rows of A, and adds
+ * the products to the accumulators `acc`. */
 INLINE void add_step(const __m512i word[WORDS], const uint8_t *a, int width, bool by_fma,
                      bsmm_bf16_extent *e, __m512 *acc) {
 #    pragma GCC unroll 16

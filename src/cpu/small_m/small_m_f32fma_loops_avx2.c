@@ -302,8 +302,8 @@ INLINE void add_segment(const bsmm_small_m_span *s, const loops *l, int64_t segm
         }
 }
 
-/* `space` holds buffers for the multiplication of one span, i.e. of one or a few panels of B over a
- * range of K. */
+/* `space` holds buffers for the multiplication of one span, i.e. of one or a few panels of B (16
+ * rows each) over a range of K. */
 typedef struct space {
     _Alignas(64) uint8_t halves[MOST_GROUPS * BSMM_SMALL_M_F32FMA_GROUP_BYTES(32)];
     _Alignas(32) float scales[MOST_PARTS * MOST_GROUPS * GROUP];

@@ -117,7 +117,8 @@ static void gather_codes(const bsmm_small_m_scales *s, const uint64_t *columns, 
     }
 }
 
-/* Computes the part of a scale's offset that depends on its row, for the 16 rows of a panel. */
+/* Computes the part of a scale's offset that depends on its row, for the 16 rows of B that form a
+ * panel. */
 static void find_rows(const bsmm_small_m_scales *s, uint64_t rows[LANES]) {
     const bsmm_operand *b = &s->p->b;
     uint32_t block = b->m.format.block_rows;

@@ -41,7 +41,7 @@ bsmm_int8_loop *bsmm_int8_row_loop(int64_t rows, bsmm_int8_scaling scaling);
 bsmm_int8_loop *bsmm_int8_column_loop(const bsmm_product *p, bsmm_int8_scaling scaling);
 
 /* Functions of this type implement the member `multiply_packed` of bsmm_small_m_engine, which
- * multiplies packed panels of B. */
+ * multiplies packed panels of B (16 rows each). */
 typedef void bsmm_int8_packed_loop(const uint8_t *a, const uint8_t *b, int64_t width, int64_t units,
                                    float *acc);
 bsmm_int8_packed_loop *bsmm_int8_packed_loop_of(const bsmm_product *p);

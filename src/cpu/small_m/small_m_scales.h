@@ -97,8 +97,8 @@ INLINE void multiply_floats(const bsmm_small_m_scales *s, const floats16 *factor
 
 /* Divides the scales of each row by 2^e, where e is the exponent of the row's largest scale, as the
  * packers do. 2^e is multiplied into the row's factor instead. Returns false, and changes nothing,
- * if the panel must be packed: a scale is NaN, a nonzero scale would become smaller than 2^-30, or
- * 2^e is below 2^-90 or above 2^99. */
+ * if the panel (these 16 rows of B) must be packed: a scale is NaN, a nonzero scale would become
+ * smaller than 2^-30, or 2^e is below 2^-90 or above 2^99. */
 INLINE bool divide_floats(const bsmm_small_m_scales *s, const bits16 *most, const bits16 *least) {
     bits16 inverse_bits;
     uint32_t unusual = 0;

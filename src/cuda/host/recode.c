@@ -207,8 +207,9 @@ static bsmm_status choose(const bsmm_recode *job, const float *amax, quantizer *
 }
 
 /* Queues the chosen kernel. The kernel quantize_any has three parameters: the job, and the extents
- * of a unit. All other kernels have only the first one. The function passes three arguments in both
- * cases, because the driver reads only as many arguments as the kernel has parameters. */
+ * of a unit, i.e. of the rectangle of elements that a thread quantizes at a time. All other kernels
+ * have only the first one. The function passes three arguments in both cases, because the driver
+ * reads only as many arguments as the kernel has parameters. */
 static bsmm_status queue(const bsmm_recode *job, const quantizer *chosen, bsmm_quantize_job *q) {
     bsmm_quantize_units units = chosen->units;
     BSMM_TRY(bsmm_cuda_clear_padding(job));

@@ -77,8 +77,8 @@ static double memory_cycles(const bsmm_product *p) {
     return (row_bits + col_bits) * (double)p->a.m.cols / 8 / MEMORY_BYTES_OF_CYCLE;
 }
 
-/* Returns true if the clusters of all tiles run at the same time if `parts` groups divide the K of
- * each tile among them. */
+/* Returns true if the clusters of all tiles run at the same time if `parts` groups (a group is a
+ * thread block or a pair) divide the K of each tile among them. */
 static bool runs_at_once(const bsmm_product *p, const bsmm_scaled_tile *tile, int64_t parts) {
     const bsmm_cuda_device *device = p->device;
     const int64_t blocks = tile->ctas * parts;

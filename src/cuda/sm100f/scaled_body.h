@@ -303,8 +303,8 @@ static __device__ __forceinline__ uint32_t parts_of(const bsmm_scaled_params *p)
 #define FOR_TILES(p, tile)                                                                         \
     for (uint32_t tile = ptx_cluster_id(); tile < (p)->tiles; tile += ptx_cluster_count())
 
-/* Returns the number of the first k block of part `part` of K. Every part has at least one k
- * block. */
+/* With split-K, K is divided into parts of whole k blocks. Returns the index of the first k block
+ * of part number `part`. Every part has at least one k block. */
 static __device__ __forceinline__ uint32_t first_of_part(const bsmm_scaled_params *p,
                                                          uint32_t part) {
     return (uint32_t)((uint64_t)p->k_blocks * part / p->parts);

@@ -19,8 +19,9 @@ enum {
 };
 static_assert(TILE_M * TILE_N * 4 <= STAGES * (A_BYTES + B_BYTES), "shared memory of the sums");
 
-/* Returns the address, in the shared memory of this thread block's counterpart in group `part`, of
- * the byte that has the address `own` in this thread block's shared memory. */
+/* Returns the address, in the shared memory of this thread block's counterpart in the group (a
+ * thread block or a pair) that multiplies part number `part` of K, of the byte that has the address
+ * `own` in this thread block's shared memory. */
 static __device__ __forceinline__ uint32_t address_in(uint32_t own, uint32_t part) {
     return ptx_mapa(own, part * CTAS + group_rank());
 }

@@ -195,8 +195,8 @@ typedef struct corner {
 
 typedef struct work {
     corner at;
-    /* The thread block computes k blocks k_begin to k_end - 1 of the tile. If k_begin equals k_end,
-     * the thread block has no more work. */
+    /* The thread block multiplies k blocks k_begin to k_end - 1 of the tile. A k block is the part
+     * of K that one stage holds. If k_begin equals k_end, the thread block has no more work. */
     int32_t k_begin, k_end;
 } work;
 

@@ -66,8 +66,8 @@ typedef struct block_scales {
     float of[COL_BLOCKS];
 } block_scales;
 
-/* Loads the scales of B's 128 x 128 blocks for k block `k`, or for the last k block if `k` lies
- * past the end of K. */
+/* Loads the scales of B's 128 x 128 blocks for k block `k` (128 elements of K), or for the last k
+ * block if `k` lies past the end of K. */
 static __device__ __forceinline__ block_scales load_scales(const bsmm_wgmma_params *p, corner at,
                                                            int32_t k) {
     block_scales scales = {};

@@ -26,9 +26,9 @@ static __device__ __forceinline__ uint32_t mixed_inner(uint32_t narrow, uint32_t
     return narrow ? thread * 4 + fragment : fragment / 2 * 8 + thread * 2 + fragment % 2;
 }
 
-/* Returns an address in A's image for column `column`, i.e. for one row of A. A fragment of this
- * row has four parts of 16 bytes, and the function returns the address of the first part. The
- * address of each further part is p->columns * 16 bytes higher. */
+/* Returns an address in A's image for column `column`, i.e. for one row of A. A fragment is 32
+ * elements along K. A fragment of this row has four parts of 16 bytes, and the function returns the
+ * address of the first part. The address of each further part is p->columns * 16 bytes higher. */
 static __device__ __forceinline__ uint8_t *mixed_part(const bsmm_small_m_params *p, uint32_t column,
                                                       uint32_t step, uint32_t fragment) {
     const uint32_t tile = column / p->columns;

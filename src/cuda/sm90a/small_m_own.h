@@ -19,8 +19,9 @@ typedef struct small_m_chunk_position {
      * along K of its first element. `step` is the chunk's step of K (128 elements), counted from
      * the thread block's first step. */
     uint32_t row, step, k;
-    /* `to` is the offset in bytes at which shared memory holds the converted chunk, counted from
-     * the beginning of A's image. The image is A in the order in which the kernel reads it. */
+    /* A chunk is 8 elements along K of a row of A. `to` is the offset in bytes at which shared
+     * memory holds the converted chunk, counted from the beginning of A's image. The image is A in
+     * the order in which the kernel reads it. */
     uint32_t to;
     bool wanted;
 } small_m_chunk_position;
