@@ -34,8 +34,8 @@ enum {
     MATRIX,
     SHARED,
     CONFLICTS,
-    /* The values from BYTES on count the bytes that four levels of memory move: L1, L2, the
-     * last-level cache and memory. */
+    /* The value BYTES and the three values after it count the bytes that four levels of memory
+     * move: L1, L2, the last-level cache and memory. */
     BYTES,
     STALLS = BYTES + 4,
     /* MATRIX_LOOP is a field of ptx_times only. */

@@ -140,8 +140,8 @@ static int is_other(const struct dirent *entry) {
            !matches(entry->d_name, outputs, sizeof outputs / sizeof outputs[0]);
 }
 
-/* Returns true if the output file `out` is not the file `path`. If `path` is a folder, returns true
- * if `out` is none of the files in it that hold no weights. */
+/* Returns true if writing the output file `out` would not overwrite the file `path`. If `path` is a
+ * folder, this holds for every file in it that holds no weights. */
 static bool differs(void *out, const char *path, const char *unused) {
     struct stat info;
     (void)unused;

@@ -41,8 +41,8 @@ typedef struct cli_level_model {
  * itself and of its fallback. */
 cli_level_model cli_level_model_of(const bsmm_matmul_desc *desc, const char *kernel);
 
-/* Decodes a matrix in host memory without its second-level scale. On failure, the function prints
- * the error and returns false. */
+/* Decodes a matrix in host memory. The values are those without the second-level scale. On failure,
+ * the function prints the error and returns false. */
 bool cli_level_decode(const bsmm_matrix *m, cli_level_row *to);
 void cli_level_free(cli_level_row *row);
 

@@ -126,8 +126,8 @@ static void draw_legend(const grid *g) {
     printf("</g>\n");
 }
 
-/* Draws one panel of the picture: for each line, the cells from `first` on that fit into the panel,
- * and the axes. */
+/* Draws one panel of the picture: for each line, as many cells as fit into the panel, beginning
+ * with cell `first`, and the axes. */
 static void draw_panel(const cli_mfma_drawing *d, const grid *g, uint32_t first, uint32_t top) {
     const uint32_t rest = cells_of(d, g) - first, cells = rest < g->cells ? rest : g->cells;
     const uint32_t y = top + HEAD, middle = y + d->rows * LINE / 2;

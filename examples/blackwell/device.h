@@ -150,9 +150,9 @@ static __device__ __forceinline__ void copy_scales(const ladder_params *p, uint3
 #endif
 
 /* Issues the tcgen05.mma instructions of a k block, STEPS in all. Each of them reads block scales
- * of A and B from tensor memory, from scale number `first` of the k block on. A scale tile holds
- * four scales of each row, as the four bytes of a 32-bit cell. Scale number `first` is therefore in
- * scale tile number first / 4, and in byte first % 4 of the cells. */
+ * of A and B from tensor memory, beginning with scale number `first` of the k block. A scale tile
+ * holds four scales of each row, as the four bytes of a 32-bit cell. Scale number `first` is
+ * therefore in scale tile number first / 4, and in byte first % 4 of the cells. */
 static __device__ __forceinline__ void multiply(const ladder_params *p, uint32_t d, uint32_t scales,
                                                 uint32_t stage, uint32_t block) {
     const uint64_t a = ptx_tcgen05_rows_128(stage_at(stage)),

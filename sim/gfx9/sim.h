@@ -224,7 +224,7 @@ struct gfx9_wave {
     gfx9_pending *pending;
     uint32_t pending_count, pending_room;
     /* pending_order[k] is the index in `pending` of operation number k, counted from the oldest.
-     * From k = pending_count on, it is the index of a free element of `pending`. */
+     * For k >= pending_count, it is the index of a free element of `pending`. */
     uint8_t pending_order[MAX_PENDING];
     uint8_t late_v[VGPRS], late_s[SGPRS];
     uint64_t random;

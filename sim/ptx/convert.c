@@ -145,8 +145,9 @@ static void execute_scalar(ptx_warp *w, const ptx_inst *i) {
     ptx_commit(w, &i->op[0], i->op[0].width == 8 ? (void *)wide : (void *)narrow);
 }
 
-/* Converts all lanes by a vectorized loop of convert.def if the registers are exactly as wide as
- * the types. Otherwise converts lane by lane. */
+/* Executes a conversion (cvt). If the registers are exactly as wide as the types, a vectorized loop
+ * of convert.def converts the values of all lanes. Otherwise the function converts them lane by
+ * lane. */
 static void execute_quick(ptx_warp *w, const ptx_inst *i) {
     const uint32_t to = ptx_types[i->opcode->types[0]].bits,
                    from = ptx_types[i->opcode->types[1]].bits;

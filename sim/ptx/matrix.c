@@ -1,8 +1,8 @@
-/* Executes ldmatrix, stmatrix, movmatrix and mma.sync.
- * The registers of mma.sync in lane 4 g + t hold these elements, where E is the number of elements
- * in a 32-bit register. Register r of A holds E elements of row g + 8 (r % 2), from K index E t +
- * 4 E (r / 2) on. Register r of B holds E elements of column g, from K index E t + 4 E r on. C and
- * D hold columns 2 t and 2 t + 1 of row g, then of row g + 8. */
+/* Executes ldmatrix, stmatrix, movmatrix and mma.sync. The registers of mma.sync in lane 4 g + t
+ * hold these elements, where E is the number of elements in a 32-bit register. Register r of A
+ * holds E elements of row g + 8 (r % 2), beginning with K index E t + 4 E (r / 2). Register r of B
+ * holds E elements of column g, beginning with K index E t + 4 E r. C and D hold columns 2 t and 2
+ * t + 1 of row g, then of row g + 8. */
 #include "matrix.h"
 #include "access.h"
 #include "floats.h"

@@ -145,9 +145,9 @@ ptx_job *ptx_time_running(const ptx_cluster *c) {
 }
 
 /* A span is a rectangle of global memory: rows of equally many sectors (32 bytes each) at equal
- * distances. Appends a row to a span. The row has `count` sectors, from sector number `first` on.
- * Returns false if its length or its distance from the row before differs from that of the span's
- * earlier rows. */
+ * distances. Appends a row to a span. The row has `count` sectors, beginning with sector number
+ * `first`. Returns false if its length or its distance from the row before differs from that of the
+ * span's earlier rows. */
 static bool extend(ptx_span *s, uint32_t first, uint32_t count) {
     const uint32_t stride = first - (s->first + (s->rows - 1) * s->stride);
     if (count != s->count || (s->rows > 1 && stride != s->stride)) return false;

@@ -28,9 +28,9 @@ void bsmm_part_widest(const bsmm_product *product, bsmm_product *part) {
         part->a = product->groups->gathered;
 }
 
-/* Reduces D, C, the residual and the row factors to `rows` rows from `row` on. With of_a, the
- * function also reduces A. The caller passes false for of_a if A's rows are gathered, because A's
- * row numbers then differ from D's. */
+/* Reduces D, C, the residual and the row factors to rows [row, row + rows). With of_a, the function
+ * also reduces A. The caller passes false for of_a if A's rows are gathered, because A's row
+ * numbers then differ from D's. */
 static void keep_rows(bsmm_part *part, int64_t row, int64_t rows, bool of_a) {
     bsmm_product *p = &part->product;
     bsmm_product_epilogue *f = &part->epilogue;
@@ -64,7 +64,7 @@ static void step_global(bsmm_operand *o, bool each, int64_t index) {
 }
 
 /* Sets the inputs that the caller may give separately for each group: second-level scales (one for
- * a group's whole matrix), alpha, bias and factors. */
+ * a group's whole matrix), alpha, bias, and the factors of D's rows and columns. */
 static void take_values(const bsmm_groups *g, int64_t index, bsmm_part *part) {
     bsmm_product *p = &part->product;
     step_global(&p->a, g->flags & BSMM_GROUP_EACH_A_GLOBAL, index);

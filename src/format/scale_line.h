@@ -28,9 +28,9 @@ typedef struct bsmm_scale_line {
 
 bsmm_scale_line bsmm_scale_line_make(const bsmm_scale_map *map);
 
-/* Stores the offsets of n scales, from column c on, of one row of the scale matrix. If that row is
- * r, `row` must be bsmm_scale_map_at(map, r, 0), and offsets[i] becomes bsmm_scale_map_at(map, r, c
- * + i). n must be at most BSMM_SCALE_RUN. */
+/* Stores the offsets of the n scales in columns c to c + n - 1 of one row of the scale matrix. If
+ * that row is r, `row` must be bsmm_scale_map_at(map, r, 0), and offsets[i] becomes
+ * bsmm_scale_map_at(map, r, c + i). n must be at most BSMM_SCALE_RUN. */
 void bsmm_scale_line_at(const bsmm_scale_line *line, uint64_t row, int64_t c, int64_t n,
                         uint64_t *offsets);
 

@@ -19,7 +19,7 @@ typedef struct bsmm_gpu_records {
 
 /* Returns the record of a device. If there is none yet, the function allocates `bytes` zero bytes
  * and calls `fill` to complete them. After a failure, the next call tries again. `fill` must refuse
- * ordinals from BSMM_GPU_MOST_DEVICES on. Thread-safe. */
+ * an ordinal of BSMM_GPU_MOST_DEVICES or more. Thread-safe. */
 bsmm_status bsmm_gpu_record_get(bsmm_gpu_records *records, uint32_t ordinal, size_t bytes,
                                 bsmm_status (*fill)(uint32_t ordinal, void *record),
                                 const void **record);

@@ -1,5 +1,5 @@
-/* Parses the description of one tensor in a safetensors header. A fast path parses the form that
- * usual writers produce directly from the text. Any other form, and any error, takes a slow path
+/* Parses the description of one tensor in a safetensors header. A fast path parses, directly from
+ * the text, the form that usual writers produce. Any other form, and any error, takes a slow path
  * that builds a JSON tree and finds the exact error. */
 #include "io/safetensors.h"
 

@@ -26,7 +26,7 @@ static inline int bsmm_coder_max_bits(const bsmm_coder *k) {
     return (int)((k->max_code << k->shift) + k->min_normal - 0x00800000u);
 }
 
-/* Stores n codes in a matrix, from element (r, c) on along the row. Elements of 4 or 6 bits share
+/* Stores n codes in row r of a matrix, beginning with column c. Elements of 4 or 6 bits share
  * bytes: a group is the 2 or 4 elements that fill whole bytes. In ORDER_ROW, c must be the start of
  * a group. In ORDER_COL, a group is 2 or 4 rows of a column, and one thread must store all rows of
  * a group. If the last group is not full, its remaining elements become 0. There is one exception:
@@ -35,8 +35,8 @@ static inline int bsmm_coder_max_bits(const bsmm_coder *k) {
 void bsmm_codes_store(const bsmm_operand *dst, int64_t r, int64_t c, int64_t n,
                       const uint16_t *codes);
 
-/* Loads n codes of at most 16 bits from a matrix, from element (r, c) on along the row. In
- * ORDER_ROW, c must be the start of a group of elements that share bytes. */
+/* Loads n codes of at most 16 bits from row r of a matrix, beginning with column c. In ORDER_ROW, c
+ * must be the start of a group of elements that share bytes. */
 void bsmm_codes_load(const bsmm_operand *src, int64_t r, int64_t c, int64_t n, uint16_t *codes);
 
 /* Loads rows [r, r + rows) x columns [c, c + cols) of an unscaled f32, f16 or bf16 matrix as fp32.

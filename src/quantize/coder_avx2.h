@@ -1,5 +1,5 @@
-/* Rounds and encodes 8 values at a time with AVX2. The results are bitwise equal to the results of
- * coder.c. */
+/* Rounds 8 fp32 values at a time and encodes them as elements, with AVX2. The results are bitwise
+ * equal to the results of coder.c. */
 #ifndef BSMM_QUANTIZE_CODER_AVX2_H
 #define BSMM_QUANTIZE_CODER_AVX2_H
 

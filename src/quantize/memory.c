@@ -124,8 +124,8 @@ static float f16_value(uint32_t code) {
     return bsmm_bits_float(bits | special | sign);
 }
 
-/* Converts n 16-bit values that have a stride of `step` bytes. For adjacent values there is a
- * separate loop that the compiler can vectorize. */
+/* Converts n f16 or bf16 values, which lie `step` bytes apart, to fp32. For adjacent values there
+ * is a separate loop that the compiler can vectorize. */
 static inline void load_words(const uint8_t *from, int64_t step, int64_t n, float *to,
                               int64_t to_step, float (*value)(uint32_t)) {
     if (step == 2 && to_step == 1)

@@ -103,8 +103,8 @@ typedef struct bsmm_recipe_run {
 bsmm_recipe_run bsmm_recipe_start(const bsmm_recipe *recipe, const bsmm_operand *dst,
                                   uint32_t source_elem, uint32_t flags);
 
-/* Quantizes rows x cols values and stores them from element (row, col) of the destination on. The
- * range must start at a block and consist of whole blocks. */
+/* Quantizes rows x cols values and stores them in a rectangle of the destination that begins at
+ * element (row, col). The rectangle must consist of whole scale blocks. */
 void bsmm_recipe_store_part(const bsmm_recipe_run *run, int64_t row, int64_t rows, int64_t col,
                             int64_t cols, const bsmm_plain *values);
 

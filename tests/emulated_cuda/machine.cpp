@@ -127,9 +127,9 @@ void run_some_later() {
 
 emulated_thread *emulated_now;
 
-/* Continues the first fiber from `f` on whose thread has not ended, or the scheduler if there is
- * none before `round_end`. This is a separate function, because gcc removes the setjmp of a
- * function that itself jumps away. */
+/* Looks for a fiber whose thread has not ended, from `f` up to the fiber before `round_end`.
+ * Continues the first one, or the scheduler if there is none. This is a separate function, because
+ * gcc removes the setjmp of a function that itself jumps away. */
 static __attribute__((noinline)) void go_on_from(fiber *f) {
     while (f != round_end && f->ended)
         f++;

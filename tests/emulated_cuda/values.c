@@ -1,5 +1,5 @@
-/* Converts float formats by the library's tables of formats. The emulated PTX conversions
- * (cuda/ptx/values.h) call these functions. */
+/* Decodes and encodes bf16, f16, e4m3 and e5m2 by the library's tables of formats. The emulated PTX
+ * conversions (cuda/ptx/values.h) call these functions. */
 #include "format/format.h"
 
 double emulated_decode(uint32_t elem, uint32_t code);

@@ -154,8 +154,9 @@ static void devices_take_what_they_run(void **state) {
     if (!test_cuda_is_built()) skip();
     static const struct {
         int capability;
-        /* `words` and `probe` are the forms (cubin or PTX) of the kernels sm80/words and
-         * sm90a/small_m that a device of this compute capability gets. */
+        /* `words` and `probe` name the code (e.g. a cubin "sm_90" or PTX "compute_80") of the
+         * modules sm80/words and sm90a/small_m that a device of this compute capability gets. NULL
+         * means that it gets none. */
         const char *words, *probe;
     } cases[] = {{75, NULL, NULL},          {80, "compute_80", NULL}, {86, "compute_80", NULL},
                  {89, "compute_80", NULL},  {90, "sm_90", "sm_90a"},  {100, "compute_80", NULL},

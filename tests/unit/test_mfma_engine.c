@@ -101,8 +101,9 @@ static const product_case next_cases[] = {
     {"mxfp4", "mxfp4", 512, 256, 1792, 0, 0, FILL_ORDINARY, false},
     /* The last of eight steps has fewer than 256 elements of K. */
     {"mxfp4", "mxfp4", 512, 256, 2000, 0, 0, FILL_ORDINARY, false},
-    /* In these products, all steps load their elements directly to LDS (plain steps). The first
-     * tiles have one pair of steps, the others have several. */
+    /* In these products, all steps load their elements directly to LDS (plain steps). Each tile of
+     * the first product has one pair of steps. The tiles of the other products have several
+     * pairs. */
     {"mxfp4", "mxfp4", 512, 256, 512, 0, 0, FILL_ORDINARY, false},
     {"mxfp8", "mxfp4", 512, 256, 1024, 0, 0, FILL_ORDINARY, false},
     /* The wave stores results by the general epilogue, while the first stages of the next tile are

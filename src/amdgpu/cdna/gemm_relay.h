@@ -35,8 +35,8 @@ BSMM_DEVICE bool gemm_relays(gemm_shape s) {
 }
 
 /* gemm_relay_load loads stages (128 elements of K each) by loads of 32-bit words. These words must
- * be aligned, and must not extend beyond the memory of a column-major operand. Returns the number
- * of stages, from the first one on, that can be loaded in this way: all whole stages of the
+ * be aligned, and must not extend beyond the memory of a column-major operand. Returns how many
+ * stages, counted from the first one, can be loaded in this way: all whole stages of the
  * workgroup's part of K, or 0 if the operands do not meet these conditions. */
 BSMM_DEVICE uint32_t gemm_relay_steps(const bsmm_cdna_gemm *p, gemm_shape s) {
     bool fits = gemm_relays(s);

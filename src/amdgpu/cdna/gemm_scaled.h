@@ -185,8 +185,9 @@ typedef struct gemm_chores {
 
 enum { GEMM_NEVER = 1 << 30 };
 
-/* A wide load fetches 16 scales of each row at once, i.e. the scales of GEMM_GROUP units of K.
- * Returns the number of steps of the main loop to which these scales belong. */
+/* A wide load fetches 16 scales of each row at once, i.e. the scales of GEMM_GROUP units (128
+ * elements of K each). Returns the number of steps of the main loop to which these scales
+ * belong. */
 BSMM_DEVICE uint32_t gemm_group_steps(gemm_shape s) {
     return GEMM_GROUP / gemm_units(s);
 }

@@ -179,10 +179,10 @@ BSMM_DEVICE void gemm_scout_to(const gemm_position *at, uint32_t offset, uint32_
     bsmm_isa_load_to_lds(gemm_scout_buffer(at), unused, at->scout.lane_offset, offset, 4);
 }
 
-/* Prefetches to L2 this workgroup's part of the cache lines that `count` steps read, from step
- * `first` on. For each step, each wave loads one word of each of 64 cache lines to LDS, only to
- * bring the lines to L2. These words take 256 bytes in LDS for each step, from `unused` on, and
- * nothing reads them. */
+/* Prefetches to L2 this workgroup's part of the cache lines that steps `first` to first + count - 1
+ * read. For each step, each wave loads one word of each of 64 cache lines to LDS, only to bring the
+ * lines to L2. These words take 256 bytes in LDS for each step, beginning at `unused`, and nothing
+ * reads them. */
 BSMM_DEVICE void gemm_scout_first(const gemm_position *at, gemm_shape s, uint32_t first,
                                   uint32_t count, uint32_t unused) {
 #pragma unroll

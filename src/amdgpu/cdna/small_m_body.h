@@ -78,8 +78,8 @@ BSMM_DEVICE void write_rows(uint32_t tiles, const small_m_lds_addresses *at,
             rows->pieces[i];
 }
 
-/* Reads eight elements of row lane % 16 of a tile of A, from element 32 * (lane / 16) + 8 * quarter
- * of the step on. */
+/* Reads eight consecutive elements of row lane % 16 of a tile of A. The first of them is element
+ * number 32 * (lane / 16) + 8 * quarter of the step (128 elements of K). */
 BSMM_DEVICE bsmm_u32x4 read_row(const small_m_lds_addresses *at, uint32_t tile, uint32_t quarter) {
     return *(const BSMM_IN_LDS bsmm_u32x4 *)(at->from + tile * SMALL_M_EDGE * ROW +
                                              (at->read ^ quarter * 2 * PIECE));

@@ -137,10 +137,10 @@ BSMM_DEVICE uint32_t small_m_decode_scaled(uint32_t word, uint32_t i, float scal
     return small_m_join(pair[0], pair[1]);
 }
 
-/* Decodes eight of a lane's 32 elements of 6 bits, from element 8 * quarter on. gfx950 has only an
- * instruction that decodes all 32 elements at once. The function executes it and returns a quarter
- * of its result. The kernel calls the function for each quarter, and the compiler joins the four
- * equal instructions to one. */
+/* Decodes eight of a lane's 32 elements of 6 bits to bf16, beginning with element 8 * quarter.
+ * gfx950 has only an instruction that decodes all 32 elements at once. The function executes it and
+ * returns a quarter of its result. The kernel calls the function for each quarter, and the compiler
+ * joins the four equal instructions to one. */
 BSMM_DEVICE bsmm_u32x4 small_m_decode_six(small_m_format f, float scale, const bsmm_u32x4 words[2],
                                           uint32_t quarter) {
     typedef uint32_t six __attribute__((ext_vector_type(6)));
@@ -155,8 +155,8 @@ BSMM_DEVICE bsmm_u32x4 small_m_decode_six(small_m_format f, float scale, const b
     return to.quarters[quarter];
 }
 
-/* Decodes eight of the elements that a lane holds, from element 8 * quarter on. The decoded
- * elements keep their order. */
+/* Decodes eight of the elements that a lane holds to bf16, beginning with element 8 * quarter. The
+ * decoded elements keep their order. */
 BSMM_DEVICE bsmm_u32x4 small_m_decode(small_m_format f, const small_m_factor *factor,
                                       const bsmm_u32x4 words[2], uint32_t quarter) {
     typedef __bf16 pair __attribute__((ext_vector_type(2)));

@@ -123,9 +123,9 @@ BSMM_DEVICE uint32_t small_m_fnuz(uint32_t word) {
 
 /* Unpacks four 6-bit elements of a lane, number 4 * i to 4 * i + 3, to the four bytes of a word. In
  * a byte of the result, bit 7 is the sign of the element, bits 0 to 4 are its magnitude, and bits 5
- * and 6 are 0. The packed elements are the 24 bits from bit 24 * i on of `words`. The function
- * first moves two elements to each 16-bit half of a word (`halves`), and then one element to each
- * byte (`bytes`). In these two variables, the bits above the elements of a half or byte are
+ * and 6 are 0. The packed elements are the 24 bits of `words` that begin at bit 24 * i. The
+ * function first moves two elements to each 16-bit half of a word (`halves`), and then one element
+ * to each byte (`bytes`). In these two variables, the bits above the elements of a half or byte are
  * arbitrary. */
 BSMM_DEVICE uint32_t small_m_spread_six(const bsmm_u32x4 words[2], uint32_t i) {
     const uint32_t first = 24 * i / 32, second = first + (24 * i % 32 > 8);

@@ -174,10 +174,10 @@ BSMM_DEVICE bsmm_u32x4 small_m_load_eight(const small_m_source *from, int32_t la
     return (bsmm_u32x4){words[0], words[1], 0, 0};
 }
 
-/* Makes a lane's loads return 0 for elements from `end` on and for their scales. For this purpose
- * the function replaces the offsets of these loads by an offset outside the operand. fp32 scales of
- * whole rows are still loaded, because the lane multiplies all its results by them, and the results
- * include elements before `end`. */
+/* Makes a lane's loads return 0 for all elements whose index along K is at least `end`, and for
+ * their scales. For this purpose the function replaces the offsets of these loads by an offset
+ * outside the operand. fp32 scales of whole rows are still loaded, because the lane multiplies all
+ * its results by them, and the results include elements before `end`. */
 BSMM_DEVICE void small_m_leave(small_m_shape s, small_m_format f, uint32_t tiles,
                                small_m_source *from, uint32_t step, uint32_t end) {
     const uint32_t first = step * SMALL_M_K + small_m_first(s, f);
@@ -215,8 +215,8 @@ BSMM_DEVICE void small_m_load(small_m_shape s, small_m_format f, uint32_t tiles,
     }
 }
 
-/* Loads the 16-bit elements of a lane's rows for one step (128 elements of K). Elements from `end`
- * on, where the wave's part of K ends, become 0. */
+/* Loads the 16-bit elements of a lane's rows for one step (128 elements of K). The wave's part of K
+ * ends before index `end`, and elements past its end become 0. */
 BSMM_DEVICE void small_m_load_rows(uint32_t tiles, small_m_source *from, uint32_t step,
                                    uint32_t end, small_m_rows *to) {
     const bool outside = step * SMALL_M_K + bsmm_device_lane() % 16 * 8 >= end;

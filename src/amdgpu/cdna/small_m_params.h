@@ -19,8 +19,8 @@ enum {
     /* A tile of 16 x 16 sums takes BSMM_CDNA_SMALL_M_TILE_BYTES of LDS. Its rows have four floats
      * of padding. */
     BSMM_CDNA_SMALL_M_TILE_BYTES = BSMM_CDNA_SMALL_M_EDGE * (BSMM_CDNA_SMALL_M_EDGE + 4) * 4,
-    /* Kernels read A, B and their scales with 31-bit offsets. An offset from
-     * BSMM_CDNA_SMALL_M_BYTES on lies outside every operand. */
+    /* Kernels read A, B and their scales with 31-bit offsets. An offset of BSMM_CDNA_SMALL_M_BYTES
+     * or more lies outside every operand. */
     BSMM_CDNA_SMALL_M_BYTES = INT32_MAX,
 };
 

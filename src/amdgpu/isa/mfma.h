@@ -12,9 +12,9 @@ typedef uint32_t bsmm_u32x4 __attribute__((vector_size(16)));
 #if defined(__gfx950__)
 /* Computes D = A B + C for 16 x 16 results and 128 elements of K. Types 0 to 4 are e4m3, e5m2,
  * e2m3, e3m2 and e2m1. Byte a_byte of a_scale and byte b_byte of b_scale are the e8m0 scales that
- * the lane passes to the instruction: lane l passes the scale of row l % 16 and of the 32 elements
- * of K from 32 * (l / 16) on. The types and bytes must be compile-time constants, so that inlining
- * leaves only one case of each switch. */
+ * the lane passes to the instruction: lane l passes the scale of row l % 16 for the 32 elements of
+ * K that begin with element 32 * (l / 16). The types and bytes must be compile-time constants, so
+ * that inlining leaves only one case of each switch. */
 BSMM_DEVICE bsmm_f32x4 bsmm_isa_mfma_scale_16(bsmm_i32x8 a, bsmm_i32x8 b, bsmm_f32x4 c,
                                               uint32_t a_type, uint32_t b_type, int32_t a_scale,
                                               uint32_t a_byte, int32_t b_scale, uint32_t b_byte) {

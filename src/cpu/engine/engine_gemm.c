@@ -31,10 +31,10 @@ static uint8_t *place_side(side *s, uint8_t *at) {
 
 /* Makes *g describe one slab of B. A slab is the panels (groups of packed rows of B) that are
  * packed at a time, here to the memory at `to`. The cache blocks of the GEMM divide `cols` columns
- * of D, and the slab has the panels for the columns from `first` on. If these columns are the gates
- * of a gated activation, the slab also has the ups that belong to its gates, after the gates.
- * Normally the ups begin with a new panel. But if all of B is one slab, the panels are those of
- * packed weights, and the first up may be inside a panel. */
+ * of D. The slab has the panels for as many of these columns as fit, beginning with column `first`.
+ * If these columns are the gates of a gated activation, the slab also has the ups that belong to
+ * its gates, after the gates. Normally the ups begin with a new panel. But if all of B is one slab,
+ * the panels are those of packed weights, and the first up may be inside a panel. */
 static void turn_to_slab(gemm *g, int64_t cols, int64_t first, uint8_t *to) {
     g->b_first = first;
     g->cols = g->b.rows = bsmm_min_i64(cols - first, g->slab * g->b.width);

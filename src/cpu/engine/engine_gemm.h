@@ -195,10 +195,10 @@ typedef struct bsmm_gemm {
     /* A panel is several rows of B that are packed together, and a slab is the panels that are
      * packed at a time. `b_first` is the number in B of the current slab's first row. */
     int64_t b_first;
-    /* If is_split is true, the first rows of the slab are gates, and the rows from number `ups` on
-     * are the ups that belong to them. Row r of the slab is row r + b_first of B if it is a gate,
-     * and row r + up_shift of B if it is an up. If gates and ups are one contiguous range of B's
-     * rows, b_first and up_shift are equal. */
+    /* If is_split is true, the first rows of the slab are gates, and the later rows, beginning with
+     * row number `ups`, are the ups that belong to them. Row r of the slab is row r + b_first of B
+     * if it is a gate, and row r + up_shift of B if it is an up. If gates and ups are one
+     * contiguous range of B's rows, b_first and up_shift are equal. */
     int64_t ups, up_shift;
     /* `is_direct` is true if the whole epilogue runs in one pass over the accumulators
      * (bsmm_cpu_epilogue_is_direct). */

@@ -124,9 +124,9 @@ static int64_t count_narrow(const bsmm_gemm_rows *rows, int64_t first, int wides
     return i - first;
 }
 
-/* Stores rows from row i on by the direct loop, which applies the whole epilogue in one pass. It
- * returns the number of stored rows. It stops at a row with a result that must be summed in double,
- * or that only the slow path rounds correctly. */
+/* Stores rows, beginning with row i, by the direct loop, which applies the whole epilogue in one
+ * pass. Returns the number of stored rows. The function stops at a row with a result that must be
+ * summed in double, or that only the slow path rounds correctly. */
 static int64_t store_directly(const bsmm_product *p, const bsmm_gemm_row *first,
                               const bsmm_gemm_rows *rows, int64_t i, int widest) {
     const bsmm_cpu_epilogue_tile tile = {.acc = first->acc + i * rows->pitch,

@@ -11,7 +11,7 @@
 /* These are the largest numbers of rows of A for which this kernel is used: most_rows_of_fours for
  * 4-bit weights and most_rows_of_sixes for 6-bit weights. With more rows, it is faster to pack B in
  * each run and to use cpu_avx2_int8dot (docs/notes/cpu-avx2.md). If B is packed in advance,
- * cpu_avx2_int8dot is faster from 4 rows on. */
+ * cpu_avx2_int8dot is faster with 4 or more rows. */
 static const bsmm_small_m_limit most_rows_of_fours = {.stored = 32, .compact = 32},
                                 most_rows_of_sixes = {.stored = 16, .compact = 16};
 

@@ -60,9 +60,9 @@ INLINE void decode_sixes(const uint8_t *b, int64_t pitch, __m512i table, __m512i
         byte[i] = _mm512_permutexvar_epi8(_mm512_multishift_epi64_epi8(sixes, word[i]), table);
 }
 
-/* Decodes 32 elements of K of 16 rows from compact weights, in which these rows are stored together
- * in pieces of 3 bytes per row. The last load reads 16 bytes past its piece. That is safe, because
- * 64 more bytes follow each matrix in packed weights. */
+/* Decodes 32 elements of K of 16 rows of B to bytes. B is in compact order, in which these rows are
+ * stored together in pieces of 3 bytes per row. The last load reads 16 bytes past its piece. That
+ * is safe, because 64 more bytes follow each matrix in packed weights. */
 INLINE void decode_strip_sixes(const uint8_t *b, __m512i table, __m512i byte[GROUPS]) {
     const __m512i sixes = _mm512_set1_epi64(0x322c2620120c0600);
 #    pragma GCC unroll 8
@@ -123,8 +123,9 @@ INLINE void add_step(const uint8_t *a, const uint8_t *codes, const __m512i byte[
     add_unit(a, byte + GROUPS / 2, load_scales(codes + LANES, e4m3), width, 16, false, acc);
 }
 
-/* Decodes one step (32 elements of K) of 16 rows of B. The loop decodes four steps at a time. If
- * the number of steps is no multiple of four, this function decodes each of the remaining steps. */
+/* Decodes one step (32 elements of K) of 16 rows of B to bytes. The main loop decodes four steps at
+ * a time. If the number of steps is no multiple of four, this function decodes each of the
+ * remaining steps. */
 INLINE void decode_step(const uint8_t *b, const bsmm_small_m_span *s, __m512i table, bool fours,
                         __m512i byte[GROUPS]) {
     if (!fours && s->compact) {

@@ -99,9 +99,9 @@ typedef struct bsmm_pack_codes {
 enum { BSMM_PACK_STRIP = 128, BSMM_PACK_LINE = 128 };
 
 /* Holds copies of codes of an operand that cannot be read in place. `codes` has rows of codes in
- * row-major order. `strip` is used for column-major operands: it has parts of `n` columns, from
- * column k on, side by side. The part of a column has BSMM_PACK_LINE bytes, from byte number
- * `first` of the column on.
+ * row-major order. `strip` is used for column-major operands: it holds a part of each of the
+ * columns k to k + n - 1, one part after another. The part of a column has BSMM_PACK_LINE bytes,
+ * beginning with byte number `first` of the column.
  *
  * All tiles of rows that need these bytes read the copy in `strip`. In memory, columns are often a
  * power of two of bytes apart, and a cache holds only few cache lines at such a stride. Without the

@@ -287,8 +287,8 @@ static void read_codes(const tile *t, span *s) {
     bsmm_pack_read(t->isa, t->o, t->row, t->rows, s->k, s->n, &s->buffer, &s->codes);
 }
 
-/* Sets the factors and scales of lanes from `first` on to 1. The function is called for lanes past
- * the operand's last row and for rows without scales. */
+/* Sets the factors and scales of lane number `first` and of all later lanes to 1. The function is
+ * called for lanes past the operand's last row and for rows without scales. */
 static void set_to_one(span *s, int64_t first, int64_t n) {
     for (int64_t i = first; i < LANES; i++)
         for (int64_t b = 0; b * BSMM_PACK_STEP < n; b++) {

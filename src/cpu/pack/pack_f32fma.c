@@ -55,10 +55,9 @@ static double folded_part(const bsmm_f32fma_source *s, double scale) {
 }
 
 /* Computes the factors by which packing multiplies the elements of a row: to[i] is the factor of
- * the elements from i * STEP on, STEP in number. A factor includes the scale of its elements if
- * packing applies scales. Returns false if fp32 cannot represent a factor exactly, or if STEP
- * elements may belong to several scale blocks. The elements then cannot be packed by these factors.
- */
+ * elements i * STEP to i * STEP + STEP - 1. A factor includes the scale of its elements if packing
+ * applies scales. Returns false if fp32 cannot represent a factor exactly, or if STEP elements may
+ * belong to several scale blocks. The elements then cannot be packed by these factors. */
 static bool factors_of(const bsmm_f32fma_source *s, const tile *t, int64_t lane, float *to) {
     const bsmm_f32fma_row *row = &t->rows[lane];
     bool by_scale = s->folded && s->o->m.format.scale != BSMM_SCALE_NONE, narrow = true;

@@ -258,12 +258,12 @@ static void measure(bsmm_f32fma_source *s, int64_t r, int64_t rows, const bool *
         if (which[i]) finish_row(&all[i], &plans[i]);
 }
 
-/* Chooses the powers of two that are divided out of `rows` rows, from row r on. The choice depends
- * on the range of a row's values. The row's scales alone give a sufficient estimate of this range
- * if they are close together and the elements have fewer than 8 exponent bits. Otherwise the
- * elements are measured too. Without the measurement, the range of a row might seem too wide for
- * fp32 sums, because many quantizers give a block of zeros a tiny scale. The row's results would
- * then be summed slowly in double. */
+/* Chooses the powers of two that are divided out of rows [r, r + rows). The choice depends on the
+ * range of a row's values. The row's scales alone give a sufficient estimate of this range if they
+ * are close together and the elements have fewer than 8 exponent bits. Otherwise the elements are
+ * measured too. Without the measurement, the range of a row might seem too wide for fp32 sums,
+ * because many quantizers give a block of zeros a tiny scale. The row's results would then be
+ * summed slowly in double. */
 void bsmm_f32fma_look_at(bsmm_f32fma_source *s, int64_t r, int64_t rows, bsmm_f32fma_row *plans) {
     bool wide = bsmm_elem_row(s->o->m.format.elem)->exponent_bits >= 8, any = false;
     bool which[BSMM_F32FMA_MOST_ROWS];

@@ -130,8 +130,9 @@ bool bsmm_pack_is_empty(const bsmm_operand *o, int64_t r, int64_t k, int64_t end
 }
 
 /* The offset of a scale is the sum of a part that depends on its row and a part that depends on its
- * column. Computes only the column's part, for n scales of one row of the scale matrix from column
- * c on. From one tile of the scale layout to the next, this part grows by a constant. */
+ * column. Computes only the column's part, for the n scales in columns c to c + n - 1 of one row of
+ * the scale matrix. From one tile of the scale layout to the next, this part grows by a
+ * constant. */
 static void column_offsets(const bsmm_scale_map *map, int64_t c, int64_t n, uint64_t *offsets) {
     int64_t period = map->tile_cols;
     for (int64_t i = 0; i < n; i++)

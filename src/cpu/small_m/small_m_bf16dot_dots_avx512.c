@@ -40,8 +40,8 @@ enum { LANES = BSMM_SMALL_M_LANES, PANELS = BSMM_SMALL_M_PANELS };
 
 /* PANELS_OF is the number of panels of B that are multiplied side by side: 4, 2 or 1. Each panel
  * has one register of sums for each of the `width` rows of A. About eight such registers at once
- * hide the latency of dot products. SUMS is the largest number that several panels may have; with
- * e4m3 scales, at most six are faster than eight. */
+ * hide the latency of dot products. SUMS is the largest number of such registers if several panels
+ * are multiplied side by side. With e4m3 scales, six registers are faster than eight. */
 #    define SUMS(kind) ((kind) == BSMM_PRODUCTS4 ? 6 : 8)
 #    define PANELS_OF(kind, width)                                                                 \
         (4 * (width) <= SUMS(kind) ? 4 : 2 * (width) <= SUMS(kind) ? 2 : 1)

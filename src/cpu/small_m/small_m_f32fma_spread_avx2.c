@@ -95,9 +95,9 @@ INLINE __m256i halves_of(__m256i word, const bsmm_small_m_f32fma_halves *h) {
 INLINE __m256i load_sixes(const uint8_t *at) {
     const __m256i order =
         /* The numbers are byte indices for a shuffle, which works on each half of the register
-         * separately. The first 16 indices are for the lower half, which holds bytes 0 to 11 from
-         * its byte 0 on. The last 16 indices are for the upper half, which was loaded from byte 8
-         * on and holds bytes 12 to 23 from its byte 4 on. */
+         * separately. The first 16 indices are for the lower half, whose bytes 0 to 11 are bytes 0
+         * to 11 of the codes. The last 16 indices are for the upper half, which was loaded from
+         * byte 8 of the codes, so that its bytes 4 to 15 are bytes 12 to 23. */
         _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11, 4, 5, 5, 6, 7, 8, 8, 9,
                          10, 11, 11, 12, 13, 14, 14, 15);
     __m128i low = _mm_loadu_si128((const __m128i *)(const void *)at);

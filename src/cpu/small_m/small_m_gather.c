@@ -131,7 +131,7 @@ static void find_rows(const bsmm_small_m_scales *s, uint64_t rows[LANES]) {
         return;
     }
     const bool adjacent = block == 1 && has_column_tiles(b);
-    /* `left` is the number of rows, from the current row on, that lie in the same tile of the scale
+    /* `left` counts the current row and the rows after it that lie in the same tile of the scale
      * layout and have adjacent scales. */
     int64_t left = adjacent ? b->map.tile_rows - s->row % b->map.tile_rows : 0;
     for (int64_t lane = 0; lane < LANES; lane++, left--) {

@@ -198,8 +198,8 @@ static const bsmm_cuda_function *find_kernels(const bsmm_product *p,
 /* Returns the largest number of columns for which this kernel is used. (A column of the kernel's
  * tile is one row of A or one bf16 part of a row.) With more columns, the kernels for many rows of
  * A are faster. The number is smaller in two cases. If A and B are FP8 with fp32 scales, the kernel
- * for the FP8 tensor cores is faster from fewer columns on. If A has elements of less than 8 bits,
- * many sums are exactly 0, and recomputing them in double takes time. */
+ * for the FP8 tensor cores is already faster with fewer columns. If A has elements of less than 8
+ * bits, many sums are exactly 0, and recomputing them in double takes time. */
 static uint32_t most_columns(const bsmm_product *p, const bsmm_small_m_weights *w) {
     const uint32_t elem = p->a.m.format.elem;
     const bool fp8 = bsmm_cuda_is_fp8(elem) && bsmm_cuda_has_groups(&p->a);

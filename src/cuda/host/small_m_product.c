@@ -102,9 +102,9 @@ static double count_waves(const bsmm_product *p, const bsmm_small_m_speed *speed
 
 double bsmm_small_m_predict_a(const bsmm_product *p, const bsmm_small_m_speed *speed,
                               uint32_t splits) {
-    /* `step` is the time in us in which an SM reads one step of K of A in bf16 from L2, if A has
-     * the largest number of columns. An SM of an H200 reads about 42e3 bytes per us if all SMs
-     * read. */
+    /* `step` is the time in us in which an SM reads one step of K of A in bf16 from L2, if the tile
+     * has the largest number of columns (rows of A, or bf16 parts of them). An SM of an H200 reads
+     * about 42e3 bytes per us if all SMs read. */
     const double step = BSMM_SMALL_M_MOST_COLUMNS * BSMM_SMALL_M_K * 2 / 42e3;
     const uint32_t steps = bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), splits);
     return count_waves(p, speed, splits) * step * (double)steps;

@@ -59,8 +59,8 @@ static __device__ __forceinline__ uint64_t ptx_tcgen05_rows_16(uint32_t address)
 }
 
 /* PTX ISA "tcgen05.cp": copies 32 rows of 16 bytes from shared memory to tensor memory, where they
- * fill 32 lanes of four columns. The instruction writes this data four times, from the lanes 0, 32,
- * 64 and 96 on. */
+ * fill 32 lanes of four columns. The instruction writes this data four times: to the lanes that
+ * begin with lane 0, with lane 32, with lane 64 and with lane 96. */
 static __device__ __forceinline__ void ptx_tcgen05_copy_32x128b(uint32_t to, uint64_t from) {
     asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(to), "l"(from)
                  : "memory");

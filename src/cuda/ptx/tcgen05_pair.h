@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* A full warp of each of the two thread blocks calls the allocation functions from here on. */
+/* Each of the two thread blocks must call the allocation functions below by a full warp. */
 
 /* PTX ISA "tcgen05.alloc": allocates `columns` columns of tensor memory (a power of two from 32 to
  * 512) in both thread blocks of a pair and writes their address to shared memory. */

@@ -155,8 +155,8 @@ static __device__ __noinline__ void settle(const bsmm_scaled_params *p, shared *
     }
 }
 
-/* Returns a mask that says which of the 32 columns from `col` on lie inside D. The mask is 0 if the
- * lane's row lies outside D. */
+/* Returns a mask that says which of the columns `col` to `col` + 31 lie inside D. The mask is 0 if
+ * the lane's row lies outside D. */
 static __device__ __forceinline__ uint32_t inside(const epilogue *f, uint32_t col) {
     const uint32_t left = f->p->n - col;
     if (f->row >= f->p->m) return 0;
@@ -169,8 +169,8 @@ static __device__ __noinline__ void store_any(const bsmm_scaled_params *p,
     bsmm_gpu_epilogue_store(&p->epilogue, factors, row, col, (double)total);
 }
 
-/* Stores results of a lane's row in the 32 columns from `col` on by the general epilogue, one
- * element at a time. Column col + i is stored only if bit i of `wanted` is set. The caller clears
+/* Stores results of a lane's row in columns `col` to `col` + 31, one element at a time, by the
+ * general epilogue. Column col + i is stored only if bit i of `wanted` is set. The caller clears
  * the bits of results that will be recomputed in double. If D and C are the same memory, storing
  * such a result here would overwrite the element of C that the recomputation needs. */
 static __device__ __forceinline__ void store_each(const epilogue *f, const float *total,

@@ -86,9 +86,9 @@ static __device__ __forceinline__ void group_commit(const uint64_t *barrier) {
 }
 
 /* Copies a scale tile (the scales of 128 rows by 4 scale blocks along K) from shared memory to four
- * columns of tensor memory, from column `to` on. `from` is the matrix descriptor of the scale tile
- * in shared memory. If a pair of thread blocks computes the tile, each of them copies its own scale
- * tile. */
+ * columns of tensor memory, the first of which is column `to`. `from` is the matrix descriptor of
+ * the scale tile in shared memory. If a pair of thread blocks computes the tile, each of them
+ * copies its own scale tile. */
 static __device__ __forceinline__ void group_copy_scales(uint32_t to, uint64_t from) {
     if (CTAS == 1)
         ptx_tcgen05_copy_32x128b(to, from);

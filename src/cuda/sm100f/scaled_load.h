@@ -44,8 +44,8 @@ static __device__ __forceinline__ void load_rows(uint32_t to, const void *map, u
  * which is all that shared memory can write. If TMA loaded a whole stage at once, the tensor cores
  * could not read shared memory meanwhile, and would be idle for the time of half a stage. The
  * function therefore issues only a part of the copies at a time. It issues burst 0 when the stage
- * is empty. It issues burst i when the first i products of the next stage in the ring have
- * completed. */
+ * is empty. It issues burst i when the tensor cores have completed the first i products of the next
+ * stage in the ring. */
 static __device__ __forceinline__ void load_bursts(const bsmm_scaled_params *p, uint32_t base,
                                                    shared *told, corner first, uint32_t block,
                                                    uint32_t count) {

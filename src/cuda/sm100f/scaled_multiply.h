@@ -22,8 +22,8 @@ static __device__ __forceinline__ void copy_scales(uint32_t to, uint32_t from, u
 
 /* Issues the tcgen05.mma instructions of a k block. In tensor memory, the scales of a k block form
  * scale tiles of 4 scales along K, and each 32-bit word holds the 4 scales of one row. Instruction
- * number `step` needs the scales from number `first` on. They lie in scale tile first / 4, from
- * byte first % 4 of each word on.
+ * number `step` needs the scales that begin with number `first` along K. They lie in scale tile
+ * first / 4 and begin with byte first % 4 of each word.
  *
  * If the tile's rows of B begin in the middle of a block of 128 rows, their scales begin two
  * columns later, and `shift` is 2; otherwise it is 0. If TMA spreads elements to bytes, the loading

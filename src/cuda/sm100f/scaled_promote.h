@@ -103,8 +103,8 @@ static __device__ __forceinline__ void add_sums(const uint32_t *bits, float fact
         totals[i] = fmaf(__uint_as_float(bits[i]), products[i], totals[i]);
 }
 
-/* Says for which part of a tile of D a thread multiplies sums by scales: `width` columns from
- * column `col` of the tile on. */
+/* Says for which part of a tile of D a thread multiplies sums by scales: columns `col` to `col` +
+ * `width` - 1 of the tile. */
 typedef struct strip {
     uint32_t col, width;
 } strip;

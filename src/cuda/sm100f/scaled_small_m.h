@@ -181,11 +181,11 @@ static __device__ __forceinline__ bool is_any_negative(const bsmm_scaled_params 
 
 /* The thread blocks of a cluster have divided K, and each has a sum of every result of the tile in
  * its shared memory. This function adds the sums of PARTS of these thread blocks to `total`, in
- * ascending order of their numbers, from number `part` on. total[i] is the result in the lane's
- * column and in row row + i * p->parts of D. A load from another thread block takes a few hundred
- * cycles, so all loads begin before the first addition. If there is no such row or thread block,
- * the lane loads the sum of the last one instead. A sum that was loaded in place of a missing
- * thread block is not added. */
+ * ascending order of their numbers, beginning with number `part`. total[i] is the result in the
+ * lane's column and in row row + i * p->parts of D. A load from another thread block takes a few
+ * hundred cycles, so all loads begin before the first addition. If there is no such row or thread
+ * block, the lane loads the sum of the last one instead. A sum that was loaded in place of a
+ * missing thread block is not added. */
 static __device__ __forceinline__ void add_parts(const bsmm_scaled_params *p, uint32_t partials,
                                                  uint32_t row, uint32_t part, float *total) {
     float sums[PARTS][ROWS];

@@ -233,7 +233,7 @@ static __device__ __forceinline__ void store_codes(const bsmm_quantize_job *job,
         if ((uint32_t)i < bytes) to[i] = (uint8_t)(codes[i / 4] >> 8 * (i % 4));
 }
 
-/* Sets the results from number n on to 0. These results lie past the end of the row, where padding
+/* Sets result number n and all later ones to 0. They lie past the end of the row, where padding
  * must be +0. Quantizing a padding value of 0 may have given -0. */
 static __device__ __forceinline__ void cut_codes(uint32_t n, uint32_t *four) {
     for (int i = 0; i < 4; i++) {

@@ -39,10 +39,10 @@ static __device__ __forceinline__ uint32_t join_pieces(const bsmm_relayout_job *
 }
 
 /* Copies the scales of one thread: BSMM_MOVED_ROWS rows, beginning with row `row0` and row_stride
- * rows apart, and one column or four adjacent columns from `column` on (move_block). `loads` is the
- * number of loads for four codes. Callers pass it as a constant: job->by_words, or 1 if a thread
- * makes one load per row. All loads begin before the thread uses what it has loaded, so that they
- * overlap. */
+ * rows apart, and in each row either column `column` alone or the four columns `column` to `column`
+ * + 3 (move_block). `loads` is the number of loads for four codes. Callers pass it as a constant:
+ * job->by_words, or 1 if a thread makes one load per row. All loads begin before the thread uses
+ * what it has loaded, so that they overlap. */
 static __device__ __forceinline__ void move_rows(const bsmm_relayout_job *job, uint32_t loads,
                                                  uint32_t row_stride, uint32_t row0,
                                                  uint32_t column) {

@@ -50,9 +50,9 @@ multiply_by_cols(const bsmm_wgmma_params *p, const float rows[2], float *total, 
     }
 }
 
-/* Returns true if the warp's 16 rows of A, from `row` on, and the tile's columns, from `col` on,
- * have only scales that are 0 or between 2^-52 and 2^32 in magnitude (is_moderate). Each lane tests
- * one row and a few columns. */
+/* Returns true if the warp's 16 rows of A, which begin with row `row`, and the tile's rows of B,
+ * which begin with row `col`, have only scales that are 0 or between 2^-52 and 2^32 in magnitude
+ * (is_moderate). Each lane tests one row and a few columns. */
 static __device__ __forceinline__ bool are_all_moderate(const bsmm_wgmma_params *p, int32_t row,
                                                         int32_t col) {
     const int32_t lane = (int32_t)threadIdx.x % 32;

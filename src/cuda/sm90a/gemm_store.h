@@ -297,12 +297,12 @@ typedef struct rows_again {
     uint32_t of[COL_BLOCKS];
 } rows_again;
 
-/* Tests the products of a scale of A and a scale of B for all k blocks, in the warp's 16 rows of D
- * from `row` on. In the returned mask, bit i is set if row `row` + i has a product outside the
- * range from 2^-104 to 2^64 (is_safe); the results of such a row must be recomputed. The function
- * is used if B has one scale for each 128 x 128 block (GEMM_ROW_BLOCK). It tests the scales of the
- * block column of B that contains column `col` of D. Lane l tests the k blocks l, l + 32 and so on,
- * for all 16 rows. */
+/* Tests the products of a scale of A and a scale of B for all k blocks, in the warp's 16 rows of D,
+ * which begin with row `row`. In the returned mask, bit i is set if row `row` + i has a product
+ * outside the range from 2^-104 to 2^64 (is_safe); the results of such a row must be recomputed.
+ * The function is used if B has one scale for each 128 x 128 block (GEMM_ROW_BLOCK). It tests the
+ * scales of the block column of B that contains column `col` of D. Lane l tests the k blocks l, l +
+ * 32 and so on, for all 16 rows. */
 static __device__ __noinline__ uint32_t unsafe_rows(const bsmm_wgmma_params *p, int32_t row,
                                                     int32_t col) {
     if (row >= p->m || col >= p->n) return 0;

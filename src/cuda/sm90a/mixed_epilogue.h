@@ -133,9 +133,9 @@ static __device__ __forceinline__ float mixed_row_factor(const bsmm_small_m_para
     return row < p->n ? bsmm_gpu_scale(&p->b, row, 0) : 1;
 }
 
-/* Describes which results a thread stores. It stores runs: MIXED_RUN adjacent columns of D, from
- * column `col` on, in some rows of the thread block's tile. These are the rows first, first + step,
- * first + 2 step and so on below `count`. */
+/* Describes which results a thread stores. It stores runs: MIXED_RUN adjacent columns of D,
+ * beginning with column `col`, in some rows of the thread block's tile. These are the rows first,
+ * first + step, first + 2 step and so on below `count`. */
 typedef struct mixed_runs {
     uint32_t col, first, step, count;
     /* The thread block's accumulators lie in shared memory, row after row of its tile of D, with

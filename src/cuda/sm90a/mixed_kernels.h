@@ -59,12 +59,12 @@ extern __shared__ __align__(128) uint8_t small_m_shared[];
 
 #ifdef MIXED_IN_mixed /* The module mixed also has the kernel that converts A. */
 
-/* Converts A for the mixed-input kernel that runs next. Thread block (x, y) converts rows [8 x, 8 x
- * + 8) of A for steps [8 y, 8 y + 8) of 128 elements along K, and each of its warps converts one
- * step of these rows. The next kernel also needs to know how small the numbers of a row are. For
- * each row, the thread block therefore finds the smallest nonzero magnitude in its steps, and
- * stores it in a_image_any as a bf16 code minus 1. The magnitude of an f16 number is rounded down
- * to bf16. If A has one fp32 scale per row, thread blocks (x, 0) store these scales in
+/* Converts A to bf16 or f16 for the mixed-input kernel that runs next. Thread block (x, y) converts
+ * rows [8 x, 8 x + 8) of A for steps [8 y, 8 y + 8) of 128 elements along K, and each of its warps
+ * converts one step of these rows. The next kernel also needs to know how small the numbers of a
+ * row are. For each row, the thread block therefore finds the smallest nonzero magnitude in its
+ * steps, and stores it in a_image_any as a bf16 code minus 1. The magnitude of an f16 number is
+ * rounded down to bf16. If A has one fp32 scale per row, thread blocks (x, 0) store these scales in
  * a_image_scales. */
 extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_PREPARE_THREADS)
     mixed_prepare(const __grid_constant__ bsmm_small_m_params p) {

@@ -36,8 +36,8 @@ static __device__ __forceinline__ uint8_t *mixed_part(const bsmm_small_m_params 
            (column - tile * p->columns) * 16;
 }
 
-/* Stores a fragment, i.e. 32 elements along K, of one column of A. v[t] holds the 8 elements that
- * thread t of four decodes, in their order along K. */
+/* Stores a fragment, i.e. 32 elements along K, of one row of A, which is a column of the kernel's
+ * tile. v[t] holds the 8 elements that thread t of four decodes, in their order along K. */
 static __device__ __forceinline__ void mixed_store(const bsmm_small_m_params *p, uint32_t column,
                                                    uint32_t step, uint32_t fragment, uint4 v[4]) {
     uint8_t *to = mixed_part(p, column, step, fragment);
@@ -115,9 +115,9 @@ static __device__ __noinline__ uint32_t mixed_prepare_any(const bsmm_small_m_par
     return least;
 }
 
-/* Converts a fragment (32 elements along K) of a row of A. Elements past the end of K become zeros.
- * Returns the smallest magnitude of a nonzero number of the fragment, as its 16-bit code minus 1,
- * or ~0 if all numbers are zeros. */
+/* Converts a fragment (32 elements along K) of a row of A to bf16 or f16, and stores it. Elements
+ * past the end of K become zeros. Returns the smallest magnitude of a nonzero number of the
+ * fragment, as its 16-bit code minus 1, or ~0 if all numbers are zeros. */
 static __device__ __forceinline__ uint32_t mixed_prepare_fragment(const bsmm_small_m_params *p,
                                                                   uint32_t row, uint32_t step,
                                                                   uint32_t fragment) {

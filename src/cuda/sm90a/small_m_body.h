@@ -21,8 +21,9 @@
 /* SPAN is the number of steps of K (128 elements each) that a warp multiplies in one pass of its
  * loop. In such a pass, a thread should load 64 bytes of weights. With wgmma a warp has only one
  * tile of 16 rows, for which a thread loads 32 bytes of 4-bit weights in a step, so the warp takes
- * two steps. With SPAN = 1 these kernels would be smaller (those for 32 columns by 6 to 9% of the
- * instructions). But the loop with its waits would run twice as often. */
+ * two steps. With SPAN = 1 these kernels would be smaller (those for 32 columns, i.e. rows of A or
+ * bf16 parts of rows, by 6 to 9% of the instructions). But the loop with its waits would run twice
+ * as often. */
 #define SPAN (FOUR && SMALL_M_WGMMA ? 2 : 1)
 /* With SPAN = 2, a warp loads weights of two steps of K at once. IN_HALVES is nonzero if it then
  * decodes and multiplies one step after the other, and 0 if it decodes both steps at once. With

@@ -14,9 +14,9 @@
  * block scale is multiplied by the inverse of this power of two. One exact bf16 multiplication then
  * corrects and scales the weight.
  *
- * From 17 columns on, the four warps of a warpgroup multiply together by wgmma, which reads A from
- * shared memory (small_m_group.h). A column is one row of A, or one of the two or three rows of
- * bf16 numbers whose sum is an f16 or f32 row of A.
+ * With 17 or more columns, the four warps of a warpgroup multiply together by wgmma, which reads A
+ * from shared memory (small_m_group.h). A column is one row of A, or one of the two or three rows
+ * of bf16 numbers whose sum is an f16 or f32 row of A.
  *
  * A thread block has 16 warps and 64, 128 or 256 rows of B. k_warps of its warps multiply the same
  * rows of B and split K among them. The thread blocks of a cluster also have the same rows of B and

@@ -155,8 +155,9 @@ typedef struct small_m_raw {
     uint32_t scale;
 } small_m_raw;
 
-/* Loads eight values of a row of A, from element k on. Values past the end of K are zeros. Kernels
- * whose A is never e2m1 pass false for `e2m1`, so that the compiler leaves out the code for it. */
+/* Loads eight values of a row of A, beginning with element k. Values past the end of K are zeros.
+ * Kernels whose A is never e2m1 pass false for `e2m1`, so that the compiler leaves out the code for
+ * it. */
 static __device__ __forceinline__ void small_m_load(const bsmm_small_m_params *p, const bool e2m1,
                                                     uint32_t row, uint32_t k, small_m_raw *to) {
     const uint8_t *from = p->a.data + row * p->a_pitch;
