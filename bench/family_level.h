@@ -113,9 +113,9 @@ typedef struct bench_family_level {
      * most 8 bits and B has e8m0 scales. The next entry for the same kernel then holds for all
      * other formats. */
     bool scaled_bytes;
-    /* If `fp8_pairs` is true, `level` holds only for products of two operands with elements of 8
-     * bits that both have fp32 scales or both have no scales, because FP8 instructions multiply
-     * them as they are stored. A later entry for the same kernel then holds for all other
+    /* If `fp8_pairs` is true, `level` holds only for products that FP8 instructions multiply as
+     * they are stored. In these products, A and B have elements of 8 bits, and both have fp32
+     * scales or both have none. A later entry for the same kernel then holds for all other
      * formats. */
     bool fp8_pairs;
     /* Some kernels multiply operands in a packed form. If the operands do not fit this form,

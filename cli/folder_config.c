@@ -13,8 +13,8 @@ static bool is_quantized(const cli_layer *layer) {
     return strcmp(layer->family, "plain") != 0;
 }
 
-/* Returns the names of the quantized layers that have the given format and that have an input scale
- * if `has_input` is true or none if it is false. */
+/* Returns the names of those quantized layers of the given format that have an input scale (if
+ * `has_input` is true) or that have none (if it is false). */
 static json_t *names_of(const cli_layers *layers, const char *format, bool has_input) {
     json_t *names = json_array();
     for (size_t i = 0; i < layers->count; i++) {

@@ -1308,7 +1308,7 @@ BSMM_API bsmm_status bsmm_family_at(uint32_t index, bsmm_family_info *info);
  * mapped memory. */
 typedef struct bsmm_writer bsmm_writer;
 /* Creates a writer. Writes nothing to the disk before bsmm_writer_begin. Returns INVALID if `kind`
- * is unknown, or if `path` is empty or exists and is not a regular file. */
+ * is unknown, if `path` is empty, or if `path` exists but is not a regular file. */
 BSMM_API bsmm_status bsmm_writer_create(const char *path, const char *kind, bsmm_writer **writer);
 /* Adds a metadata entry. Keys are unique. "quantization_config" and keys that begin with "bsmm."
  * are reserved for the writer. */

@@ -47,7 +47,8 @@ typedef struct bsmm_packed {
 } bsmm_packed;
 
 /* Points to the arrays of one matrix in packed weights. Panels are B's values in the order in which
- * a kernel reads them. In form compact there are no panels, and `panels` equals `codes`. */
+ * a kernel reads them. In form compact, which only reorders B's codes and scales, there are no
+ * panels, and `panels` equals `codes`. */
 typedef struct bsmm_packed_arrays {
     uint8_t *panels, *codes, *scales, *global;
 } bsmm_packed_arrays;

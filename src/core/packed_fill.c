@@ -19,9 +19,9 @@ static void clear_gap(uint8_t *at, uint64_t used, const uint8_t *end) {
     memset(at + used, 0, (size_t)(end - at) - used);
 }
 
-/* Writes one matrix of B in compact order. Gaps between the arrays of packed weights are filled
- * with zeros. Without this, the gaps would keep the old contents of the memory, and two files with
- * the same packed weights could differ. */
+/* Writes one matrix of B in compact order, in which pieces of 16 rows are interleaved. Gaps between
+ * the arrays of packed weights are filled with zeros. Without this, the gaps would keep the old
+ * contents of the memory, and two files with the same packed weights could differ. */
 static bsmm_status fill_in_host_memory(const bsmm_product *p, const bsmm_operand *view,
                                        const bsmm_packed_arrays *at) {
     bsmm_operand to = *view;

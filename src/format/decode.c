@@ -102,8 +102,8 @@ static void decode_source(const source *s, int64_t n, double *to) {
  * small that the doubles of RUN elements stay in L1 until they are scaled. */
 enum { RUN = 512 };
 
-/* Decodes elements of packed weights in compact order. It first copies their codes to a buffer in
- * row order. */
+/* Decodes elements of packed weights in compact order, in which pieces of 16 rows are interleaved.
+ * The function first copies their codes to a buffer in row order. */
 static void decode_compact(const bsmm_operand *o, int64_t r, int64_t c, int64_t n, double *to) {
     enum { LONGEST_PIECE = 8 };
     _Alignas(8) uint8_t codes[(RUN + LONGEST_PIECE) * 4];

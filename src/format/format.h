@@ -142,8 +142,8 @@ static inline uint64_t bsmm_operand_index(const bsmm_operand *o, int64_t r, int6
  * called a strip. */
 enum { BSMM_COMPACT_ROWS = 16 };
 
-/* Returns the number of columns of one piece. A piece is the smallest unit of compact order:
- * adjacent codes of one row that fill 4 bytes, or 3 bytes if codes have 6 bits. */
+/* Returns the number of columns of one piece. In compact order, pieces of 16 rows are interleaved.
+ * A piece is adjacent codes of one row that fill 4 bytes, or 3 bytes if codes have 6 bits. */
 int64_t bsmm_compact_piece(uint32_t elem);
 
 /* Makes the operand that describes the matrix `stored` in compact order (the element order of
@@ -152,9 +152,9 @@ int64_t bsmm_compact_piece(uint32_t elem);
  * has fewer than 16. */
 bsmm_status bsmm_compact_view(const bsmm_operand *stored, bsmm_operand *to);
 
-/* Copies the codes of row r, columns [c, c + n), from compact order to the array `to`, in which
- * codes of fewer than 8 bits follow each other without gaps. c must be a multiple of
- * bsmm_compact_piece. */
+/* Copies the codes of row r, columns [c, c + n), from compact order (pieces of 16 rows are
+ * interleaved) to the array `to`, in which codes of fewer than 8 bits follow each other without
+ * gaps. c must be a multiple of bsmm_compact_piece. */
 void bsmm_compact_read(const bsmm_operand *operand, int64_t r, int64_t c, int64_t n, void *to);
 
 /* These functions copy the codes and scales of a matrix. bsmm_compact_pack copies them on several

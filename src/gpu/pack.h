@@ -105,11 +105,11 @@ typedef enum bsmm_pack_flags {
     BSMM_PACK_UNEVEN = 4
 } bsmm_pack_flags;
 
-/* Returns true if packing of both operands succeeded (without the flag WIDE) and they can be
- * multiplied in fp32. fp32's normal range must hold all products of elements, all dot products over
- * K <= 2^log2_k, and all dot products times their group scales. This assumes that the kernel first
- * multiplies the group scales of A and B with each other, and then multiplies a dot product by the
- * result. */
+/* Returns true if packing of both operands succeeded (without the flag WIDE) and fp32 is sufficient
+ * for the product of the operands. fp32's normal range must hold all products of elements, all dot
+ * products over K <= 2^log2_k, and all dot products times their group scales. This assumes that the
+ * kernel first multiplies the group scales of A and B with each other, and then multiplies a dot
+ * product by the result. */
 BSMM_SHARED bool bsmm_pack_pair_fits(const bsmm_pack_header *a, const bsmm_pack_header *b,
                                      uint32_t log2_k) {
     bool fits = !((a->flags | b->flags) & BSMM_PACK_WIDE);

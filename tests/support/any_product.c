@@ -6,8 +6,8 @@
 typedef struct choice {
     rng r;
     bool is_small;
-    /* `is_plain` is true for half of the products. They have fewer unusual properties, so that more
-     * kernels accept them. */
+    /* `is_plain` is true for half of the products. A plain product has fewer unusual properties, so
+     * that more kernels accept it. */
     bool is_plain;
 } choice;
 

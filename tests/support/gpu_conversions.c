@@ -109,8 +109,8 @@ static void move_scales(uint32_t layout) {
     test_matrix_free(&c.dst);
 }
 
-/* Packs a column-major B to the compact packed form. The bytes must equal those of the same B in
- * row-major order. */
+/* Packs a column-major B to the compact packed form, in which pieces of 16 rows are interleaved.
+ * The bytes must equal those of the same B in row-major order. */
 static void pack_columns(void) {
     enum { HEADER = 128, ROWS = 24, COLS = 64 };
     rng r = {7};

@@ -2,7 +2,7 @@
  * GPU.
  *
  * With few rows of A, the fast path of the epilogue rounds results in fp32. The slow path, for
- * products with C or bias, rounds them in double. Both must give bitwise identical results.
+ * products with C or bias, rounds them in double. Both paths must give bitwise identical results.
  *
  * If A and B are FP8, the kernel for many rows multiplies the complete sums by the scales of B. If
  * a row's scales are too large or too small for this, the kernel must compute the row's results

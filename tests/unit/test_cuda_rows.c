@@ -1,6 +1,6 @@
-/* Tests GPU kernels for few rows of A. The bits of a row of D must not depend on the number of rows
- * of A, although the kernels use different instructions and numbers of thread blocks for different
- * numbers of rows. The test is skipped without a GPU. */
+/* Tests GPU kernels for few rows of A. A row of D must have the same bits for any number of rows of
+ * A. The kernels nevertheless choose their instructions and their number of thread blocks by the
+ * number of rows. The test is skipped without a GPU. */
 #include "cuda.h"
 #include "operand.h"
 #include "walk.h"

@@ -1,6 +1,6 @@
 /* Tests functions of the GPU kernels for few rows of A. The test runs these functions on the CPU.
- * They decode weights in registers, and convert scales to factors. The decoded values must equal
- * those of the scalar decoder bsmm_elem_decode. */
+ * The functions decode weights in registers, and convert scales to factors. The decoded values must
+ * equal those of the scalar decoder bsmm_elem_decode. */
 #include "gpu/half_weights.h"
 #include "gpu/params.h"
 #include "gpu/small_m_weights.h"

@@ -147,8 +147,9 @@ static void test_packed_gives_the_same_bits(void **state) {
     if (packing == 0) print_message("no kernel of this processor packs B\n");
 }
 
-/* Tests packed weights of form compact with a long K. The kernels for few rows of A copy a row of
- * such weights in several chunks, the last of which is incomplete. */
+/* Tests packed weights of form compact, in which pieces of 16 rows are interleaved, with a long K.
+ * The kernels for few rows of A copy a row of such weights in several chunks, the last of which is
+ * incomplete. */
 static void test_compact_of_long_rows(void **state) {
     (void)state;
     static const int64_t rows[] = {1, 2, 3, 6, 16};

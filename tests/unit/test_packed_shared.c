@@ -218,7 +218,8 @@ static void test_ordinary_values(void **state) {
 }
 
 /* Tests products of an f16 A by a B with e8m0 scales from the whole range of e8m0. f16 does not
- * hold the values of such a B, so packed weights of form wide hold them as bf16. */
+ * hold the values of such a B, so packed weights of form wide, i.e. of decoded values, hold them as
+ * bf16. */
 static void test_extreme_values(void **state) {
     (void)state;
     check_devices(FILL_EXTREME, 2);

@@ -65,8 +65,8 @@ struct bsmm_engine {
     /* `unit` is the number of elements of K in a unit, i.e. in a range in which each row has one
      * scale. */
     int64_t unit;
-    /* `a_unit_bytes` is the number of bytes of a unit (range of K) of mr rows of A, a multiple of
-     * 64. */
+    /* `a_unit_bytes` is the size in bytes of a packed unit of A, i.e. of mr rows over a range of K
+     * of fixed length. It is a multiple of 64. */
     uint64_t a_unit_bytes;
     /* `b_unit_bytes` is the number of bytes of a unit (range of K) of nr rows of B, a multiple of
      * 64. */
@@ -94,9 +94,9 @@ struct bsmm_engine {
      * `widen` is NULL if `multiply` reads B as it is packed. */
     void (*widen)(const uint8_t *b, int64_t units, uint8_t *to);
     /* Multiplies a panel of A (mr packed rows) by a panel of B (nr packed rows) over `units` units
-     * of K (ranges with one scale per row). It stores the mr x nr results to c, or adds them to c
-     * if `add` is true. A row of c has a stride of `pitch` floats. An engine whose panels have no
-     * scales sums all units in registers and then adds the sum to c once. */
+     * of K (ranges with one scale per row). The function stores the mr x nr results to c, or adds
+     * them to c if `add` is true. A row of c has a stride of `pitch` floats. An engine whose panels
+     * have no scales sums all units in registers and then adds the sum to c once. */
     void (*multiply)(const uint8_t *a, const uint8_t *b, int64_t units, float *c, int64_t pitch,
                      bool add, bsmm_ahead ahead);
     /* `narrow` replaces `multiply` if only the first `cols` of the nr rows of a panel of B are
@@ -266,9 +266,10 @@ typedef struct bsmm_gemm_columns {
     int64_t col, cols;
 } bsmm_gemm_columns;
 
-/* Returns the columns of D whose results follow from columns [col, col + cols) of A x B^T. They
- * differ if the activation is gated, f(gate) * up, because two columns of A x B^T then give one
- * column of D. If all gates come before all ups, the given columns must be ups. */
+/* Returns the columns of D whose results follow from columns [col, col + cols) of A x B^T. The
+ * column numbers in D differ from those in A x B^T if the activation is gated, f(gate) * up,
+ * because two columns of A x B^T then give one column of D. If all gates come before all ups, the
+ * given columns must be ups. */
 bsmm_gemm_columns bsmm_gemm_columns_of_d(const bsmm_product *p, int64_t col, int64_t cols);
 
 /* Returns the largest of n numbers `wide`, each of which measures the dynamic range of the

@@ -1,6 +1,7 @@
-/* Chooses how an engine with packed operands computes a product: the sizes of the cache blocks of
- * D, of the chunks of K and of the slabs of B (panels that are packed at a time), the number of
- * threads, and the size of the workspace. engine_gemm.c explains the terms. */
+/* Chooses how an engine with packed operands computes a product: the number of threads, the size of
+ * the workspace, and three sizes. These are the size of D's cache blocks, the length of a chunk
+ * (range of K), and the size of a slab (panels of B that are packed at a time). engine_gemm.c
+ * explains the terms. */
 #include "cpu/engine/engine_gemm.h"
 
 #include "base/cpu.h"

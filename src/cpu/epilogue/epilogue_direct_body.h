@@ -142,10 +142,10 @@ INLINE void add_values(const bsmm_cpu_epilogue_added *added, int64_t row, int64_
  * accumulator by the row's factor, by its column's factor and by alpha, adds C and the bias in
  * double, and returns the results as fp32.
  *
- * If `sticky` is true, the caller later rounds the fp32 results to 16 bits. They are then rounded
- * to odd here: truncated, with the last bit set if the truncation was inexact. Both roundings
- * together give the same as one. If neither C nor a bias is added, `t` is NULL. Otherwise `t` is
- * the tile of D, and `row` is the number of the row in the tile. */
+ * If `sticky` is true, the caller later rounds the fp32 results to 16 bits. The results are then
+ * rounded to odd here: truncated, with the last bit set if the truncation was inexact. Both
+ * roundings together give the same as one. If neither C nor a bias is added, `t` is NULL. Otherwise
+ * `t` is the tile of D, and `row` is the number of the row in the tile. */
 INLINE vec times_factors(const part *p, lanes there, bool sticky, const bsmm_cpu_epilogue_tile *t,
                          int64_t row) {
     vec acc = load_floats(there, p->acc);

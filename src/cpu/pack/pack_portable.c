@@ -40,7 +40,7 @@ static uint8_t *group_at(const bsmm_pack_place *at, int64_t group) {
 
 /* Stores `bytes` bytes of row number `lane` of a panel. A panel is several packed rows, whose bytes
  * are interleaved in groups of 4: 4 bytes of the first row are followed by 4 bytes of the second
- * row, and so on. The function therefore copies 4 bytes at a time. The first of them are group
+ * row, and so on. The function therefore copies 4 bytes at a time. The first 4 bytes are group
  * number `first` of the row. */
 static void store_groups(const bsmm_pack_place *at, int64_t lane, int64_t first, const void *from,
                          int64_t bytes) {

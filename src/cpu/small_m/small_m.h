@@ -188,8 +188,8 @@ typedef struct bsmm_small_m_engine {
      * number `wide` measures this difference for each row of A and of B. If the sum of the two
      * numbers of a result's rows is larger than `wide_limit`, the result is summed in double. */
     int wide_limit;
-    /* `reads_compact` is true if the function `multiply` reads B in compact order. Otherwise the
-     * caller copies B to row order. */
+    /* `reads_compact` is true if the function `multiply` reads B in compact order, in which pieces
+     * of 16 rows are interleaved. Otherwise the caller copies B to row order. */
     bool reads_compact;
     /* `make_context` writes tables that the function `multiply` reads, at most
      * BSMM_SMALL_M_CONTEXT_BYTES bytes. It is NULL if `multiply` needs no tables. */

@@ -16,8 +16,9 @@ static const uint8_t *row_at(const bsmm_operand *b, int64_t row) {
     return (const uint8_t *)b->m.data + row * b->m.ld * bsmm_elem_row(b->m.format.elem)->bits / 8;
 }
 
-/* Copies bytes. Multiples of 16 up to 64, which occur in products with a short K, are copied 16
- * bytes at a time, because compilers turn a copy of a constant size into one load and one store. */
+/* Copies bytes. If `bytes` is a multiple of 16 up to 64, as in products with a short K, the
+ * function copies 16 bytes at a time, because compilers turn such a copy of constant size into one
+ * load and one store. */
 static inline void copy_bytes(const uint8_t *from, int64_t bytes, uint8_t *to) {
     if (bytes > 64 || bytes % 16 != 0) {
         memcpy(to, from, (size_t)bytes);

@@ -78,9 +78,9 @@ INLINE void spread_step(const uint8_t *b, int64_t pitch, const uint8_t *codes, c
     }
 }
 
-/* Multiplies unit number u of a part of A by a unit of B. A part is 64 elements of K of `width`
- * rows of A, at the address `part`, and consists of units of `unit` elements of K. `b` points to
- * the unit of B. The function multiplies `rows` rows of A at a time. */
+/* Multiplies unit number u of a part of A by a unit of B. The part, at the address `part`, has 64
+ * elements of K of each of `width` rows of A. It consists of units of `unit` elements of K. `b`
+ * points to the unit of B. The function multiplies `rows` rows of A at a time. */
 INLINE void add_unit(const uint8_t *part, int64_t width, int rows, int64_t u, const uint8_t *b,
                      bool fours, int64_t unit, bool wide, float *acc) {
     const bsmm_int8_strides places = {.row = BSMM_INT8_ROW_BYTES(unit),

@@ -49,10 +49,10 @@ bool bsmm_small_m_tiny_bf16dot(const bsmm_product *p, const void *context);
 bool bsmm_small_m_tiny_bf16dot_takes(const bsmm_product *p);
 
 /* This struct is the state of a kernel that multiplies packed operands. For tiny products
- * (bsmm_small_m_is_tiny) there are faster functions, which read B's codes in compact order. Packed
- * weights of form wide contain these codes, too. If a plan gets such weights and its product is
- * tiny, `multiply` is the function that computes it from the codes. In all other cases `multiply`
- * is NULL. */
+ * (bsmm_small_m_is_tiny) there are faster functions, which read B's codes in compact order (pieces
+ * of 16 rows are interleaved). Packed weights of form wide contain these codes, too. If a plan gets
+ * such weights and its product is tiny, `multiply` is the function that computes it from the codes.
+ * In all other cases `multiply` is NULL. */
 typedef struct bsmm_tiny_gemm {
     bsmm_gemm gemm;
     _Alignas(64) uint8_t context[BSMM_SMALL_M_CONTEXT_BYTES];

@@ -33,10 +33,10 @@ typedef struct bsmm_tiny_codes {
     /* `at` holds the position of each row's first code in `part`. Lanes past the last row repeat
      * the position of the first row. */
     __m128i at;
-    /* There are two layouts of the codes. If the codes of one scale unit (16 or 32 elements of K)
-     * are adjacent in memory for all rows, `columns` points to the codes of unit 0, and those of
-     * the next unit begin `step` bytes later. In this case `part` and `at` are not used. If the
-     * codes of each row are adjacent, `columns` is NULL. */
+    /* There are two layouts of the codes. A scale unit is 16 or 32 elements of K. In the first
+     * layout, all rows' codes of one scale unit are adjacent in memory. `columns` then points to
+     * the codes of unit 0, those of the next unit begin `step` bytes later, and `part` and `at` are
+     * not used. In the second layout, the codes of each row are adjacent, and `columns` is NULL. */
     const uint8_t *columns;
     uint64_t step;
     __mmask16 rows; /* `rows` selects the rows that exist. */

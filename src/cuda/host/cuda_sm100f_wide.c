@@ -43,9 +43,9 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     return s->deal.tile ? NULL : bsmm_scaled_tile_refuse(p, why, size);
 }
 
-/* The error bound assumes that one tcgen05.mma of kind f16 adds 16 exact products and the
- * accumulator, and truncates each of these terms at worst 23 bits below the largest term, as one
- * wgmma does on Hopper (docs/NUMERICS.md). */
+/* The error bound assumes that one tcgen05.mma of kind f16 adds as one wgmma does on Hopper
+ * (docs/NUMERICS.md). It adds 16 exact products and the accumulator, and truncates each of these 17
+ * terms at worst 23 bits below the largest one. */
 static double bound(const bsmm_product *p, const void *state) {
     const int64_t pairs = bsmm_wide_pairs(&((const wide_state *)state)->operands);
     return bsmm_wgmma_bound(BSMM_WGMMA_BF16, BSMM_ELEM_BF16, p->a.m.cols * pairs);

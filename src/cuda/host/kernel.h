@@ -45,8 +45,8 @@ bool bsmm_cuda_is_fp8(uint32_t elem);
 /* Returns true if the operand has fp32 scales, and each scale covers whole rows or a multiple of
  * 128 columns. */
 bool bsmm_cuda_has_groups(const bsmm_operand *o);
-/* Returns true if bsmm_cuda_has_groups returns true, and each scale also covers all rows or a
- * multiple of 128 rows. */
+/* Returns true if the operand has fp32 scales, each of which covers whole rows or a multiple of 128
+ * columns (bsmm_cuda_has_groups), and also covers all rows or a multiple of 128 rows. */
 bool bsmm_cuda_has_row_groups(const bsmm_operand *o);
 
 #endif

@@ -12,9 +12,9 @@
  * with 4-bit weights and fp32 scales). */
 enum { BSMM_SMALL_M_HOPPER, BSMM_SMALL_M_BLACKWELL, BSMM_SMALL_M_GENERATIONS };
 
-/* Describes a format of B and the kernels for it. functions[g][i][j] is the kernel for generation g
- * of GPUs (BSMM_SMALL_M_HOPPER or _BLACKWELL) for up to 8, 16, 32 or 64 columns (j = 0 to 3), where
- * a column is one row of A or one bf16 part of a row. The kernels with i = 0 are for products
+/* Describes a format of B and the kernels for it. functions[g][i][j] is a kernel for generation g
+ * of GPUs (BSMM_SMALL_M_HOPPER or _BLACKWELL). It takes up to 8, 16, 32 or 64 columns (j = 0 to 3).
+ * A column is one row of A or one bf16 part of a row. The kernels with i = 0 are for products
  * without fp32 scales of B, in which no fp32 scale of A changes along K. The kernels with i = 1 are
  * for all other products. If a kernel would need more registers than a thread has, the kernel does
  * not exist and its name is NULL. */

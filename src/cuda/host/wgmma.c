@@ -115,8 +115,8 @@ static double block_cycles(const bsmm_product *p, const bsmm_wgmma_tile *t) {
 }
 
 /* Returns the predicted number of cycles of work that needs `computing` cycles for computing and
- * `reading` cycles for reading memory. Both mostly overlap. The prediction is therefore the longer
- * of the two, plus a fraction of the shorter one. */
+ * `reading` cycles for reading memory. Computing and reading mostly overlap. The prediction is
+ * therefore the longer of the two, plus a fraction of the shorter one. */
 static double together(double computing, double reading) {
     return fmax(computing, reading) + OVERLAP * fmin(computing, reading);
 }

@@ -134,10 +134,10 @@ bsmm_wgmma_source bsmm_wgmma_source_of(const bsmm_product *p, const bsmm_wgmma_w
     return s;
 }
 
-/* Returns true if one launch packs the operand to f16. An operand with e8m0 scales that is packed
- * in advance (B of form wide) needs two launches. The first one packs it to bf16. The second one
- * tests whether f16 holds all of its values. If so, it converts them to f16; otherwise the bf16
- * elements stay as they are. */
+/* Returns true if one launch packs the operand to f16. If B has e8m0 scales and is packed in
+ * advance, it needs two launches. The first one packs it to bf16. The second one tests whether f16
+ * holds all of its values. If so, it converts them to f16; otherwise the bf16 elements stay as they
+ * are. */
 bool bsmm_wgmma_is_f16_at_once(const bsmm_product *p, const bsmm_operand *o,
                                const bsmm_wgmma_source *s) {
     if (!s->half || s->stored || !bsmm_pack_has_f16(o)) return false;

@@ -58,11 +58,12 @@ enum {
  * then 1, because compilers warn of a constant divisor of 0 even where they do not evaluate it. */
 #define BSMM_SCALED_SCALE_TILES(block, packed)                                                     \
     ((block) ? BSMM_SCALED_ROW_BYTES * (1 + (packed)) / 4 / ((block) ? (block) : 1) : 0)
-/* Returns the largest number of columns that a tile of D can have. With block scales (`scales` is
- * not 0), a single thread block (`ctas` is 1) has tiles of up to 192 columns, because two
- * accumulators of 192 columns and the block scales of two k blocks fit in the 512 columns of tensor
- * memory. A pair of thread blocks has tiles of up to 256 columns. Its two accumulators share some
- * columns of tensor memory. Without block scales, two accumulators of 256 columns fit. */
+/* Returns the largest number of columns that a tile of D can have. `scales` is nonzero if the
+ * kernel has block scales, and `ctas` is the number of thread blocks that compute a tile. With
+ * block scales, a single thread block has tiles of up to 192 columns. Two accumulators of 192
+ * columns and the block scales of two k blocks then fit in the 512 columns of tensor memory. A pair
+ * of thread blocks has tiles of up to 256 columns. Its two accumulators share some columns of
+ * tensor memory. Without block scales, two accumulators of 256 columns fit. */
 #define BSMM_SCALED_TILE_N(scales, ctas) ((scales) && (ctas) == 1 ? 192 : 256)
 /* Returns the size in bytes of a stage in the shared memory of one thread block. A stage has 128
  * bytes of each of these rows: 128 rows of A, and as many rows of B as the widest tile has columns.

@@ -234,13 +234,12 @@ exact_f16(const bsmm_dequantize_job *job, const uint32_t *codes, float scale, ui
         out[i] = bsmm_ptx_mul_f16x2(element_halves(job, codes, i), factor);
 }
 
-/* A result is an element times the block's fp32 scale, rounded to bf16. If the product is first
- * rounded to fp32, and the fp32 number happens to lie halfway between two bf16 numbers although the
- * exact product does not, rounding it again to bf16 may give a wrong result. The function finds out
- * whether this can happen in a block. Elements have at most four significant bits, so each of them
- * is a power of two times an odd number up to 15. Eight lanes together test the products of the
- * scale and these eight odd numbers. Returns true if the product of the calling lane is such a
- * case. */
+/* A result is an element times the block's fp32 scale, rounded to bf16. Rounding the product first
+ * to fp32 and then to bf16 may give a wrong result: the fp32 number may lie halfway between two
+ * bf16 numbers although the exact product does not. The function finds out whether this can happen
+ * in a block. Elements have at most four significant bits, so each of them is a power of two times
+ * an odd number up to 15. Eight lanes together test the products of the scale and these eight odd
+ * numbers. Returns true if the product of the calling lane is such a case. */
 static __device__ __forceinline__ bool halfway(float scale) {
     float number = (float)(threadIdx.x % 8 * 2 + 1), product = number * scale;
     return (__float_as_uint(product) & 0xffff) == 0x8000 && fmaf(number, scale, -product) != 0;

@@ -41,8 +41,9 @@ typedef enum bsmm_cuda_when {
     BSMM_WHEN_FITS = 1,
     BSMM_WHEN_PLAIN = 2, /* BSMM_WHEN_PLAIN: the kernel runs (its gate is open) if BSMM_WHEN_FITS
                           * holds and all group scales are 1. */
-    /* BSMM_WHEN_ELSE_PLAIN: the kernel runs (its gate is open) if BSMM_WHEN_FITS does not hold but
-     * bf16 holds the values of A and B. The previous kernel has then packed A and B to bf16. */
+    /* BSMM_WHEN_ELSE_PLAIN: the kernel runs (its gate is open) if the packed operands do not have
+     * exactly the values of A and B (BSMM_WHEN_FITS does not hold), but bf16 can hold these values.
+     * The previous kernel has then packed A and B to bf16. */
     BSMM_WHEN_ELSE_PLAIN = 3,
     /* BSMM_WHEN_HALF: the kernel runs (its gate is open) if f16 holds the values of B, so that
      * packing has converted them to f16. Only kernels for f16 have this condition. */

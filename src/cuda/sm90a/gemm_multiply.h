@@ -40,10 +40,10 @@ typedef struct consumer {
      * different scales. The tile is divided into groups of COL_GROUP columns, and the first `split`
      * groups lie in the first of the two blocks. If COL_BLOCKS is 1, `split` is not used. */
     int32_t split;
-    /* Bit i of `unsafe` is set if the results of the thread's row i (0 or 1) need a product of a
-     * scale of A and a scale of B that lies outside the range from 2^-104 to 2^64 (is_safe). These
-     * results are then recomputed in double. Only kernels that test products of scales (CAREFUL)
-     * use this mask. */
+    /* Results are multiplied by the product of a scale of A and a scale of B. Bit i of `unsafe` is
+     * set if such a product for the thread's row i (0 or 1) lies outside the range from 2^-104 to
+     * 2^64 (is_safe). The row's results are then recomputed in double. Only kernels that test
+     * products of scales (CAREFUL) use this mask. */
     uint32_t unsafe;
     /* The loop keeps the smallest and the largest product of a scale of A and a scale of B that it
      * has met, as fp32 bits. `least` has the smallest product for each of the thread's two rows of
@@ -81,8 +81,9 @@ static __device__ __forceinline__ bool is_moderate(float scale) {
     return (__float_as_uint(scale) & 0x7fffffff) - lowest < highest - lowest || scale == 0;
 }
 
-/* Returns true if all scales of the warp's rows and of the tile's columns are 0 or between 2^-52
- * and 2^32 in magnitude (is_moderate). Each lane tests its own two rows and four columns. */
+/* Returns true if all scales of the warp's rows of A and of the tile's rows of B (columns of D) are
+ * 0 or between 2^-52 and 2^32 in magnitude (is_moderate). Each lane tests its own two rows and four
+ * columns. */
 static __device__ __forceinline__ bool are_moderate(const consumer *c, const factors *f) {
     static_assert(!CAREFUL || TILE_N == 128, "32 lanes have four columns each");
     uint32_t cols = f->cols - 8 * (c->lane % 4) + 16 * c->lane;

@@ -146,12 +146,12 @@ static __device__ __forceinline__ void mixed_apply_references(const int format, 
 }
 
 /* Checks the scales of the thread's two rows of B, which are 8 rows apart, in the thread's steps of
- * K. `first` and `second` are the reference codes of the two rows. The sums of a row become NaN if
- * a scale of the row is NaN, or if a block with nonzero elements has a scale outside the range that
- * f16 can hold with the row's reference code. The epilogue then computes the row's results again in
- * double. All lanes of a warp call this function together. `sums` is the address of the thread's
- * first sum in shared memory, and `pitch` is the number of floats from one column to the next. A
- * thread has two adjacent columns of each tile of 8 columns. */
+ * K. `first` and `second` are the reference codes of the two rows. The sums of a row become NaN in
+ * two cases: a scale of the row is NaN, or a block with nonzero elements has a scale outside the
+ * range that f16 can hold with the row's reference code. The epilogue then computes the row's
+ * results again in double. All lanes of a warp call this function together. `sums` is the address
+ * of the thread's first sum in shared memory, and `pitch` is the number of floats from one column
+ * to the next. A thread has two adjacent columns of each tile of 8 columns. */
 static __device__ __noinline__ void mixed_check_references(const int format,
                                                            const bsmm_small_m_params *p,
                                                            const mixed_rows rows, uint32_t first,

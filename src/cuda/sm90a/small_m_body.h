@@ -124,10 +124,10 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
     }
 
     /* `at_once` is true if the copies of the second step's weights start before the copies of A.
-     * This is best if memory bandwidth limits the speed. With 4-bit weights, arithmetic limits it,
-     * so the weights of the second step are not urgent and must not delay the copies of A. They
-     * then start after these copies. If the thread block converts A itself (`own`), there are no
-     * copies of A to delay, and `at_once` is true. */
+     * This is best if memory bandwidth limits the speed. With 4-bit weights, arithmetic limits the
+     * speed, so the weights of the second step are not urgent and must not delay the copies of A.
+     * The copies of the second step's weights then start after those of A. If the thread block
+     * converts A itself (`own`), there are no copies of A to delay, and `at_once` is true. */
     const bool at_once = own || !FOUR;
     __syncthreads(); /* After this barrier the mbarriers and flags are initialized. */
     if (!own) ptx_grid_wait();

@@ -100,9 +100,9 @@ static inline void emulated_wgmma_prepare(const uint64_t *, const void *argument
         emulated_wgmma_row(o->b, i, o->b_type, &to[16 + i]);
 }
 
-/* Adds products to this thread's accumulators. These are the results of two rows of the warp's 16
- * rows of D (`group` and `group` + 8) and of n / 4 columns (2 t and 2 t + 1 of every eight
- * columns). Each result is the dot product of a row of A and a column of B, added to the old
+/* Adds products to this thread's accumulators. The thread has two of the warp's 16 rows of D,
+ * `group` and `group` + 8. In each of these rows it has n / 4 columns: columns 2 t and 2 t + 1 of
+ * every eight. Each result is the dot product of a row of A and a column of B, added to the old
  * accumulator if `add` is set. */
 static inline void emulated_wgmma_add(float *d, uint32_t add, uint32_t n, int k,
                                       sim_tensor_rule rule) {
