@@ -84,8 +84,9 @@ bool bench_sim_count(const bench_sim_model *model, int matrix_units, size_t laun
     return true;
 }
 
-/* The simulators count opcodes if this environment variable is set. If its value is empty, the
- * simulators write no file. */
+/* Sets the environment variable BSMM_SIM_FIDELITY, unless it is already set. The simulators count
+ * opcodes if it is set. Its value names the file to which they write the counts; if it is empty,
+ * they write no file. */
 void bench_sim_count_opcodes(void) {
     setenv("BSMM_SIM_FIDELITY", "", 0);
 }

@@ -149,8 +149,8 @@ static const naming outside[] = {
     {"lm_head.weight", "output.weight"},
 };
 
-/* `inside` lists the names of the modules of a layer. A tensor's name consists of such a name and
- * ".weight" or ".bias". */
+/* `inside` lists the modules of a layer. The name of a tensor in a layer ends with the name of its
+ * module and ".weight" or ".bias". */
 static const naming inside[] = {
     {"input_layernorm", "attn_norm"},    {"post_attention_layernorm", "ffn_norm"},
     {"self_attn.q_proj", "attn_q"},      {"self_attn.k_proj", "attn_k"},

@@ -302,8 +302,8 @@ typedef struct bsmm_epilogue {
     /* The residual, a matrix of D's shape in f32, f16 or bf16. NULL = none. It may be the matrix d
      * itself if the two descriptions are equal. */
     const bsmm_matrix *residual;
-    /* One fp32 factor per row of D. bsmm_matmul reads the factors here; a run of a plan reads them
-     * from bsmm_buffers. */
+    /* One fp32 factor per row of D. bsmm_matmul reads the factors through this pointer; a run of a
+     * plan reads them through bsmm_buffers. */
     const float *row_scale;
     /* One fp32 factor per column of D; bsmm_matmul reads it, plans take it from bsmm_buffers */
     const float *col_scale;
@@ -543,8 +543,9 @@ typedef struct bsmm_matmul_desc {
     /* Thread pool for work on the cpu. Runs of the plan use it if they give no pool of their own.
      * NULL = OpenMP's threads. */
     const bsmm_pool *pool;
-    /* With b_packed = WIDE: name of the panels that runs get, such as "bf16_k32_n48". If no kernel
-     * reads such panels, the plan is refused. NULL = the fastest panels for the formats. */
+    /* Only used with b_packed = WIDE: the name of the layout (panels) of the decoded B in packed_b,
+     * such as "bf16_k32_n48". If no kernel reads this layout, the plan is refused. NULL = the
+     * fastest layout for the formats. */
     const char *b_panels;
 } bsmm_matmul_desc;
 

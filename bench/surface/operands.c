@@ -41,8 +41,8 @@ static uint32_t scale_code(uint32_t scale, uint64_t *state) {
     return code;
 }
 
-/* Fills the memory of a pool with random codes of `bits` bits each. The first code has the least
- * significant bits. */
+/* Fills the memory of a pool with random codes of `bits` bits each, without gaps. The code that
+ * comes first has the less significant bits of a byte. */
 static void fill_stream(uint8_t *memory, const uint32_t *codes, uint32_t bits, uint64_t *state) {
     uint64_t pending = 0, random = 0;
     uint32_t held = 0, left = 0;

@@ -106,8 +106,8 @@ static inline double sim_tensor_exact(double sum, const sim_tensor_vector *a,
             sum += a->values[i] * b->values[i];
         return isnan(sum) ? (double)sim_tensor_nan() : sum;
     }
-    /* This shortcut is often taken, because tiles of small matrices consist mostly of padding, and
-     * padding is zeros. */
+    /* If all elements of the row of A or of the column of B are 0, the result is 0. This test saves
+     * time, because most tiles of small matrices consist mostly of padding, which is zeros. */
     if ((a->zero || b->zero) && sum == 0) return 0;
     int32_t top =
         sum != 0 ? sim_tensor_exponent((float)sum, rule.least_sum) : (int32_t)SIM_TENSOR_NONE;

@@ -1,5 +1,6 @@
-/* Records the last accesses to one byte of LDS. An epoch counts the barriers so far, from 1 on.
- * Epoch 0 means that there was no access. */
+/* Holds the last accesses to one byte of LDS, so that the simulator finds data races. An epoch is
+ * the number of an interval between two barriers, from 1 on. Epoch 0 means that there was no
+ * access. */
 #ifndef SIM_GFX9_CHECK_H
 #define SIM_GFX9_CHECK_H
 #include "sim.h"

@@ -14,7 +14,8 @@ enum { SETS_MODE = 1 << HAZARD_KINDS };
  * concern the same register. The enum `regs` names the registers of the later instruction to which
  * the row applies. */
 enum regs { ALL, SOURCES, SOURCES_S, FIRST, LANE, RESULT, ONE };
-/* Names the later instructions that a row of the hazard table concerns, as bits of a mask. */
+/* Each row of the hazard table below has a mask of these bits. The mask says which instructions
+ * must not follow the row's first instruction too soon. */
 enum {
     TO_VALU = 1,
     TO_VMEM = 2,

@@ -250,8 +250,8 @@ static void run_half(ptx_async *j, product *p, ptx_block *at) {
 }
 
 /* Records the size of a product and the bytes that it reads from shared memory, for the time model.
- * An element of 4 or 6 bits occupies 8 bits of shared memory, except that a 4-bit element occupies
- * 4 bits for the kinds mxf4 and mxf4nvf4. */
+ * In the kinds mxf4 and mxf4nvf4, a 4-bit element occupies 4 bits of shared memory. In all other
+ * kinds, elements of 4 and 6 bits occupy 8 bits. */
 static void record_product(const ptx_async *j, const product *p) {
     static const uint8_t bits[] = {16, 32, 8, 8, 8, 4, 4};
     ptx_job *job = ptx_time_running(j->warp->block->cluster);

@@ -100,8 +100,9 @@ static void place_of(const void *module, size_t number, char *place, size_t byte
                  m->text + i->text);
 }
 
-/* Returns false if a warp still waits for a phase when no warp can continue, and writes to `error`
- * which warp waits where. This happens only if the records are wrong. */
+/* Is called when no warp can continue. Returns true if all warps have ended. If one still waits for
+ * a phase of a barrier, the function writes to `error` which warp waits where, and returns false.
+ * This happens only if the recorded events are wrong. */
 static bool all_ended(const ptx_replay_state *p, char *error) {
     const ptx_timing *t = p->t;
     for (uint32_t c = 0; c < t->taken; c++)

@@ -25,7 +25,7 @@ typedef struct {
  * requests that were added before it have later cycles. */
 typedef struct {
     float *taken;
-    /* `count` is the number of entries of `taken`. In all slices before slice number `full`, the
+    /* Entries 0 to count - 1 of `taken` are valid. In all slices before slice number `full`, the
      * unit is busy in every cycle. */
     uint32_t count, full;
 } ptx_calendar;

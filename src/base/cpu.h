@@ -12,10 +12,10 @@ typedef enum bsmm_cpu_feature {
     BSMM_CPU_AVX512_VBMI = 1u << 4,
     BSMM_CPU_AMX_INT8 = 1u << 5,
     BSMM_CPU_AMX_BF16 = 1u << 6,
-    /* The processor is made by Intel. Intel's processors with AVX-512 execute all 512-bit
-     * operations on two ports. An addition or a conversion therefore occupies a port as long as an
-     * integer dot product (vpdpbusd) does. A bf16 dot product (vdpbf16ps) occupies a port as long
-     * as four FMAs do. */
+    /* The processor is made by Intel. Intel's processors with AVX-512 have two ports that execute
+     * 512-bit operations. Each addition or conversion therefore takes a slot that an integer dot
+     * product (vpdpbusd) could have used. A bf16 dot product (vdpbf16ps) occupies its port for as
+     * long as four FMAs. */
     BSMM_CPU_TWO_PORTS = 1u << 7
 } bsmm_cpu_feature;
 

@@ -281,9 +281,8 @@ static inline bool touches(const bsmm_operand *o, const void *memory, uint64_t b
            bsmm_overlap(o->m.global_scale, sizeof *o->m.global_scale, memory, bytes);
 }
 
-/* Returns true if two ranges of memory do not overlap. Unlike bsmm_overlap, it may say that an
- * empty range overlaps, although an empty range never does. It therefore needs fewer instructions.
- */
+/* Returns true if two ranges of memory do not overlap. For an empty range, it may return false,
+ * although an empty range never overlaps. bsmm_overlap is exact, but needs more instructions. */
 static inline bool are_disjoint(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes) {
     return (uintptr_t)a + a_bytes <= (uintptr_t)b || (uintptr_t)b + b_bytes <= (uintptr_t)a;
 }

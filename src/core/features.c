@@ -7,8 +7,8 @@ static uint32_t features_of(const bsmm_product *p) {
     uint32_t features =
         (p->epilogue ? BSMM_FEATURE_EPILOGUE : 0) | (p->invariant ? BSMM_FEATURE_INVARIANT : 0);
     if (p->b.m.order == BSMM_ORDER_COMPACT) features |= BSMM_FEATURE_COMPACT;
-    /* CPU kernels need not support ANY_ROWS and GROUPS, because parts.c divides such a product into
-     * parts that are products without these features. */
+    /* parts.c divides a product with ANY_ROWS (a number of rows that each run chooses) or GROUPS
+     * into plain products. CPU kernels therefore need not support these two features. */
     if (p->backend->host_memory) return features;
     return features | (p->any_rows ? BSMM_FEATURE_ANY_ROWS : 0) |
            (p->groups ? BSMM_FEATURE_GROUPS : 0);

@@ -9,9 +9,9 @@ enum {
     /* TILE: a portion has a multiple of 128 rows of D, so that a kernel's tiles of up to 128 rows
      * are full. */
     TILE = 128,
-    /* SCALES: the first row of scales of a portion (a range of D's rows) has a number that is a
-     * multiple of 16 in the scale matrix of D. The scales of a portion are then aligned like those
-     * of the whole matrix. */
+    /* SCALES: D's rows are divided into portions so that each portion begins at a multiple of 16
+     * rows of the scale matrix of D. The scales of a portion are then aligned like those of the
+     * whole matrix. */
     SCALES = 16,
     /* ALIGNMENT is the alignment in bytes of the kernel's workspace, which follows the fp32 results
      * in the workspace of the product. */

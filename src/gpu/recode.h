@@ -28,8 +28,8 @@ typedef enum bsmm_quantize_quick {
     /* Multiplies two values at a time by a factor that is a power of two, rounds to nearest even
      * and keeps the signs of zeros. */
     BSMM_QUICK_E2M1_PAIRS = 4,
-    /* PLUS multiplies values by the block's factor, and PLUS_DIVIDE divides them by it. Both round
-     * to nearest even and turn -0 into +0. */
+    /* Both paths round to nearest even and turn -0 into +0. PLUS multiplies values by the factor of
+     * their block's scale, and PLUS_DIVIDE divides them by it. */
     BSMM_QUICK_E2M1_PLUS = 5,
     BSMM_QUICK_E2M1_PLUS_DIVIDE = 6,
     /* Multiplies values by the block's factor, rounds to nearest even and keeps the signs of zeros.

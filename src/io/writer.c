@@ -164,8 +164,8 @@ bsmm_status bsmm_writer_add_tensor(bsmm_writer *writer, const char *name, const 
     return BSMM_OK;
 }
 
-/* Sets all global scales to 1. A caller need not set the global scales, and a global scale of 0
- * would make the weight invalid. */
+/* Sets all global scales in the new file to 1. A caller that does not set the global scale of a
+ * weight thus gets a valid weight; with a global scale of 0 it would be invalid. */
 static void preset_globals(bsmm_writer *writer) {
     for (uint64_t i = 0; i < writer->weight_count; i++) {
         if (writer->weights[i].global == BSMM_NO_TENSOR) continue;

@@ -131,9 +131,10 @@ INLINE __m512 meet(__m512 x, meeting m, element_way way) {
     return way == WAY_DIVIDE ? _mm512_div_ps(x, m.by) : _mm512_mul_ps(x, m.by);
 }
 
-/* Returns y, but x in the lanes in which x is NaN, so that a NaN keeps its sign. y is the product
- * or quotient of x and a factor. If x and the factor are both NaN, the sign of y depends on the
- * order of operands that the compiler has chosen. */
+/* Returns y, except in the lanes in which x is NaN. These lanes get x, so that the NaN keeps its
+ * sign. The caller has computed y as x times a factor or as x divided by a factor. If x and the
+ * factor are both NaN, the sign of y depends on the order of operands that the compiler has chosen.
+ */
 INLINE __m512 keep_nan(__m512 y, __m512 x) {
     return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
 }

@@ -19,14 +19,13 @@
 
 #define WINDOW_TARGET TARGET
 
-/* The window of a block is the 16-bit number above which place_words counts steps. It is made of
- * the bf16 value w that the block's factor turns into 0.125: the bits of w are shifted left by one,
- * so that the exponent field is the upper byte, and 1 is added.
+/* find_windows computes the window of a block, which the head of this file defines, from the
+ * exponent field of the block's factor: it is WINDOW_BASE minus 256 times this field. WINDOW_BASE
+ * is thus the window for a factor with the exponent field 0.
  *
- * find_windows computes the window as WINDOW_BASE minus 256 times the factor's exponent field.
- * WINDOW_BASE is thus the window for a factor with the exponent field 0. The value that such a
- * factor turns into 0.25 has the exponent field 252, and w is half of it. In the code, 4 << 6 is
- * 256, which subtracts 1 from the exponent field. */
+ * Let such a factor turn the value v into 0.25. v has the exponent field 252, so its representation
+ * (its bits, shifted left by one) is 252 << 8. The representation of v / 2 is 256 less, i.e. 4 << 6
+ * less. The window is 1 more than that. */
 enum { WINDOW_BASE = (252 << 8) - (4 << 6) + 1 };
 
 /* Computes the places of 16 bf16 values. The place of a value is the number of whole steps, each a

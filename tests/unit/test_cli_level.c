@@ -339,9 +339,10 @@ static void test_generic_instead(void **state) {
     if (device && strcmp(device, "sim:sm_90a") == 0) assert_int_equal(compared_odd, 2);
 }
 
-/* A kernel that keeps its sum divided by the current scale skips a segment of K whose scale is 0,
- * because the quotient of the last scale and 0 is not finite. Tests this with one such segment at
- * each place. */
+/* Tests a model of kernels that keep a sum divided by the scale of the current segment of K. Such a
+ * kernel must multiply the sum by (old scale / new scale) when a segment begins. If the new scale
+ * is 0, the quotient is not finite, so the kernel skips the segment. The test has three segments
+ * and sets the scale of each of them to 0 in turn. */
 static void test_zero_segment(void **state) {
     (void)state;
     enum { SEGMENT = 128, K = 3 * SEGMENT };

@@ -260,8 +260,8 @@ static void test_blocks_made_again(void **state) {
 }
 
 int main(void) {
-    /* With BSMM_TEST_EXACT each buffer has its own allocation. This test's buffers are too large
-     * for the single allocation that they would otherwise share. */
+    /* With BSMM_TEST_EXACT each buffer has its own allocation. Without it, all buffers share a
+     * single allocation, which is too small for the buffers of this test. */
     setenv("BSMM_TEST_EXACT", "1", 1);
     /* The library would split K of all tiles (split-K) for products with few tiles, which changes
      * the bits of results. The test therefore sets the number of parts of K to 1. */

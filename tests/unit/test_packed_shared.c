@@ -178,10 +178,10 @@ static void check_change(const fixture *f, int number, const void *packed, const
     bsmm_plan_destroy(same);
 }
 
-/* Packs B once, for a pair of formats of A and B. Then runs the CHANGES variants of the product,
- * with and without a C, and with A row-major or column-major. Fails unless each variant gives the
- * right bits with these packed weights. Returns false if the device has no panels for this pair,
- * i.e. no kernel that reads decoded weights. */
+/* Packs B once, for a pair of formats of A and B. Then runs the CHANGES variants of the product
+ * (with and without a C, with a row-major and a column-major A) with these packed weights. Fails
+ * unless each variant gives the bits that the same kernel gives with unpacked B. Returns false if
+ * no kernel of the device reads packed weights of the form wide for this pair. */
 static bool check_pair(const char *device, const char *const pair[2], fill how) {
     fixture f;
     uint8_t *first;

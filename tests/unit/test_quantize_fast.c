@@ -447,10 +447,9 @@ static void test_large_outputs(void **state) {
     }
 }
 
-/* Tests bsmm_strip_within, which returns true if the bits of all floats of an array are allowed.
- * The vector loop uses it to find blocks without special values, which take a fast path. `range`
- * says which bits are allowed: those from its first field to its second field, and those that are
- * equal to its third field (here 7). */
+/* Tests bsmm_strip_within. It returns true if each float of an array, as a 32-bit integer, lies
+ * from the first to the second field of `range` or is equal to the third field (here 7). The vector
+ * loop uses it to find blocks without special values, which take a fast path. */
 static void test_within(void **state) {
     (void)state;
     static const bsmm_bits_range range = {0x21800000u, 0x5d800000u, 7};

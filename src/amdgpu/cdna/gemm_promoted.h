@@ -32,8 +32,8 @@ BSMM_DEVICE uint32_t gemm_promoted_cols(gemm_shape s) {
     return s.col_scales ? GEMM_D_COLS : 1;
 }
 
-/* Returns the offset of the scale that row `row` has for the first elements of the workgroup's part
- * of K. */
+/* A workgroup may multiply only a part of K. Returns the offset, in scales, of the scale that
+ * covers the first elements of row `row` in this part. */
 BSMM_DEVICE uint32_t gemm_promoted_row(const bsmm_cdna_gemm *p, uint32_t side, uint32_t row) {
     const bsmm_cdna_side *o = &p->sides[side];
     return (uint32_t)bsmm_axis_at(&o->o.row_map, row < o->rows ? row : o->rows - 1) +

@@ -242,10 +242,10 @@ BSMM_DEVICE uint32_t gemm_plain_steps(const gemm_position *at, gemm_shape s, boo
     return wide == at->steps ? wide : steps / 2 * 2;
 }
 
-/* The kernel prefetches cache lines to L2 by loads to LDS whose data nothing uses. Returns an
- * address in LDS for such data. It lies in the wave's trays, i.e. in its buffers for scales, which
- * plain steps do not need. Consecutive prefetches must use different values of `slot`, because the
- * previous prefetch may be unfinished. */
+/* Returns an address in LDS to which the kernel loads bytes that nothing uses. Such a load
+ * prefetches a cache line to L2. The address lies in the wave's buffers for scales, which plain
+ * steps (steps that load their elements directly to LDS) do not need. A prefetch may be unfinished
+ * when the next one is issued, so consecutive prefetches must use different values of `slot`. */
 BSMM_DEVICE uint32_t gemm_unused(const gemm_chores *c, const gemm_position *at, gemm_shape s,
                                  uint32_t slot) {
     return (uint32_t)(uintptr_t)c->ring + 2 * gemm_ring_half(s) +

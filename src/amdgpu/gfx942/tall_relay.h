@@ -30,11 +30,11 @@ enum { TALL_UNUSED = 2048 };
 #define TALL_NOWHERE 0x80000000u
 
 typedef struct tall_relay {
-    /* These arrays describe the operands that the wave loads. `buffers` holds the memory of an
-     * operand from the tile's first row on, `pitch` holds the stride of its rows or columns, and
-     * `from` holds the lane's offset in it. For row-major operands, the index is 0 for A and 1 for
-     * B. For column-major operands, the index is 0 or 1 for the first or second half of the step,
-     * and the entry describes the operand that the wave loads in this half. */
+    /* These arrays describe the operands that the wave loads. buffers[i] is the memory of an
+     * operand from the tile's first row on. pitch[i] is the stride of its rows (row-major) or
+     * columns (column-major). from[i] is the offset in this memory at which the lane's loads begin.
+     * If A and B are row-major, entry 0 is for A and entry 1 for B. If they are column-major, entry
+     * i is for the operand that the wave loads in half i of a step (64 elements of K). */
     __amdgpu_buffer_rsrc_t buffers[2];
     /* The entries of `pitch` have 64 bits, so that the compiler does not join them to a vector. */
     uint64_t pitch[2];

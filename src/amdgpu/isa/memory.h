@@ -114,9 +114,9 @@ BSMM_DEVICE void bsmm_isa_touch(bsmm_i32x4 buffer, uint32_t lane_offset, uint32_
                          : "v254");
 }
 
-/* Forces the compiler to compute `value` before this place in the code, although the value is used
- * only later. The compiler may otherwise move the computation. It keeps the order of this macro, of
- * loads to LDS, and of waits. */
+/* Forces the compiler to compute `value` at this place in the code, although the value is used only
+ * later. Without this macro, the compiler may compute it later. The compiler does not move this
+ * macro past loads to LDS or past waits. */
 #define bsmm_isa_stay(value) __asm__ volatile("" : "+v"(value))
 
 /* Waits until at most `pending` of this wave's loads and stores of memory are unfinished. `pending`

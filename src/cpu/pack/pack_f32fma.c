@@ -148,9 +148,9 @@ static void pack_scales(const bsmm_f32fma_source *s, const tile *t, float *to) {
     }
 }
 
-/* Packs t->n columns of K from column t->k on, for all rows of a panel. The packed form has units
- * of 32 or 128 columns. `padded` is t->n rounded up to whole units. Past the end of K, the values
- * are 0. */
+/* Packs columns t->k to t->k + t->n - 1 of an operand, for all rows of a panel. Packed columns form
+ * units of 32 or 128. `padded` is t->n rounded up to whole units. Past the end of K, the packed
+ * values are 0. */
 static void pack_window(const bsmm_f32fma_source *s, tile *t, const bsmm_f32fma_row *rows,
                         int64_t first, int64_t count, int64_t width, int64_t padded, bool segmented,
                         uint8_t *to) {

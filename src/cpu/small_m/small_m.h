@@ -134,8 +134,8 @@ typedef struct bsmm_small_m_scales {
     int64_t units;
     /* `used` is the number of scale units (ranges of K with one scale) up to the end of K. */
     int64_t used;
-    /* `chunk` is the number of scale units in a chunk, i.e. in a range of K that is summed by
-     * itself. */
+    /* A chunk is a range of K that is summed by itself. `chunk` is the number of scale units
+     * (ranges of K with one scale) in a chunk. */
     int64_t chunk;
     /* `codes` holds the scale codes in the order [range of K with one scale][16 rows]. */
     uint8_t *codes;

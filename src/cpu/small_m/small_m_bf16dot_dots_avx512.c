@@ -271,11 +271,11 @@ INLINE void restore_unit(const bsmm_small_m_span *s, int width, int panels, bsmm
         change_unit(to, p, width, _mm512_setzero_si512());
 }
 
-/* Reads the scales of the next scale block of a panel (16 rows of B), one for each row. Scales are
- * applied in one of two ways (SCALES_SUMS). If they are applied to elements, the function returns
- * the factors by which the caller must multiply the block's elements. If they are applied to sums,
- * the function itself multiplies the sums in `to`, so that they have the unit of the new block
- * (change_unit). */
+/* Reads the scales of the next scale block of a panel (16 rows of B), one for each row. SCALES_SUMS
+ * tells whether scales are applied to elements or to sums. If to elements, the function returns the
+ * factors by which the caller must multiply the block's elements. If to sums, each sum in `to` is
+ * stored divided by its current scale. The function then multiplies the sums, so that they are
+ * divided by the scales of the next block instead (change_unit). */
 INLINE scaling take_scales(const bsmm_small_m_span *s, const decoder *d, const uint8_t *codes,
                            int panel, int width, bsmm_weights kind, sums *to) {
     if (s->scales) return no_scaling();

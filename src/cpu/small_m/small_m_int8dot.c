@@ -15,10 +15,10 @@ bsmm_int8_scaling bsmm_int8_scaling_of(const bsmm_product *p) {
     return p->b.m.format.scale == BSMM_SCALE_E4M3 ? BSMM_INT8_E4M3 : BSMM_INT8_E8M0;
 }
 
-/* Returns the exponent of a power of two by which the kernel multiplies the scales of A, so that
- * results have the right size. It makes up for two facts. B's packed integers are not its elements
- * but multiples of them. And e4m3 scales of B may be read as f16, which gives 2^-8 times their
- * values. */
+/* Returns the binary logarithm of a power of two by which the kernel multiplies the scales of A.
+ * The factor corrects two errors of results. First, packing replaces the elements of B by multiples
+ * of them, which are integers. Second, e4m3 scales of B may be read as f16, which gives 2^-8 times
+ * their values. */
 static int moved_exponent(const bsmm_product *p) {
     return (bsmm_int8_scaling_of(p) == BSMM_INT8_E4M3 ? 8 : 0) -
            bsmm_pack_table_of(p->b.m.format.elem)->log2_multiple;

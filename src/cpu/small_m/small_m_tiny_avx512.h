@@ -115,8 +115,8 @@ BSMM_TINY_INLINE __m128i bsmm_tiny_load_16(const bsmm_tiny_rows *rows, int row, 
     return _mm_loadu_si128((const __m128i *)(const void *)(rows->first + rows->offset[row] + at));
 }
 
-/* Loads words number 4 * i to 4 * i + 3 of 16 rows, where a word is 4 bytes of each row. Lane r of
- * word[d] becomes the word of row r. */
+/* Loads words number 4 * i to 4 * i + 3 of 16 rows. A word is 4 bytes of a row. Lane r of word[d]
+ * gets word number 4 * i + d of row r. */
 BSMM_TINY_INLINE void bsmm_tiny_load_words(const bsmm_tiny_rows *rows, int64_t i, __m512i word[4]) {
     if (rows->word_bytes) {
         for (int64_t d = 0; d < 4; d++)

@@ -15,10 +15,11 @@ static bool has_stored_rows(const bsmm_operand *o) {
            bsmm_wgmma_is_stored_fp8(o);
 }
 
-/* Returns true if the GEMM kernel can sum products over all of K without scales and multiply only
- * the complete sums by B's scales. This requires that A and B are e4m3, that each of their rows has
- * one scale, and that the kernel can read all elements and scales where the caller stores them. The
- * kernel loads B's scales in pairs, so B must have an even number of rows. */
+/* Returns true if the GEMM kernel can multiply only the complete sums over K by B's scales. (It
+ * multiplies the sum of each k block by A's scales.) This requires that A and B are e4m3, that each
+ * of their rows has one scale, and that the kernel can read all elements and scales where the
+ * caller stores them. The kernel loads B's scales in pairs, so B must have an even number of rows.
+ */
 static bool scales_by_rows(const bsmm_product *p) {
     return has_stored_rows(&p->a) && has_stored_rows(&p->b) && p->b.m.rows % 2 == 0;
 }

@@ -122,9 +122,10 @@ static uint32_t place_of(uint32_t number) {
     return number ^ ((number >> 7 ^ number >> 10) & 7) << 4;
 }
 
-/* The bits of a byte's number in its region (13 bits) determine where the byte lies. Returns the
- * distances by which the byte moves if bit `b` is set: in bytes in the source (`way` is 0) or in
- * the destination (`way` is 1), in bytes in shared memory, and in rows and columns of scales. */
+/* Each byte of a region has a number of 13 bits. Bit `b` is one bit of these numbers. If this bit
+ * of a byte's number is 1 instead of 0, the byte lies at another position. Returns the distances
+ * between the two positions: in bytes in the source (`way` is 0) or in the destination (`way` is
+ * 1), in bytes in shared memory, and in rows and columns of scales. */
 static bsmm_region_spot spot_of(const bit *b, int way, const bit *const *by_store) {
     uint32_t number = 0;
     while (by_store[number] != b)

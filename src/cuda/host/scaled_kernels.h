@@ -5,7 +5,8 @@
 
 #include "cuda/host/scaled_formats.h"
 
-/* The first index of the table names the operands. It is a bsmm_scaled_kind, or one of these: */
+/* The first index of the table bsmm_scaled_kernels names the formats of A and B. It is a
+ * bsmm_scaled_kind, or one of these: */
 enum {
     /* BSMM_SCALED_WIDE: elements of 16 bits, without scales. */
     BSMM_SCALED_WIDE = BSMM_SCALED_KINDS,
@@ -16,8 +17,9 @@ enum {
     BSMM_SCALED_OPERANDS
 };
 
-/* The second index tells how thread blocks share a tile of D: a single thread block computes a
- * tile, a pair of thread blocks does, or the kernel is for few rows of A. */
+/* The second index of the table bsmm_scaled_kernels tells which kernel it is: in the general
+ * kernels, a single thread block or a pair of thread blocks computes a tile of D. The third kernel
+ * is for few rows of A. */
 enum { BSMM_SCALED_SINGLE, BSMM_SCALED_PAIR, BSMM_SCALED_FEW_ROWS, BSMM_SCALED_SHARINGS };
 
 typedef struct bsmm_scaled_kernel {

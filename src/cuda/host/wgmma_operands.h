@@ -46,8 +46,8 @@ typedef struct bsmm_wgmma_wish {
     /* `by_rows` is true if the fp32 scales of A and of B cover whole rows. The GEMM kernel then
      * sums over all of K before it multiplies by B's scales. */
     bool by_rows;
-    /* `row_wide` is used only if each row of the operand has one scale for all of K. It is true if
-     * the GEMM kernel can then read the scales where the caller stores them. */
+    /* `row_wide` matters only if each row of the operand has one scale for all of K. If it is true,
+     * the GEMM kernel can read these scales where the caller stores them. */
     bool row_wide;
 } bsmm_wgmma_wish;
 

@@ -217,10 +217,11 @@ fold_items(const bsmm_pack_job *job, bsmm_elem elem, bool packed, int items, con
     uint32_t how = fold_group(job, elem, group, first, lanes, there, reach, &scale);
     store_group(job, position, mine, threadIdx.x % FOLD_LANES < (uint32_t)items, scale);
     fold_target target = fold_target_of(job, position);
-    /* `how` has one byte for each scale block of the group. `byte` is a selector for __byte_perm,
-     * which picks the byte of this lane's scale block (number `block`). For elements of 4 bits, the
-     * picked byte becomes the lowest byte of the result. For elements of 6 bits, it becomes the
-     * upper byte of both 16-bit halves. Past the end of K the result is 0. */
+    /* `how` has one byte for each scale block of the group. This byte tells how to convert the
+     * block's elements. `byte` is a selector for __byte_perm, which picks the byte of this lane's
+     * scale block (number `block`). For elements of 4 bits, the picked byte becomes the lowest byte
+     * of the result. For elements of 6 bits, it becomes the upper byte of both 16-bit halves. Past
+     * the end of K the selector gives 0. */
     uint32_t block = threadIdx.x % FOLD_LANES / 2;
     uint32_t byte = position->n == 0         ? 0x4444
                     : elem == BSMM_ELEM_E2M1 ? 0x4440 | block

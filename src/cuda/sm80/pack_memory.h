@@ -59,8 +59,8 @@ static __device__ __forceinline__ void item_codes(int bits, int count, const uin
             codes[i] = raw[i];
 }
 
-/* Sets the decoded elements from index n on to 0. The caller has found that they lie past the end
- * of K. */
+/* `codes` holds `count` adjacent elements of a row. Sets the elements from index n on to 0, because
+ * they lie past the end of K. */
 static __device__ __forceinline__ void item_cut(int bits, int count, uint32_t n, uint32_t *codes) {
     int width = bits == 4 ? 4 : 8, per_word = 32 / width;
     if (n >= (uint32_t)count) return;

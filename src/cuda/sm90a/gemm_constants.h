@@ -43,9 +43,9 @@
 #define EVENS (FALLS_BACK || (GEMM_SCALES == GEMM_ROW_ROW && !GEMM_WIDE && CONSUMERS == 3))
 
 enum {
-    /* CAREFUL is 1 for kernels of the kind ROW (A and B have one scale per 1 x 128 block). The
-     * product of a scale of A and a scale of B may lie outside fp32's range of normal numbers, so
-     * these kernels test whether it does. */
+    /* CAREFUL is 1 for kernels of the kind ROW (A and B have one scale per 1 x 128 block). These
+     * kernels test the product of each scale of A and each scale of B that they multiply, because
+     * it may be too large or too small for fp32 (see AGAIN). */
     CAREFUL = GEMM_SCALES == GEMM_ROW_ROW && !FALLS_BACK,
     /* AGAIN is 1 if the kernel tests whether any product of a scale of A and a scale of B lies
      * outside the range from 2^-104 to 2^64. The kernel then recomputes in double the results that

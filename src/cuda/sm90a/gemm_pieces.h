@@ -23,10 +23,11 @@ typedef struct progress {
     uint32_t last, tested;
 } progress;
 
-/* Multiplies one k block of a GEMM without block scales. A stage of the ring buffer holds the
- * operand tiles of a k block. The function issues the wgmma instructions of this stage while those
- * of the previous stage may still run, so the tensor cores always have work. Then it waits for
- * those of the previous stage, and lets the producer refill the previous stage. */
+/* Multiplies one k block of a GEMM without block scales. `stage` is the stage of the ring buffer
+ * that holds the operand tiles of this k block. The function issues the wgmma instructions for
+ * `stage` while the wgmma instructions for the previous stage may still run, so the tensor cores
+ * always have work. It then waits for the wgmma instructions of the previous stage, and lets the
+ * producer refill that stage. */
 static __device__ __forceinline__ int unscaled_stage(consumer *c, float *total, progress *now,
                                                      uint32_t stage) {
     if (now->left-- == 0) return 0;

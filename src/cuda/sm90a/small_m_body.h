@@ -39,12 +39,13 @@
     (SMALL_M_FORMAT == SMALL_M_NVFP4 ? 8 : SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? p.scale_step : 4)
 /* FLOAT_ROWS is the number of rows of B that share one fp32 scale. */
 #define FLOAT_ROWS (SMALL_M_FORMAT == SMALL_M_FP8_ROWS ? 1 : 16)
-/* The kernel loads A for the first HEAD steps (of 128 elements) of each range of K before the rest
- * of A, so that the warps can begin to multiply early. HEAD = 0 would mean no such early load. With
- * 9 to 16 columns, mxfp8 x mxfp4 with N = K = 8192 would then take 17.4 instead of 16.8 us on an
- * H200. HEAD is 0 where a second load of A costs as much time as the early start saves: with up to
- * 8 columns, products by 4-bit weights became 2% slower. It is also 0 in kernels that scale each
- * step separately (SMALL_M_GROUPED), because it would add 13% of instructions to them. */
+/* The kernel can load A in two parts, so that the warps begin to multiply early. The first part has
+ * HEAD steps (of 128 elements) of each range of K, and the second part has the rest. If HEAD is 0,
+ * the kernel loads A at once. With 9 to 16 rows of A, mxfp8 x mxfp4 with N = K = 8192 takes 16.8 us
+ * on an H200. It would take 17.4 us if HEAD were 0. HEAD is 0 with up to 8 rows of A: there,
+ * loading A in two parts made products by 4-bit weights 2% slower. It is also 0 in kernels that
+ * scale each step separately (SMALL_M_GROUPED), because it would add 13% of instructions to them.
+ */
 #define HEAD (FOUR && SMALL_M_TILES == 2 && !SMALL_M_GROUPED ? WALKERS : 0)
 
 /* An A in e2m1 is converted to bf16 either by each thread block of this kernel or by
