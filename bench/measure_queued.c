@@ -11,8 +11,9 @@
 /* LAUNCHES is the number of times that each timing round launches a graph. */
 enum { LAUNCHES = 4 };
 
-/* Describes a buffer that holds one copy for each set of operands. Each copy begins `stride` bytes
- * after the one before. */
+/* Describes a buffer in device memory that holds several copies of an operand or of D, one for each
+ * set of operands that the runs use in turn. Each copy begins `stride` bytes after the one before.
+ */
 typedef struct rotating {
     void *memory;
     uint64_t bytes, stride;

@@ -54,8 +54,8 @@ static void compare(double value, sums sum, double rounding, int64_t index, int6
     double promised = result->bound * sum.magnitude + rounding * fabs(exact);
     result->checked++;
     if (!(error <= fmax(allowed, promised))) result->failed++;
-    /* If `relative` is NaN, this comparison is false, so max_error becomes NaN. A max_error of NaN
-     * stays NaN. */
+    /* If `relative` is NaN, this comparison is false, and the function does not return here. It
+     * then sets max_error to NaN, unless max_error is already NaN. */
     if (relative <= result->max_error) return;
     if (isnan(result->max_error)) return;
     result->max_error = relative;

@@ -170,8 +170,8 @@ void gfx9_deliver(gfx9_wave *w, uint32_t vm, uint32_t lgkm) {
 }
 
 gfx9_pending *gfx9_postpone(gfx9_wave *w) {
-    /* The list of pending operations is large enough, because the wait counters limit the number
-     * of pending operations to 63. */
+    /* The wait counters limit the number of pending operations to 63, so the list is never full.
+     * Its room is 0 if its allocation failed. */
     if (w->pending_count == w->pending_room) return NULL;
     gfx9_pending *p = pending_at(w, w->pending_count++);
     p->vm = p->lgkm = p->smem = p->to_lds = 0, p->count = 0, p->mask = ~0u;

@@ -185,8 +185,9 @@ static void add_row(order o, uint32_t m, float *row, const float *c) {
         row[j] += c[j];
 }
 
-/* For each j, adds a(i, k) * b(k, j) to sum[j] for k = 0 XOR flip, 1 XOR flip and so on. Without
- * the vector types, compilers would vectorize the loop over k instead of j. */
+/* For each j, adds the products a(i, k) * b(k, j) of a row i to sum[j]. The order of k is 0 XOR
+ * flip, 1 XOR flip and so on. The code uses a vector type for 16 values of j, because compilers
+ * would otherwise vectorize the loop over k. */
 typedef float floats __attribute__((vector_size(64)));
 
 #if defined(__x86_64__)

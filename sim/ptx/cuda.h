@@ -76,7 +76,7 @@ CU const char *bsmm_sim_message(void);
  * instruction that a warp executes counts once. */
 CU uint64_t bsmm_sim_steps(void);
 /* Returns the pattern of entry `number` in the tables of PTX instructions, or NULL after the last
- * entry. */
+ * entry. A pattern describes an opcode with its modifiers, e.g. "isspacep.global|shared". */
 CU const char *bsmm_sim_row(unsigned number);
 /* Returns the target and name of a kernel that this process has launched without an error, such as
  * "sm_90a gemm_bf16". Returns NULL after the last kernel. The pointer is valid until the next

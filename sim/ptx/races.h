@@ -32,8 +32,8 @@ void ptx_race_acquire(ptx_warp *w, enum ptx_sync kind, uint64_t number);
 /* Records that the warp has executed fence.proxy.async. */
 void ptx_race_fence(ptx_warp *w);
 
-/* Records that a warp issues an asynchronous operation. `product` is true for a wgmma. Returns the
- * number of the operation, or 0 if nothing is recorded. */
+/* Records that a warp issues an asynchronous operation, such as a copy. `product` is true if it is
+ * a wgmma instruction. Returns the number of the operation, or 0 if nothing is recorded. */
 uint32_t ptx_race_issue(ptx_warp *w, bool product);
 /* Says how warps learn that an asynchronous operation is complete. Until a warp knows it, an access
  * of the warp to the same bytes is a race. END_SIGNALLED: the warps that wait for the operation's

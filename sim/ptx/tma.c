@@ -152,9 +152,9 @@ static bool taken(ptx_async *j, const ptx_tensor_map *m) {
 /* A multicast load by TMA writes to the shared memory of several thread blocks. Returns the rank of
  * the thread block whose mbarrier counts the bytes that are written to block `rank`. Without
  * cta_group::2 this is block `rank` itself. With cta_group::2 the thread blocks 2 i and 2 i + 1 are
- * a pair, and one block of each pair counts for both. The instruction gives the address of an
- * mbarrier, which contains a rank. If this rank is even, the even block of each pair counts,
- * otherwise the odd one. */
+ * a pair, and the mbarrier of one of them counts the bytes of both. The address of the mbarrier in
+ * the instruction contains a rank. If this rank is even, it is the mbarrier of the even block of
+ * each pair, otherwise that of the odd one. */
 static uint64_t signalled(const ptx_async *j, uint64_t rank) {
     const bool pair = ptx_has(j->inst->opcode, "cta_group::2");
     return pair ? (rank & ~1ull) | (j->barrier >> RANK_SHIFT & 1) : rank;

@@ -77,8 +77,8 @@ static uint32_t waiting(const ptx_warp *w) {
     return w->live & ~w->blocked & ~w->active;
 }
 
-/* Returns the lowest instruction index, from `from` on, at which inactive lanes wait. Returns
- * UINT32_MAX if no lanes wait there. */
+/* Each inactive lane waits at an instruction. Returns the lowest index of such an instruction that
+ * is at least `from`, or UINT32_MAX if there is none. */
 static uint32_t next_wait(const ptx_warp *w, uint32_t from) {
     uint32_t lowest = UINT32_MAX;
     for (uint32_t rest = waiting(w); rest; rest &= rest - 1) {

@@ -29,10 +29,10 @@ static int64_t common_multiple(int64_t a, int64_t b, int64_t most) {
     return a / divisor > most / b ? most : a / divisor * b;
 }
 
-/* Returns the smallest number of rows at whose multiples an operand can be divided. It is the least
- * common multiple of 128 rows (a full tile) and, if the operand has scales, of two further numbers:
- * the rows that one tile of the scale layout covers, and the rows that 16 rows of scales cover. If
- * the number exceeds `most`, the function returns `most`. */
+/* A portion of an operand must have a multiple of a certain number of rows. Returns this number. It
+ * is the least common multiple of 128 rows (a full tile) and, if the operand has scales, of two
+ * further numbers: the rows that one tile of the scale layout covers, and the rows that 16 rows of
+ * scales cover. If the number exceeds `most`, the function returns `most`. */
 static int64_t unit_of(const bsmm_operand *o, int64_t most) {
     if (o->m.format.scale == BSMM_SCALE_NONE) return TILE;
     const int64_t block = o->m.format.block_rows,

@@ -34,8 +34,8 @@ static json_t *parse_beside(const bsmm_map *map, char *why, size_t size) {
     return config;
 }
 
-/* Loads config.json from the folder of the file. If there is no config.json, there is no config,
- * which is no error. After any other failure the reason is stored in `config`. */
+/* Loads config.json from the folder of the model file. A missing config.json is no error: the
+ * config is then empty. After any other failure the reason is stored in `config`. */
 static void load_beside(bsmm_file *file, bsmm_config *config) {
     char path[PATH_MAX], why[256] = "";
     struct stat info;

@@ -83,8 +83,8 @@ const bsmm_storage *bsmm_storage_at(size_t index);
 /* Returns the storage table entry (families.c) for unscaled tensors. The reader compares a tensor
  * with this entry last. */
 const bsmm_storage *bsmm_storage_plain(void);
-/* Returns the storage table entry (families.c) for weights that the file's metadata declares. The
- * reader uses this entry first. */
+/* Returns the entry of the storage table (families.c) for files whose metadata says how their
+ * weights are stored. The reader tries this entry before all others. */
 const bsmm_storage *bsmm_storage_declared(void);
 /* Returns the entries of the table in families.c in the order in which the writer tries them, and
  * NULL past the last entry. `index` counts from 0. */

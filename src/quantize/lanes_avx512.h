@@ -23,8 +23,8 @@ INLINE __m512i choose_bits(__m512i which, __m512i a, __m512i b) {
     return _mm512_ternarylogic_epi32(which, a, b, 0xca);
 }
 
-/* Returns the one factor of the next `count` columns, in all lanes, and advances the cursor past
- * these columns. */
+/* The next `count` columns lie in one scale block. Returns the factor of this block in all lanes,
+ * and moves the cursor past these columns. */
 INLINE __m512 next_factor(factor_cursor *cursor, int count) {
     __m512 factor = _mm512_set1_ps(*cursor->at);
     pass_columns(cursor, count);

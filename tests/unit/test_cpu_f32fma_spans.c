@@ -95,10 +95,11 @@ static void test_elements(void **state) {
 }
 
 /* Tests a dot product in which two small terms almost cancel, so that the result may be subnormal
- * in fp32. The rows also have large values, which meet only zeros in the other row. They increase
- * the span of a row, i.e. the number of binades from its smallest to its largest value, and a
- * kernel divides the row by a power of two that follows from the largest value. For spans with
- * which fp32 sums would be too inaccurate, kernels must sum in double. */
+ * in fp32. Each row also has a large value, which meets only a zero in the other row. The large
+ * value increases the span of the row, i.e. the number of binades from its smallest to its largest
+ * value. A kernel divides a row by a power of two that follows from its largest value, so the small
+ * terms become even smaller. For spans with which fp32 sums would be too inaccurate, kernels must
+ * sum in double. */
 static void check_cancelled(int a_span, int b_span) {
     float a[] = {0x1p-50f, 0, -0x1p-50f, 0x1p-50f}, b[] = {0, 0x1p-50f, 0x1p-50f, 0x1p-50f}, d;
     a[0] = ldexpf(a[0], a_span);

@@ -92,8 +92,8 @@ static void test_offsets(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-/* Lists scale formats of one and of four bytes. The test stores the number of each scale, modulo
- * `modulus`, as the scale's code. */
+/* Lists scale formats of one and of four bytes. The scales of a matrix are numbered, and the test
+ * computes the code of a scale from its number modulo `modulus`. */
 static const struct {
     uint32_t scale, bytes, modulus;
 } widths[] = {

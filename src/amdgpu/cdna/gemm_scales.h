@@ -113,8 +113,9 @@ BSMM_DEVICE uint32_t gemm_carrier_at(const bsmm_cdna_side *o) {
     return o->scale_at[gemm_thread_of_tile() % BSMM_CDNA_SCALES];
 }
 
-/* Loads the field `at` of the carrier again. Only kernels with large tiles need this, because they
- * have no register that keeps the field during the plain steps of the main loop. */
+/* A carrier describes which scales this wave loads to LDS. Sets its field `at` again. Only kernels
+ * with large tiles need this, because they have no register that keeps `at` during the plain steps
+ * of the main loop (steps that load elements directly to LDS). */
 BSMM_DEVICE void gemm_carrier_refresh(gemm_carrier *c, gemm_shape s) {
     if (gemm_scouts(s)) c->at = gemm_carrier_at(&gemm_params_here()->sides[gemm_carrier_side(s)]);
     /* This makes the wave wait for the load of `at` now. Otherwise the compiler would put the wait
@@ -297,10 +298,11 @@ typedef struct gemm_scale_reader {
 
 /* Finds the words with scales that this lane reads, and the bytes of them that it needs. A 32-bit
  * word of the ring buffer has the four scales of a row in one unit (128 elements of K). A wave's 64
- * lanes form four groups of 16; lane i of each group multiplies the same row. If a step has one
- * unit, lane i of all four groups reads the same word, and each needs another one of its four
- * scales. If a step has two units, lane i of only two groups reads the same word. Each of the two
- * needs two of its scales, one for each of two matrix instructions (gemm_piece_of). */
+ * lanes form four groups of 16. Lane i of each group multiplies the same row, at another range of
+ * K. If a step has one unit, lane i of all four groups reads the same word, and each group needs
+ * one of the word's four scales. If a step has two units, two of the groups read the word of the
+ * first unit, and the other two read that of the second. Each of these groups needs two of the
+ * word's scales, one for each of two matrix instructions (gemm_piece_of). */
 BSMM_DEVICE gemm_scale_reader gemm_scale_reader_of(gemm_shape s, const uint32_t rows[2]) {
     const uint32_t lane = gemm_thread_of_tile() % GEMM_WAVE, group = lane / BSMM_CDNA_EDGE;
     const bool two = gemm_units(s) == 2;

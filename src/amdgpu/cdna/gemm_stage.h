@@ -172,9 +172,10 @@ BSMM_DEVICE void gemm_scout_ahead(const gemm_position *at, gemm_shape s, uint32_
                    step % 2);
 }
 
-/* Prefetches cache lines of the operands to L2: of the lines that lie `offset` bytes after the
- * start of each row, those that are this workgroup's part. The prefetch is a load to LDS: each
- * wave's load writes 256 bytes to LDS at `unused`, which nothing reads. */
+/* Prefetches cache lines of the operands to L2. The lines lie `offset` bytes after the start of
+ * each row, and several workgroups share the work: each prefetches the lines of some of the rows.
+ * The prefetch is a load to LDS: each wave's load writes 256 bytes to LDS at `unused`, which
+ * nothing reads. */
 BSMM_DEVICE void gemm_scout_to(const gemm_position *at, uint32_t offset, uint32_t unused) {
     bsmm_isa_load_to_lds(gemm_scout_buffer(at), unused, at->scout.lane_offset, offset, 4);
 }

@@ -260,8 +260,8 @@ static bool is_plain(const bsmm_product *p) {
     return known && p->alpha == 1 && !p->has_c && !p->bias_elem;
 }
 
-/* Returns the distance in bytes from the scale of row or column 0 to the scale of row or column
- * `index`. */
+/* `map` maps the rows or the columns of the operand to positions of scales. Returns the distance in
+ * bytes from the scale of row (or column) 0 to that of row (or column) `index`. */
 static uint32_t scale_distance(const bsmm_operand *o, const bsmm_axis_map *map, int64_t index) {
     return (uint32_t)(bsmm_axis_at(map, (uint32_t)index) *
                       bsmm_scale_row_of(o->m.format.scale)->bytes);

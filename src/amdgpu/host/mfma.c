@@ -192,9 +192,9 @@ void bsmm_mfma_begin(const bsmm_product *p, const bsmm_mfma_tile *tile, float fa
     (BSMM_CDNA_PART_WAVES * BSMM_CDNA_EDGE * (BSMM_CDNA_PART_COLS + 4) * (uint32_t)sizeof(float))
 static const bsmm_hip_function add_parts = {"cdna/gemm_parts", "add_parts", ADDING_BYTES};
 
-/* Returns the number of parts into which every run of the plan divides K. A run whose operands are
- * not aligned uses a smaller tile than the plan has chosen, but the same number of parts. It needs
- * no more workspace than the plan reports. */
+/* Returns the number of parts into which every run of the plan divides K. If the operands of a run
+ * are not aligned, the run uses a smaller tile than the plan has chosen, but the same number of
+ * parts. Such a run needs no more workspace than the plan reports. */
 uint32_t bsmm_mfma_k_parts(const bsmm_product *p, const void *state) {
     (void)p;
     return ((const bsmm_mfma_state *)state)->job.parts;

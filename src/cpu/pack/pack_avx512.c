@@ -83,7 +83,8 @@ INLINE __m512i read_run(const reader *r, const uint8_t *row, int64_t k, int64_t 
 INLINE void transpose(const __m512i row[LANES], __m512i near[4], __m512i far[4]) {
     const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
     const __m512i high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-    /* Each 128 bits of `quad` hold one group of 4 bytes of each of the rows 4 * h to 4 * h + 3. */
+    /* quad[h] has the groups (4 bytes) of rows 4 * h to 4 * h + 3. Each 128 bits hold one group of
+     * each of these four rows. */
     __m512i quad[2][4];
 #    pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {

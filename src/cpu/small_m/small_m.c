@@ -164,7 +164,7 @@ static void pack_tile(const product_run *x, int64_t tile) {
  * depends on the engine, and the last panels may be past the last row of B. */
 typedef struct strip {
     /* A work unit is a range of columns of D that one thread computes. `col` is the first column of
-     * the work unit. The strip begins at column col + at. */
+     * the work unit. This strip (a few panels of B) begins `at` columns after it. */
     int64_t col, at;
     /* `next` is the first column of the range of D's columns that the thread will compute next. If
      * there is no such range, `next` lies past the last column of D. */

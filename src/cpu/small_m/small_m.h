@@ -236,9 +236,10 @@ typedef struct bsmm_small_m_limit {
 const char *bsmm_small_m_refuse(const bsmm_product *p, const bsmm_small_m_limit *most, char *why,
                                 size_t size);
 
-/* Before B is multiplied, its scales are gathered in an array with one scale for each scale unit (a
- * range of K) of a row. Returns the number of elements of K in a scale unit, of which the length of
- * B's scale blocks must be a multiple. For fp32 scales this is `segment`. */
+/* Before B is multiplied, its scales are gathered in an array. A scale unit is a range of K in
+ * which a row has one entry of this array. Returns the number of elements of K in a scale unit,
+ * which is `segment` for fp32 scales. The length of B's scale blocks along K must be a multiple of
+ * it. */
 int64_t bsmm_small_m_scale_unit(uint32_t scale, int64_t segment);
 
 /* Returns NULL if weights of this format can be multiplied as they are stored, else the reason.

@@ -1,10 +1,10 @@
 /* Multiplies any number of rows of A by weights B in e2m1 or e2m3. A vector holds 8 columns of D,
  * i.e. results of 8 rows of B.
  *
- * B is read as it is stored, 128 elements of K of each row at a time. The kernel transposes and
- * decodes them once for all rows of A, and stores them in the L1 cache in the layout of packed
- * units (pack_int8dot.h). Then it multiplies them with the register tile of cpu_avx2_int8dot, which
- * has 4 rows of A and 16 columns of D. */
+ * The kernel reads B as it is stored, 128 elements of K of each row at a time. It transposes and
+ * decodes these elements once for all rows of A, and stores them in the L1 cache in the layout of
+ * packed units (pack_int8dot.h). Then it multiplies them with the register tile of
+ * cpu_avx2_int8dot, which has 4 rows of A and 16 columns of D. */
 #include "cpu/small_m/small_m_int8dot_avx2.h"
 
 #if defined(__x86_64__)

@@ -11,8 +11,8 @@
 static bsmm_small_m_engine engine_of(const bsmm_product *p);
 #else
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
-    /* This function is never called, because the kernel refuses every product on other processors
-     * than x86-64. */
+    /* Only compilers for other processors than x86-64 see this version of engine_of. It is never
+     * called, because the kernel refuses every product on these processors. */
     (void)p;
     return (bsmm_small_m_engine){0};
 }

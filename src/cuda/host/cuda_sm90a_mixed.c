@@ -354,9 +354,10 @@ static uint64_t workspace_bytes(const bsmm_product *p, const void *state) {
     return m->image_bytes + m->least_bytes + m->scale_bytes;
 }
 
-/* Returns the kernel's error bound. The tensor cores add 16 products and an accumulator at once and
- * truncate each of these 17 terms 23 bits below the largest term. The bound for 16 elements of K is
- * therefore 17 * 2^-23. The factors of the epilogue add a few roundings. */
+/* Returns the kernel's error bound relative to the sum of |a * b|. The tensor cores add 16 products
+ * and an accumulator at once and truncate each of these 17 terms 23 bits below the largest term.
+ * Each 16 elements of K therefore add 17 * 2^-23 to the bound. Scaling the sums in the epilogue
+ * adds a few roundings. */
 static double bound(const bsmm_product *p, const void *state) {
     const made *m = state;
     const double k = (double)p->a.m.cols;

@@ -48,12 +48,12 @@ static bool find_step(const bsmm_axis_map *map, uint32_t number, uint64_t *step)
     return true;
 }
 
-/* A region has 2^rows_log2 x 2^cols_log2 scales of `size` bytes. Each byte of it has a number,
- * whose bits are those of its scale's row, then those of its scale's column, then those of its
- * position in the scale. For each of these bits, the function writes an entry to `bits` that says
- * by how many bytes a byte moves in the source and in the destination if the bit is set. Returns
- * false if this distance depends on the values of other bits, as in a layout whose tiles have a
- * side that is not a power of two. */
+/* A region has 2^rows_log2 x 2^cols_log2 scales of `size` bytes. Each byte of it has a number. The
+ * bits of this number are those of its scale's row, those of its scale's column and those of its
+ * position in the scale. For each bit of the numbers, the function writes an entry to `bits`. It
+ * says how many bytes further a byte lies if the bit is 1 instead of 0, in the source and in the
+ * destination. Returns false if this distance depends on the values of other bits, as in a layout
+ * whose tiles have a side that is not a power of two. */
 static bool list_bits(const side sides[2], uint32_t size, uint32_t rows_log2, uint32_t cols_log2,
                       bit *bits) {
     const uint32_t counts[] = {[ROW] = rows_log2, [COL] = cols_log2, [BYTE] = size == 4 ? 2 : 0};

@@ -268,9 +268,9 @@ enum { HELD = SHARED_COLUMNS ? SHARED_COLUMNS / CHUNK : 1 };
 /* An accumulator of a tile lies in columns of tensor memory, and there are two accumulators for
  * alternate tiles. If tensor memory has no room for both, they share some columns: the last columns
  * of the first accumulator (`which` is 0) are the first columns of the second one. Warps read an
- * accumulator in chunks of columns, and the shared columns first, so that the next tile can soon
- * use them. Returns the first column, in the accumulator, of the chunk that is read as number
- * `chunk`. */
+ * accumulator in chunks of columns. They read the shared columns first, so that the next tile can
+ * soon use them. `chunk` counts the chunks in the order in which they are read. Returns the chunk's
+ * first column, counted from the beginning of the accumulator. */
 static __device__ __forceinline__ uint32_t column_of(const bsmm_scaled_params *p, uint32_t which,
                                                      uint32_t chunk) {
     const uint32_t first = which || SECOND_AT >= p->tile_n ? 0 : SECOND_AT,

@@ -23,10 +23,11 @@ static __device__ __forceinline__ void bf16_tiles(const int a_parts, const int b
     for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x) {
         const uint32_t a_base = tile / p->b_tiles * BSMM_BF16_TILE;
         const uint32_t b_base = tile % p->b_tiles * BSMM_BF16_TILE;
-        /* `sum_sets` is the number of sets of accumulators. With two sets, one is for the products
-         * of the largest bf16 parts, and the other for all other products. If A and B have more
-         * than four bf16 parts together, the registers suffice for only one set, which is for all
-         * products. */
+        /* An element of A or B is split into one or several bf16 parts. `sum_sets` is the number of
+         * sets of accumulators. With two sets, one is for the product of the largest part of an
+         * element of A and the largest part of an element of B, and the other is for all other
+         * products of parts. If A and B together have more than four parts per element, the
+         * registers suffice for only one set, which is for all products. */
         const int sum_sets = a_parts + b_parts > 4 ? 1 : 2;
         float all[2 * BF16_ROW_TILES * BF16_COL_TILES][4], (*const sums)[4] = all;
         float(*const rest)[4] = all + (sum_sets - 1) * BF16_ROW_TILES * BF16_COL_TILES;

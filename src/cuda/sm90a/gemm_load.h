@@ -127,9 +127,10 @@ static __device__ __forceinline__ void produce_unit(const bsmm_wgmma_params *p, 
 
 /* The producer announces each work unit (a tile of D and a range of its k blocks) to the consumers
  * by an entry of the array shared.units. Returns the index of this entry. In kernels for short K
- * (GEMM_SHORT) it is the number of the first stage that the work unit will fill, so the caller must
- * not yet have loaded any stage of it. In other kernels the two entries are used in turn; `number`
- * counts the work units of this thread block. */
+ * (GEMM_SHORT), the index is the number of the first stage that the work unit fills. The function
+ * must therefore be called before the first stage of the work unit is loaded. In other kernels
+ * there are two entries, which are used in turn; `number` counts the work units of this thread
+ * block. */
 static __device__ __forceinline__ uint32_t unit_slot(const ring *r, uint32_t number) {
     return GEMM_SHORT ? first_stage(r) : number % 2;
 }

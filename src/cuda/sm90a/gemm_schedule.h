@@ -31,9 +31,9 @@
 
 #include "cuda/sm90a/gemm_params.h"
 
-/* GEMM_SHORTEST_RANGE is the least number of k blocks of each part if gemm_split_at splits a tile
- * along K. Smaller parts would divide the work more evenly among thread blocks, but would cost more
- * time than this saves. */
+/* gemm_split_at splits tiles along K. GEMM_SHORTEST_RANGE is the least number of k blocks of a part
+ * of a tile. Smaller parts would divide the work more evenly among thread blocks, but would cost
+ * more time than this saves. */
 #define GEMM_SHORTEST_RANGE 4
 
 typedef struct gemm_work_unit {

@@ -10,7 +10,8 @@
 #define TILES (MIXED_COLUMNS / 8)
 /* GROUPED is 1 if B has fp32 scales that change along K. */
 #define GROUPED (MIXED_FORMAT == SMALL_M_FP8_F32)
-/* ROWS_OF_A is 1 if A may have one fp32 scale per row. Such an A is not f16. */
+/* ROWS_OF_A is 1 if A may have one fp32 scale per row. A kernel for an f16 A (MIXED_HALF) does not
+ * support such scales. */
 #define ROWS_OF_A (MIXED_FORMAT == SMALL_M_MXFP4 && !MIXED_HALF)
 /* REFERRED is 1 if each row of B has a reference code, i.e. the lowest scale code with which f16
  * holds the row's weights (mixed_half.h). */

@@ -65,11 +65,10 @@ static __device__ __forceinline__ float mixed_least_of_a(const bsmm_small_m_para
 }
 
 /* A result whose accumulator is 0 may be wrong, because products may have underflowed to 0. To find
- * out, the epilogue needs a lower limit of the magnitude of the nonzero weights in the result's row
- * of B. Computes this limit for those of the thread's four rows of B that have an accumulator of 0;
- * bit j of `zeros` is set for such a row number j. The limit is the product of the row's smallest
- * scale and the smallest nonzero element of the format. All lanes of a warp work together on one
- * row at a time. */
+ * out, the epilogue needs the smallest magnitude that a nonzero weight in the result's row of B may
+ * have. This is the row's smallest scale times the smallest nonzero element of the format. The
+ * function computes it for row j of the thread's four rows of B if bit j of `zeros` is set, i.e. if
+ * the row's accumulator is 0. All lanes of a warp work together on one row at a time. */
 static __device__ __forceinline__ void mixed_least_of_b(const bsmm_small_m_params *p, uint32_t col,
                                                         uint32_t zeros, const bool grouped,
                                                         float least[MIXED_RUN]) {
