@@ -47,8 +47,8 @@ typedef struct bench_queued_peer {
     void *(*create)(void *library, struct bench_device *device, size_t way,
                     const bench_queued_shape *shape);
     void (*destroy)(void *product); /* `destroy` frees a prepared GEMM. Its argument may be NULL. */
-    /* `run` queues the prepared GEMM on the device, with copy number `turn` of the operands, modulo
-     * the number of copies. */
+    /* `run` queues the prepared GEMM on the device. The operands have several copies in device
+     * memory, and the GEMM uses copy number `turn` modulo the number of copies. */
     bool (*run)(void *product, size_t turn);
 } bench_queued_peer;
 

@@ -16,9 +16,9 @@ typedef struct products {
     float copies[2][MOST_UNIT];
 } products;
 
-/* If each element is split into several bf16 numbers, a kernel multiplies pairs of these numbers.
- * In a pair, of[0] is the index of the number of A's element, and of[1] that of B's. Index 0 is the
- * number with the largest magnitude. */
+/* If each element is split into several bf16 numbers, a kernel multiplies pairs of these numbers,
+ * one from an element of A and one from an element of B. of[0] says which number of A's element is
+ * in the pair, and of[1] which number of B's. Number 0 has the largest magnitude. */
 typedef struct pair {
     int of[2];
 } pair;

@@ -185,9 +185,8 @@ static void add_row(order o, uint32_t m, float *row, const float *c) {
         row[j] += c[j];
 }
 
-/* For each j, adds the products a(i, k) * b(k, j) of a row i to sum[j]. The order of k is 0 XOR
- * flip, 1 XOR flip and so on. The code uses a vector type for 16 values of j, because compilers
- * would otherwise vectorize the loop over k. */
+/* Adds a(i, k) * b(k, j) to sum[j] for each j, in the order k = 0 XOR flip, 1 XOR flip and so on.
+ * The vector type is for j: without it, compilers would vectorize the loop over k. */
 typedef float floats __attribute__((vector_size(64)));
 
 #if defined(__x86_64__)

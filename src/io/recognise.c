@@ -36,8 +36,8 @@ static uint64_t rows_of(recognising *r, uint64_t index) {
     return r->rows;
 }
 
-/* Returns the index of the first entry in a set of entries of the storage table (families.c).
- * `rows` has one bit for each entry and must not be 0. */
+/* `rows` is a set of entries of the storage table (families.c): bit i stands for entry i. Returns
+ * the lowest index in the set, which must not be empty. */
 static size_t first_of(uint64_t rows) {
     return (size_t)__builtin_ctzll(rows);
 }

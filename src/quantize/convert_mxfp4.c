@@ -23,9 +23,10 @@ enum { NONE = INT16_MIN, NAN_CODE = 255, BIAS = 127, LEAST_NORMAL = -126 };
  * e4m3 elements are multiplied by the quotient. `split_rule` holds the limits of k - m within which
  * the quotient, or the product of the quotient and an element, is exact in e4m3. */
 typedef struct split_rule {
-    /* A block has the scale 2^k, and several blocks share the scale 2^m. The destination format can
-     * represent the rest 2^(k - m) of the block if bottom <= k - m <= top. `holder` names what
-     * represents it, for messages. */
+    /* A block has the scale 2^k, and several blocks share the scale 2^m. In the destination format,
+     * something must represent the remaining factor 2^(k - m) of a block, for example the block's
+     * own scale. This is possible if bottom <= k - m <= top. `holder` names what represents the
+     * factor, for messages. */
     int top, bottom;
     const char *holder;
 } split_rule;

@@ -18,7 +18,8 @@ typedef enum pattern {
     ONE_SIGN,    /* ONE_SIGN: all elements are random positive values. */
     ALTERNATING, /* ALTERNATING: the elements of A have alternating signs along K. */
     GROWING,     /* GROWING: the elements are positive, and their block scales grow along K. */
-    /* CANCELLING: the sum of the second half of K is the negative of the sum of the first half. */
+    /* CANCELLING: the products of the second half of K add up to the negative of the sum of the
+     * products of the first half. */
     CANCELLING,
     /* LARGEST: all elements have the format's largest value, and the block scales are large. */
     LARGEST,

@@ -223,9 +223,10 @@ static void test_rows_made_again(void **state) {
     test_matrix_free(&d);
 }
 
-/* Tests a row of A whose scale times the scale of B is too small for fp32 sums in the first 128
- * columns of D, but not in the other columns. The kernel must compute only the first 128 results of
- * this row again in double. The bits of all other results of the tile must not change. */
+/* Tests one row of A and a B with 128 x 128 scale blocks. In the first 128 columns of D, the
+ * product of the row's scale and B's scale is too small for fp32 sums. In the other columns it is
+ * not. The kernel must compute only the first 128 results of this row again in double. The bits of
+ * all other results of the tile must not change. */
 static void test_blocks_made_again(void **state) {
     (void)state;
     enum { ROWS = 70, SHORT_K = 256, SMALL = 5, LESS = 9, BLOCK = 128, REST = COLUMNS - BLOCK };

@@ -139,8 +139,8 @@ static void check_errors(const split_case *c, const test_matrix *a, const test_m
         differ = differ || got[i] != got[RESULTS + i];
     }
     /* This makes sure that the test has really split K: a split changes the order of additions and
-     * therefore some bits. Cases with `level` are an exception. Their scales are so similar that
-     * all sums of mxfp4 are exact, so the bits are equal in any order. */
+     * therefore some bits. Cases with `level` (nearly equal scales) are an exception: all sums of
+     * mxfp4 are then exact, so the bits are equal in any order. */
     if (!differ && !c->level) fail_msg("%s x %s: K was not split", c->a, c->b);
     free(left);
     free(right);

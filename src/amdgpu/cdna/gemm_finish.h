@@ -263,8 +263,8 @@ BSMM_DEVICE void gemm_store_rows(gemm_target target, gemm_shape s, const gemm_su
     bsmm_isa_wait_loads(s.row_tiles * s.col_tiles * bytes / 4 + gemm_scouted_first(s));
 }
 
-/* Returns true if all global scales are 1. Packed weights always have a global scale, which is
- * usually 1. */
+/* Returns true if the global (second-level) scales of A, B and D are all 1. The epilogue then need
+ * not multiply by them. Packed weights always have a global scale, which is usually 1. */
 BSMM_DEVICE bool gemm_globals_are_1(const bsmm_gpu_epilogue *e) {
     bool all = true;
     if ((e->globals[0] != NULL) | (e->globals[1] != NULL) | (e->globals[2] != NULL))

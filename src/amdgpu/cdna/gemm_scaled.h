@@ -237,8 +237,9 @@ BSMM_DEVICE uint32_t gemm_plain_steps(const gemm_position *at, gemm_shape s, boo
     const uint32_t steps = direct < most ? direct : most;
     if (!in_row) return 0;
     if (!gemm_scouts(s)) return steps;
-    /* The plain steps run in pairs, so the last pair may end a tile. The last step then has no next
-     * step whose elements it could load. It loads its own elements again, and nothing uses them. */
+    /* Plain steps (steps that load their elements directly to LDS) run in pairs. The second step of
+     * the last pair may be the last step of the tile. It then has no next step whose elements it
+     * could load. It loads its own elements again instead, and nothing uses them. */
     return wide == at->steps ? wide : steps / 2 * 2;
 }
 

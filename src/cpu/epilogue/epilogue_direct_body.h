@@ -78,10 +78,10 @@ INLINE exponents exponents_of(const double *factors, int64_t n) {
 }
 
 /* The epilogue multiplies each accumulator of a tile by its row's factor, by its column's factor
- * and by alpha. A multiplier tells which values these have. BY_ONE: each column has the factor 1,
- * and row factors and alpha are powers of two (alpha may be negative). BY_POWERS: column factors
- * are powers of two as well. In both cases, all products of the factors are normal fp32 numbers.
- * BY_ANY: factors have any other values. */
+ * and by alpha. The enum names the kinds of these numbers, each of which has code of its own.
+ * BY_ONE: all column factors are 1, and row factors and alpha are powers of two (alpha may be
+ * negative). BY_POWERS: column factors are powers of two as well. In both cases, all products of
+ * the factors are normal fp32 numbers. BY_ANY: factors have any other values. */
 typedef enum multiplier { BY_ONE, BY_POWERS, BY_ANY } multiplier;
 
 INLINE multiplier multiplier_of(const bsmm_cpu_epilogue_tile *t) {

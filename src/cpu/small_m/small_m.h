@@ -352,8 +352,9 @@ int64_t bsmm_small_m_gather_avx2(const uint8_t *const row[BSMM_SMALL_M_LANES],
 void bsmm_small_m_unpack(const uint8_t *strip, int64_t bytes, int64_t piece, uint8_t *to,
                          int64_t pitch);
 
-/* Copies bytes [from, from + bytes) of 16 rows of B, from row `row` on, to row order. In the copy,
- * rows are `pitch` bytes apart. Rows past the last row of B are copies of the last row. */
+/* Copies bytes [from, from + bytes) of each of 16 rows of B, beginning with row `row`. In the copy,
+ * the bytes of a row are contiguous, and rows are `pitch` bytes apart. Rows past the last row of B
+ * are copies of the last row. */
 void bsmm_small_m_copy_panel(const bsmm_operand *b, int64_t row, int64_t from, int64_t bytes,
                              uint8_t *to, int64_t pitch);
 

@@ -47,11 +47,11 @@ static const bsmm_small_m_f32fma_halves *halves_of(const bsmm_small_m_scales *s)
 
 /* Sets `wide` of each of the 16 rows of a panel, i.e. the difference between the exponents of the
  * row's largest and smallest nonzero value. scales[i] is the difference between the exponents of
- * the largest and the smallest scale of row i. `lower` is the number of binades by which the
- * largest scale of a row may lie below 1 in the multiply loop. It is 0 except for e4m3 scales,
- * because all other scales are divided by the row's largest one before the loop. With e4m3 scales,
- * sums may be smaller by a factor of 2^lower, so the limit of `wide` is lower by `lower`. Returns
- * false if sums could leave fp32's range. The panel must then be packed. */
+ * the largest and the smallest scale of row i. With e8m0 scales, the multiply loop uses the scales
+ * of a row divided by the row's largest one, and `lower` is 0. With e4m3 scales it uses them
+ * undivided. The largest scale of a row may then be as small as 2^-lower, and sums may be smaller
+ * by this factor, so the limit of `wide` is lower by `lower`. Returns false if sums could leave
+ * fp32's range. The panel must then be packed. */
 static bool set_spans(const bsmm_small_m_scales *s, const int scales[LANES], int lower) {
     const bsmm_small_m_f32fma_halves *h = halves_of(s);
     for (int lane = 0; lane < LANES; lane++) {

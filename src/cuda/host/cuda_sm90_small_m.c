@@ -218,11 +218,10 @@ static bool has_single_rows(const bsmm_operand *o) {
     return o->m.format.block_rows == 1 && o->map.digit_count == 0 && o->map.tile_rows == 1;
 }
 
-/* Returns true if A's rows may be divided into bands, i.e. ranges of rows that are multiplied by
- * one launch each. Two bands may overlap, and both launches then compute the same rows of D. With a
- * C this would be wrong, because C may be the memory of D. It is also not done if A is f16 or f32:
- * a row of such an A takes two or three columns of a tile, so there would be so many bands that
- * other kernels are faster. */
+/* Returns true if A's rows may be divided into bands, i.e. ranges of rows with one launch each.
+ * Bands may overlap, and a row of D in two bands is computed twice. With a C this would be wrong,
+ * because C may be the memory of D. A row of an f16 or f32 A takes two or three columns of a tile,
+ * so such an A would have so many bands that other kernels are faster. */
 static bool has_bands(const bsmm_product *p) {
     return !p->has_c && bsmm_small_m_count_parts(&p->a) == 1 && has_single_rows(&p->a) &&
            bsmm_small_m_generation(p) == BSMM_SMALL_M_HOPPER;

@@ -35,9 +35,8 @@ typedef struct bsmm_cuda_ready_relayout {
  * them. */
 typedef struct bsmm_cuda_ready_relayouts {
     bsmm_cuda_ready_relayout of[2];
-    /* `both` is the launch of the kernel that makes the copies of scales of both jobs. Its handle
-     * is NULL if there is only one copy or none, or if there are too many thread blocks for one
-     * launch. */
+    /* `both` is the launch of one kernel that makes the copies of both matrices. Its handle is NULL
+     * if there is only one copy or none, or if there are too many thread blocks for one launch. */
     bsmm_cuda_ready both;
 } bsmm_cuda_ready_relayouts;
 

@@ -18,8 +18,9 @@ typedef struct epilogue {
     uint32_t chunks;
     /* `is_general` is true if there is a C or a bias, or if D has a second-level scale. The general
      * epilogue then computes the results. If `is_general` is false, a result is its sum times
-     * `factor`. A thread keeps both members in registers. If they were in shared memory, a read
-     * would often have to wait, because the tensor cores read their operands from there too. */
+     * `factor`. A thread keeps `factor` and `is_general` in registers. If they were in shared
+     * memory, reading them would often have to wait, because the tensor cores read their operands
+     * from there too. */
     double factor;
     bool is_general;
 } epilogue;

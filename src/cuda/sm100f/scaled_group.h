@@ -47,10 +47,10 @@ static __device__ __forceinline__ void group_sync(void) {
     ptx_tcgen05_fence_after();
 }
 
-/* A group is one thread block, or a pair of thread blocks whose first block is the leader. Returns
- * the address of the leader's counterpart of this thread block's barrier `barrier`, in the shared
- * memory of the leader. It lies at the same offset there. In a group of one block, it is `barrier`
- * itself. */
+/* A tile is computed by one thread block, or by a pair of thread blocks whose first block is the
+ * leader. Every block has the same barriers at the same offsets of its shared memory. `barrier` is
+ * a barrier of this block. Returns the address of the same barrier in the leader's shared memory.
+ * If a single block computes a tile, this is the address of `barrier` itself. */
 static __device__ __forceinline__ uint32_t leaders(const uint64_t *barrier) {
     const uint32_t own = ptx_shared_address(barrier);
     return CTAS == 1 ? own : ptx_mapa(own, leader_rank());

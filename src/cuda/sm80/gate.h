@@ -14,9 +14,10 @@ typedef struct bsmm_cuda_gate {
     uint32_t log2_k;
     union {
         /* Only kernels of the kind POW2 with BSMM_WHEN_ELSE_PLAIN use `slack`. They pass it to
-         * bsmm_pack_pair_plain, which tests whether bf16 holds all values of A and B. `slack` is a
-         * number of binades: the largest element of a block may be smaller by so much than the
-         * largest element that the block's scale allows. */
+         * bsmm_pack_pair_plain, which tests whether bf16 can hold all values that the block scales
+         * of A and B allow. The test starts from the values that A and B have. `slack` is the
+         * number of binades by which a value that a block scale allows may be larger than all
+         * values of its block. */
         uint32_t slack;
         /* Only kernels that run under the condition BSMM_WHEN_HALF or BSMM_WHEN_ELSE_PARTS use
          * `shift`. Packing has multiplied the values of B by 2^shift, if f16 can hold these

@@ -73,8 +73,10 @@ static __device__ __forceinline__ uint32_t e2m1_pair(uint32_t elem, uint32_t pai
         /* Limit magnitudes to 6, the largest magnitude of e2m1. */
         uint32_t a = __vminu2(scaled & 0x7fff7fffu, 0x4600 * both);
         uint32_t unit = __vmaxu2(a, 0x3c00 * both) & 0x7c007c00u;
-        /* The unit in the last place of `sum` is unit / 2, so the addition rounds `a` to a multiple
-         * of unit / 2. */
+        /* `unit` is the power of two with the exponent of `a`, but at least 1. The e2m1 numbers
+         * with this exponent are multiples of unit / 2. `sum` is `a` plus 512 * unit, and the last
+         * bit of its mantissa is worth unit / 2. The addition therefore rounds `a` to a multiple of
+         * unit / 2. */
         uint32_t sum = bsmm_ptx_fma_f16x2(unit, 0x6000 * both, a);
         uint32_t rounded = bsmm_ptx_fma_f16x2(unit, 0xe000 * both, sum);
         return bsmm_ptx_mul_f16x2(rounded, 0x0400 * both) * 8 | (pair & 0x80008000u);
@@ -83,8 +85,9 @@ static __device__ __forceinline__ uint32_t e2m1_pair(uint32_t elem, uint32_t pai
     /* Magnitudes above 6, the largest magnitude of e2m1, become 6. */
     uint32_t a = __vminu2(scaled & 0x7fff7fffu, 0x40c0 * both);
     uint32_t unit = __vmaxu2(a, 0x3f80 * both) & 0x7f807f80u;
-    /* The unit in the last place of `sum` is unit / 2, so the addition rounds `a` to a multiple of
-     * unit / 2. */
+    /* `unit` is the power of two with the exponent of `a`, but at least 1. The e2m1 numbers with
+     * this exponent are multiples of unit / 2. `sum` is `a` plus 64 * unit, and the last bit of its
+     * mantissa is worth unit / 2. The addition therefore rounds `a` to a multiple of unit / 2. */
     uint32_t sum = bsmm_ptx_fma_bf16x2(unit, 0x4280 * both, a);
     uint32_t rounded = bsmm_ptx_fma_bf16x2(unit, 0xc280 * both, sum);
     return bsmm_ptx_fma_bf16x2(rounded, 0x0080 * both, minus_0) * 64 | (pair & 0x80008000u);

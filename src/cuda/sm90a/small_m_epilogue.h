@@ -264,10 +264,11 @@ small_m_epilogue_scaled(const bsmm_small_m_params *p, bool plain, bool wanted, u
 
 /* Stores D(row, col) by the general epilogue. `total` is the sum of the accumulators of D(row,
  * col). All lanes of a warp call this function together. `scaled` is true if A has one fp32 scale
- * per row and the fast path (small_m_epilogue_scaled) could not store the result. `zeros` is a
- * constant in each kernel. If it is true, small_m_doubts_zero decides whether a total of 0 must be
- * computed again. If it is false, every total of 0 is computed again (zero_block is 0), and the
- * kernel does not contain the code of small_m_doubts_zero. */
+ * per row and the fast path (small_m_epilogue_scaled) could not store the result. A total of 0 may
+ * be wrong because of underflow. If `zeros` is true, small_m_doubts_zero decides whether such a
+ * result must be computed again. If `zeros` is false, every such result is computed again. `zeros`
+ * is a constant in each kernel, so a kernel with `zeros` = false does not contain the code of
+ * small_m_doubts_zero. */
 static __device__ __forceinline__ void
 small_m_epilogue_one(const bsmm_small_m_params *p, const bsmm_gpu_epilogue_factors *factors,
                      bool plain, bool wanted, uint32_t row, uint32_t col, float total,
