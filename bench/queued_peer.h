@@ -15,8 +15,8 @@ typedef struct bench_queued_way {
     const char *title; /* `title` is the heading of the variant's column in a table. */
     const char *work;  /* `work` says what the variant computes. */
     uint32_t bits;     /* `bits` is the number of bits of an element of A and B. */
-    /* If `is_ceiling` is true, bench uses the rate of this variant as a ceiling (an upper limit)
-     * for bsmm's GEMMs if the elements of A and B have at most `bits` bits. */
+    /* If `is_ceiling` is true, the rate of this variant is a ceiling (an upper limit) for bsmm's
+     * GEMMs whose elements of A and B have at most `bits` bits. */
     bool is_ceiling;
 } bench_queued_way;
 

@@ -249,10 +249,10 @@ static double sum_segments(const cli_level_order *o, const cli_level_row rows[2]
     return o->scales_last ? multiply_by_scales(o, rows, 0, total) : total;
 }
 
-/* Returns the sum of the k blocks [begin, end). An element of A or B may be the sum of several bf16
- * numbers, and a k block multiplies one of A's numbers by one of B's. The same elements of K thus
- * have one k block for each such pair. From each k block to the next, the number of A changes
- * first. */
+/* An element of A or B may be the sum of several bf16 numbers. A k block multiplies one of the
+ * numbers of A's elements by one of the numbers of B's elements, over CLI_LEVEL_K_BLOCK elements of
+ * K. For the same elements of K there is one k block for each such pair of numbers. In their order,
+ * the number of A changes first. Returns the sum of the k blocks [begin, end). */
 static double sum_k_blocks(const cli_level_order *o, const cli_level_row rows[2], int64_t begin,
                            int64_t end) {
     const int64_t pairs = (int64_t)o->bf16_parts[0] * o->bf16_parts[1];

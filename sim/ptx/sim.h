@@ -95,8 +95,8 @@ enum ptx_place { NOWHERE, REG, PRED, SINK, VECTOR, ADDRESS, LABEL, FUNCTION, LIS
 typedef struct ptx_operand ptx_operand;
 struct ptx_operand {
     uint8_t place, width; /* `width` is the number of bytes of a register, i.e. 2, 4, 8 or 16. */
-    /* `space` is the state space of the variable of an ADDRESS. GENERIC means that the opcode gives
-     * the state space. */
+    /* If the operand is an address (place ADDRESS) that names a variable, `space` is the state
+     * space of the variable. GENERIC means that the opcode gives the state space. */
     uint8_t space;
     bool negated;
     bool refer; /* `refer` is true for a LABEL whose instruction is not known yet. */

@@ -115,9 +115,9 @@ static bsmm_status fill_matrices(const bsmm_packed *packed, const bsmm_kernel *k
     return BSMM_OK;
 }
 
-/* Packs B for a plan whose runs do not read the panels. The panels are then those of the plain
- * product, so the kernel of that product packs them. The plain product is a one-row A times B,
- * without C, bias, epilogue and groups (panels.h). */
+/* Packs B for a plan whose runs do not read the panels (B's decoded values in the order in which a
+ * kernel reads them). The panels are then those of the plain product, i.e. a one-row A times B
+ * without C, bias, epilogue and groups (panels.h). The kernel of the plain product packs them. */
 static bsmm_status fill_plain(const bsmm_packed *packed, const bsmm_product *product, void *to) {
     bsmm_panels plain;
     const bsmm_operand *const b = product->backend->host_memory ? &packed->stored : &packed->view;

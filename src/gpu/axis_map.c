@@ -46,14 +46,14 @@ bool bsmm_axis_is_linear(const bsmm_axis_map *map, int64_t step, int64_t count) 
         below = unit;
         unit *= map->digits[i].extent;
     }
-    /* The loop has looked for a digit whose unit is a multiple of the step. If there is none, the
-     * offsets must be compared one by one. */
+    /* If the loop found a digit whose unit is a multiple of the step, `i` is this digit. Otherwise
+     * the offsets of all indices must be compared one by one. */
     if (unit % step) return are_linear(map, step, count);
-    /* An index is q * unit + r with r < unit. The lower digits of the index depend only on r, and
-     * the higher digits only on q. The offset of the index is therefore the sum of the offsets of q
-     * * unit and of r. Now consider the multiples of the step that are less than `unit`. If the
-     * step is a multiple of `below`, these multiples differ in one digit only, so their offsets are
-     * linear. Otherwise their offsets must be compared. */
+    /* An index is q * unit + r with r < unit. The digits before digit i depend only on r, and the
+     * other digits only on q. The offset of the index is therefore the offset of q * unit plus the
+     * offset of r. First consider the multiples of the step that are less than `unit`. `below` is
+     * the unit of digit i - 1. If the step is a multiple of `below`, these multiples differ only in
+     * digit i - 1, so their offsets are linear. Otherwise their offsets must be compared. */
     const int64_t inside = unit / step < count ? unit / step : count;
     if (below && step % below && !are_linear(map, step, inside)) return false;
     const uint64_t distance = bsmm_axis_at(map, (uint32_t)step);

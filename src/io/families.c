@@ -6,9 +6,9 @@
 #include <string.h>
 
 /* This table describes the checkpoint families for the command `bsmm families` and the
- * documentation. Two fields are not taken from it as they are. `writes` is not set here: it tells
- * whether the table `rows` below has an entry of the family that the writer can use. `written`
- * lists the formats that the writer accepts, and a test compares it with the writer. */
+ * documentation. The field `writes` is not set in this table, but follows from the table `rows`
+ * below: it is true if `rows` has an entry of the family that the writer can use. The field
+ * `written` lists the formats that the writer accepts, and a test compares it with the writer. */
 /* clang-format off */
 static const bsmm_family_info families[] = {
     {.name = "plain", .formats = "f32 f16 bf16 e4m3 e4m3fnuz e5m2 e5m2fnuz e3m2 e2m3 e2m1",

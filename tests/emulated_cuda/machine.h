@@ -61,10 +61,10 @@ bool emulated_block_or(bool value);
  * this memory. */
 void *emulated_shared(void);
 
-/* emulated_address converts a pointer to this block's shared memory or to a static variable to a
- * 32-bit address, as PTX instructions take it. emulated_pointer converts the address back.
- * emulated_mapped converts an address in this block's shared memory to the same address in thread
- * block `rank` of the cluster. */
+/* emulated_address converts a pointer to a 32-bit address, as PTX instructions take it. The pointer
+ * may point to this block's shared memory or to a static variable. emulated_pointer converts the
+ * address back. emulated_mapped converts an address in this block's shared memory to the same
+ * address in thread block `rank` of the cluster. */
 uint32_t emulated_address(const void *pointer);
 void *emulated_pointer(uint32_t address);
 uint32_t emulated_mapped(uint32_t address, uint32_t rank);

@@ -230,8 +230,8 @@ BSMM_DEVICE uint32_t gemm_plain_steps(const gemm_position *at, gemm_shape s, boo
     const uint32_t direct = whole > ahead ? whole - ahead : 0;
     /* A wide load brings the scales of GEMM_GROUP units (128 elements of K each). At the end of K,
      * fewer units than that may be left. Their scales are loaded one by one, GEMM_AHEAD steps
-     * before they are used. Plain steps contain no such single loads, so they must end before the
-     * step that issues the first one. */
+     * before they are used. Plain steps (steps that load elements directly to LDS) contain no such
+     * single loads, so they must end before the step that issues the first one. */
     const uint32_t wide = whole * gemm_units(s) / GEMM_GROUP * (GEMM_GROUP / gemm_units(s));
     const uint32_t most = wide == at->steps ? wide : wide > GEMM_AHEAD ? wide - GEMM_AHEAD : 0;
     const uint32_t steps = direct < most ? direct : most;

@@ -44,8 +44,8 @@ typedef struct gemm_carrier {
     /* `blocks` is the number of scale blocks along K. It is 0 if this wave has no rows, because the
      * tile has fewer rows than the workgroup has threads. */
     uint32_t blocks;
-    /* `low` keeps the least scale of the thread's row so far, as an e8m0 code. It consists of two
-     * 16-bit numbers (gemm_lower), and the code is the smaller one of their upper bytes. */
+    /* `low` is the least scale of the thread's row so far, as an e8m0 code: the smaller one of the
+     * upper bytes of its two 16-bit halves (gemm_lower). */
     uint32_t low;
     /* `wide` is the number of units (128 elements of K each) whose scales come by wide loads. A
      * wide load loads the scales of four units at once. */
@@ -75,8 +75,8 @@ BSMM_DEVICE uint32_t gemm_ring_half(gemm_shape s) {
     return GEMM_RING_ROW * (gemm_rows(s, 0) + gemm_rows(s, 1));
 }
 
-/* Returns the offset in bytes, in the ring buffer of scales, of the scales that the first row of
- * the tile has for a unit (128 elements of K). */
+/* For each unit (128 elements of K) the ring buffer has the scales of each row of the tile. Returns
+ * the offset in bytes of the scales of unit `unit` for the tile's first row. */
 BSMM_DEVICE uint32_t gemm_slot(gemm_shape s, uint32_t unit) {
     return unit / GEMM_GROUP % 2 * gemm_ring_half(s) + unit % GEMM_GROUP * GEMM_UNIT_BLOCKS;
 }

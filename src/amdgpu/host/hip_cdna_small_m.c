@@ -224,7 +224,7 @@ static const char *refuse_sides(const bsmm_product *p, char *why, size_t size) {
     return reason;
 }
 
-/* Returns true if a workgroup shall compute 32 rows of B instead of 16. Workgroups with 32 rows
+/* Returns true if a workgroup shall multiply 32 rows of B instead of 16. Workgroups with 32 rows
  * read A fewer times, but there are only half as many of them. With up to 16 rows of A, the
  * function returns true if workgroups with 16 rows would be so many that each could have only one
  * wave, because a compute unit runs at most WAVES waves at once. With more rows of A, it returns

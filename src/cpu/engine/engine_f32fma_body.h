@@ -64,10 +64,10 @@ INLINE void add_columns(const float *a, const float *b, int64_t k, vec acc[MR][V
             add_column(a + j * MR, b + j * NR, acc);
 }
 
-/* A loop sums a segment (128 elements of K) in registers, and the code after it multiplies the sums
- * by the scales. If compilers optimize the loop together with this code, they keep some
- * accumulators in memory during the whole loop. To prevent this, the function is called between the
- * two, and hides the accumulators' values from the optimizer. */
+/* A loop sums a segment (128 elements of K) in registers, and the code after the loop multiplies
+ * the sums by the scales. This function is called between the loop and that code. It hides the
+ * values of the accumulators from the optimizer. Otherwise compilers would optimize the two
+ * together, and keep some accumulators in memory during the whole loop. */
 INLINE void settle(vec acc[MR][VECTORS]) {
 #pragma GCC unroll 6
     for (int r = 0; r < MR; r++)

@@ -52,7 +52,7 @@ static int64_t place_of(int64_t u, int64_t g, int64_t unit, bool parted) {
 /* Reorders a part of packed A, i.e. BSMM_INT8_PART elements of K of `width` rows. Packing has
  * stored 4 elements of the first row, 4 elements of the second row, and so on, and then the next 4
  * elements of the first row. After the function, all elements of a row are contiguous, in the order
- * that place_of gives. The sums' start values and the scales of the row follow them. */
+ * that place_of gives. Behind the elements of a row are its start values of sums and its scales. */
 static void arrange(uint8_t *part, int64_t width, int64_t unit, bool parted) {
     uint32_t units[MOST_PART_BYTES / 4];
     const int64_t count = BSMM_INT8_PART_UNITS(unit), row_bytes = BSMM_INT8_ROW_BYTES(unit);

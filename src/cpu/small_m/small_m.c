@@ -14,8 +14,8 @@ enum { LANES = BSMM_SMALL_M_LANES, COLUMNS = BSMM_SMALL_M_COLUMNS };
  * It is large enough to cover the latency of memory. */
 static const int64_t ahead = 16384;
 
-/* `strip_ahead` replaces `ahead` if B is in compact order, i.e. if 16 rows of B are stored
- * together. Half and twice this distance were slower on a Sapphire Rapids. */
+/* `strip_ahead` is the prefetch distance in bytes if B is in compact order, i.e. if 16 rows of B
+ * are stored together. Half and twice this distance were slower on a Sapphire Rapids. */
 static const int64_t strip_ahead = 8192;
 
 typedef struct product_run {
@@ -255,8 +255,9 @@ static uint32_t multiply_stored(const product_run *x, const strip *t) {
      * gated activation, f(gate) * up, are the second half of B's rows. */
     whole = whole && (!compact || (x->d->reads_compact && row % LANES == 0));
     int64_t direct = whole ? x->m->whole_steps : 0;
-    /* A row of B is prefetched that belongs to a later strip (the panels that are multiplied side
-     * by side). With short rows, a prefetch of the next strip would come too late. */
+    /* While the panels of this strip are multiplied, the loop prefetches rows of B that belong to a
+     * later strip. (A strip is the panels that are multiplied side by side.) With short rows, a
+     * prefetch of the next strip would come too late, so the loop prefetches a strip after it. */
     int64_t rows = x->d->panels * LANES;
     int64_t row_bytes = direct * x->m->step_bytes * (compact ? LANES : 1);
     int64_t later = later_row(x, t, x->m->strips_ahead);

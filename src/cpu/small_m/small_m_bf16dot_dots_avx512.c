@@ -261,9 +261,9 @@ INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
     to->unit[panel] = unit;
 }
 
-/* While they are in registers, the sums for a row of B are divided by the scale of the current
- * block. In memory, they are divided by the row's largest scale. Converts all sums from the first
- * form to the second, before they are stored. */
+/* The sums for a row of B are kept in registers divided by the scale of the current block. In
+ * memory they must be divided by the row's largest scale. Converts all sums to this form before
+ * they are stored. */
 INLINE void restore_unit(const bsmm_small_m_span *s, int width, int panels, bsmm_weights kind,
                          sums *to) {
     if (!SCALES_SUMS(kind, width) || s->scales) return;

@@ -1,5 +1,5 @@
-/* Copies a part of a panel of B (16 rows) to row order, for small-M kernels that cannot read it
- * where it is. */
+/* Copies a part of a panel (16 rows of B) to a buffer in which the bytes of each row are
+ * contiguous. Small-M kernels use the copy where they cannot read B as it is stored. */
 #include "cpu/small_m/small_m.h"
 
 #include <string.h>

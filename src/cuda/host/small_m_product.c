@@ -79,7 +79,7 @@ uint32_t bsmm_small_m_most_steps(uint32_t steps, uint32_t count) {
 }
 
 /* Lists the speeds of thread blocks by their shape, as {k_warps, rows, fixed, step}. A thread block
- * computes `rows` rows of B, and k_warps of its warps split K among them. It takes `fixed`
+ * multiplies `rows` rows of B, and k_warps of its warps split K among them. It takes `fixed`
  * microseconds, plus `step` microseconds for each 128 elements of K that one of its warps
  * multiplies. These times are fitted to measured times for one row of A on an H200. The times for
  * 4-bit weights are fitted to the GEMMs in tests/golden/data/small_m_cuts.txt. With them, the

@@ -6,7 +6,7 @@
 #include "gpu/bf16_product.h"
 
 enum {
-    /* BSMM_BF16_TILE is the number of rows of A and rows of B that one thread block computes. */
+    /* A thread block computes a tile of BSMM_BF16_TILE x BSMM_BF16_TILE results of D. */
     BSMM_BF16_TILE = 128,
     /* In each step of 32 elements of K, each of the 512 threads of a thread block decodes 8
      * elements of A's tile and 8 elements of B's tile. */

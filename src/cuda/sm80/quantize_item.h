@@ -285,9 +285,10 @@ static __device__ __forceinline__ bool is_quick(const bsmm_quantize_job *job, ui
                                                 float factor) {
     bool tame = is_tame(amax, factor);
     if (quick == BSMM_QUICK_E4M3_DIVIDE) return tame & divides_well(amax, factor);
-    /* This path divides values by `factor`, and no nonzero value may underflow to 0. The smallest
-     * nonzero magnitude of f32 is 2^-149, so `factor` must be at most 1. That of the 16-bit formats
-     * is 2^-133, in bf16. Divided by 256, it is still a nonzero fp32 number. */
+    /* This path divides values by `factor`, and no nonzero value may underflow to 0 in fp32. The
+     * smallest nonzero magnitude of f32 is 2^-149, so for f32 `factor` must be at most 1. The
+     * smallest nonzero magnitude of the 16-bit formats is 2^-133 (in bf16). Divided by 256 it is
+     * still a nonzero fp32 number, so for these formats `factor` may be up to 256. */
     if (quick == BSMM_QUICK_E2M1_PLUS_DIVIDE)
         return tame & divides_well(amax, factor) & (factor <= (elem == BSMM_LANE_F32 ? 1 : 256));
     if (quick == BSMM_QUICK_E2M1_MULTIPLY || quick >= BSMM_QUICK_E2M3)

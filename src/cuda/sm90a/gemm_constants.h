@@ -55,8 +55,8 @@ enum {
     TILE_M = GEMM_TILE_M(CONSUMERS),
     CLUSTER = CLUSTER_M * CLUSTER_N,
     CONSUMER_WARPS = 4 * CONSUMERS,
-    /* ACCUMULATORS is the number of accumulators of a thread. A consumer warpgroup has 64 rows of
-     * the tile. */
+    /* ACCUMULATORS is the number of accumulators of a thread. The 128 threads of a consumer
+     * warpgroup compute 64 rows x TILE_N columns of the tile. */
     ACCUMULATORS = TILE_N / 2,
     /* BLOCK_THREADS is the number of threads of a thread block. Kernels of the kind POW2 have idle
      * warps besides the warps that load, multiply and store. The idle warps help in the fallback,

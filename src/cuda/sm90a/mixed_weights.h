@@ -125,11 +125,11 @@ static __device__ __forceinline__ void mixed_load_codes(const int format,
 }
 
 /* Converts codes of scales to the f16 factors by which decoded weights are multiplied. For e8m0,
- * `reference` holds the reference codes of the thread's two rows, i.e. the lowest codes of the
- * ranges that f16 allows (mixed_half.h). A code counts from its row's reference code, and codes
- * below it wrap around to large numbers. *most is the running maximum of these numbers, which tells
- * whether a code lies outside of its row's range. Such codes get the largest factor of the range.
- */
+ * reference[i] is the reference code of row i of the thread's two rows, i.e. the lowest code that
+ * f16 allows for this row (mixed_half.h). The factor depends on n, the code minus the reference
+ * code. A code below the reference code makes n wrap around to a large number. *most is the largest
+ * n so far, which tells whether a code lies outside of its row's range. Such codes get the largest
+ * factor of the range. */
 static __device__ __forceinline__ void mixed_half_factors(const int format,
                                                           const mixed_codes *codes,
                                                           const uint32_t reference[2],
