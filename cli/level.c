@@ -243,10 +243,11 @@ bool cli_level_fits_f16(const bsmm_matrix *m, const cli_level_row *values) {
     return high <= TOP && low + ilogb(info.min_subnormal) + shift >= LEAST;
 }
 
-/* The limits are those of bf16 kernels, which multiply elements without their fp32 scales. An
- * element of MOST in magnitude may be the largest or the smallest one of its format. With elements
- * between LEAST and MOST, the products of the smallest and of the largest elements that the block
- * scales allow are therefore between 2^-104 and 2^104, where these kernels sum in fp32. */
+/* The limits are those of bf16 kernels, which multiply elements without their fp32 scales. In a
+ * block with an 8-bit scale, an element between 2^-20 and 2^20 may be the largest or the smallest
+ * one that the scale allows, so the scale may allow elements up to 2^32 times smaller or larger.
+ * All products of two elements that the scales allow are therefore between 2^-104 and 2^104, where
+ * these kernels sum in fp32. */
 bool cli_level_is_moderate(const bsmm_matrix *m, const cli_level_row *values) {
     const float least = 0x1p-20f, most = 0x1p20f, least_scale = 0x1p-52f, end_scale = 0x1p32f;
     for (int64_t i = 0; i < m->rows * m->cols; i++) {

@@ -10,8 +10,9 @@
  * CLI_LEVEL_STEP is the number of elements along K in a step of the generic GEMM. */
 enum { CLI_LEVEL_K_BLOCK = 64, CLI_LEVEL_STEP = 32 };
 
-/* CLI_LEVEL_MOST_PLACES is the largest number of elements that all runs together have. A run is a
- * range of adjacent elements of K from which an instruction takes some of its products. */
+/* An instruction may take its elements from several runs, i.e. ranges of adjacent elements of K.
+ * CLI_LEVEL_MOST_PLACES is the largest number of elements that all runs of an instruction together
+ * have. */
 enum { CLI_LEVEL_MOST_PLACES = 128 };
 
 /* Returns the number of bits of an element, or 0 for an unknown format. */

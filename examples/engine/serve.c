@@ -64,8 +64,8 @@ static uint64_t hidden_bytes(const engine *e, int64_t rows) {
     return (uint64_t)(rows * e->products[ENGINE_UP].a.cols) * sizeof(uint16_t);
 }
 
-/* Allocates buffers for the largest batch and fills them with valid numbers. A batch is padded to
- * the number of rows of its class, and the padding rows are multiplied too. */
+/* Allocates buffers for the largest batch. A batch is padded to the number of rows of its class.
+ * The padding rows are multiplied too, so the buffer of inputs (`hidden`) is filled with zeros. */
 static bool make_buffers(engine *e) {
     bsmm_exec exec = {sizeof exec, .device = e->device};
     const uint64_t hidden = hidden_bytes(e, ENGINE_MOST_ROWS);

@@ -22,10 +22,10 @@ static uint32_t compare(ptx_warp *w, const ptx_inst *i, const ptx_operand *a,
     return mask;
 }
 
-/* Executes setp, which compares two sources and writes the result to a predicate. If there is a
- * third source, a predicate, the result is first combined with it by and, or or xor. If there is a
- * second destination, the negated comparison is combined with the third source in the same way and
- * written there. */
+/* Executes setp, which compares two sources and writes the result to a predicate. The instruction
+ * may have a third source, which is a predicate. The result of the comparison is then combined with
+ * it by the operation and, or or xor before it is written. If there is a second destination, it
+ * gets the negated result of the comparison, combined with the third source in the same way. */
 static void execute_setp(ptx_warp *w, const ptx_inst *i) {
     const uint32_t mask = compare(w, i, &i->op[2], &i->op[3]);
     if (i->op[4].place == NOWHERE && i->op[1].place == NOWHERE) {

@@ -111,8 +111,8 @@ static void write_codes(const bsmm_operand *o, int64_t r, int64_t c, int64_t n,
 /* RUN is the number of columns that move_strips copies at once. */
 enum { RUN = 512, RUN_BYTES = RUN * 4 };
 
-/* Copies the codes of row r, columns [c, c + n), in row order to `codes`. If the last codes do not
- * fill a byte, the rest of the byte is 0. */
+/* Copies the codes of row r, columns [c, c + n), to `codes`, one after another without gaps. If the
+ * last codes do not fill a byte, the rest of the byte is 0. */
 static void load_codes(const bsmm_operand *o, int64_t r, int64_t c, int64_t n,
                        uint8_t codes[RUN_BYTES]) {
     uint32_t elem = o->m.format.elem, bits = bsmm_elem_row(elem)->bits;

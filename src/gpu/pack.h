@@ -44,11 +44,11 @@ typedef enum bsmm_pack_route {
      *
      * Let s be the smallest scale of a group (128 elements) with which none of its packed elements
      * overflows. With the scale s, the largest packed magnitude of the group is at least 240 (e4m3)
-     * or 2^15 (e5m2). Each row also has a common scale: 2^2 times the s of the row's first group,
-     * so that the common scale is likely to suit the other groups too. A group gets the common
-     * scale of its row if this scale is at least s, at most 2^8 times s, and at most 2^8 times each
-     * block scale of the group. Otherwise the group gets the scale s. If the operand contains Inf,
-     * packing sets the flag WIDE, i.e. "cannot be packed". */
+     * or 2^15 (e5m2). Each row also has a common scale: 2^2 times the largest block scale of the
+     * row's first group. The factor 2^2 makes it likely that the common scale suits the other
+     * groups too. A group gets the common scale of its row if this scale is at least s, at most 2^8
+     * times s, and at most 2^8 times each block scale of the group. Otherwise the group gets the
+     * scale s. If the operand contains Inf, packing sets the flag WIDE, i.e. "cannot be packed". */
     BSMM_PACK_FAST = 2,
     /* Packs each f16 element as two bf16 numbers (TWO) or each f32 element as three (THREE). The
      * sum of these bf16 parts is exactly the element. For each 64 elements of K, the first parts of

@@ -16,9 +16,9 @@ typedef struct walk {
     char *out;
     size_t room, written;
     bool first; /* `first` is true if no register of this line has been seen. */
-    /* Registers are numbered separately in each class. last[i] belongs to class i. It is the number
-     * of that register of the class which most recently was the first register of a line of the
-     * text. */
+    /* Registers are numbered separately in each class. last[i] belongs to class i. It is updated by
+     * the first register of each line of the text: if this register is of class i, last[i] becomes
+     * its number. */
     uint32_t last[ENTRIES];
 } walk;
 

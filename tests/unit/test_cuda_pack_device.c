@@ -243,10 +243,10 @@ static bool compare_f16(const bsmm_cuda_device *device, const test_matrix *t, ui
     return holds;
 }
 
-/* Replaces the e8m0 scales of a matrix. The test cases i are of three kinds, by turns. In the first
- * kind, scales are random, from 2^least to 2^3. In another kind, most bits of half of the elements
- * are cleared, too. In the third kind, all elements are 0, and scales may be anything except NaN,
- * because 0 can be represented with any scale. */
+/* Replaces the e8m0 scales of a matrix, in one of three ways. `i` is the number of the test case,
+ * and i % 3 selects the way. In one way, scales are random, from 2^least to 2^3. In another one,
+ * most bits of half of the elements are cleared, too. In the third one, all elements are 0, and
+ * scales may be anything except NaN, because 0 can be represented with any scale. */
 static void draw_scales(test_matrix *t, int least, uint32_t i, rng *r) {
     uint8_t *codes = t->m.data, *scales = t->m.scales;
     const bool empty = i % 3 == 1;

@@ -215,8 +215,9 @@ static void test_signed_zeros_of_factors(void **state) {
  * sum of zeros is +0. */
 static void test_signed_zeros_of_scales(void **state) {
     (void)state;
-    /* The scales of rows, for blocks of 128 columns or of all columns. Row 1 has the scale 0 and
-     * negative elements, so its terms are -0. The terms of the other rows cancel. */
+    /* The fp32 scales of the rows of A and of B. A scale covers 128 columns or all columns. Row 1
+     * of A has the scale 0 and negative elements, so its terms are -0. The terms of the other rows
+     * cancel. */
     float scales[M] = {-1, 0, -0x1p-20f}, b_scales[N] = {1, -1, -3, 0};
     enum { ROWS, MXFP8, MXFP4, FORMATS };
     for (int b = 0; b < FORMATS; b++)

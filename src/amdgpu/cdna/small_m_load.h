@@ -193,8 +193,8 @@ BSMM_DEVICE void small_m_leave(small_m_shape s, small_m_format f, uint32_t tiles
     }
 }
 
-/* Loads one step (SMALL_M_K elements of K) of an operand whose elements have at most 8 bits. From
- * `end` on, the end of the wave's part of K, elements and their scales are 0. */
+/* Loads one step (SMALL_M_K elements of K) of an operand whose elements have at most 8 bits. `end`
+ * is the end of the wave's part of K. Elements and scales beyond it become 0. */
 BSMM_DEVICE void small_m_load(small_m_shape s, small_m_format f, uint32_t tiles,
                               small_m_source *from, uint32_t step, uint32_t end,
                               small_m_stored *to) {

@@ -255,9 +255,8 @@ static uint32_t multiply_stored(const product_run *x, const strip *t) {
      * gated activation, f(gate) * up, are the second half of B's rows. */
     whole = whole && (!compact || (x->d->reads_compact && row % LANES == 0));
     int64_t direct = whole ? x->m->whole_steps : 0;
-    /* While the panels of this strip are multiplied, the loop prefetches rows of B that belong to a
-     * later strip. (A strip is the panels that are multiplied side by side.) With short rows, a
-     * prefetch of the next strip would come too late, so the loop prefetches a strip after it. */
+    /* The loop prefetches rows of a later strip (the panels that are multiplied side by side). With
+     * short rows, a prefetch of the next strip would come too late. */
     int64_t rows = x->d->panels * LANES;
     int64_t row_bytes = direct * x->m->step_bytes * (compact ? LANES : 1);
     int64_t later = later_row(x, t, x->m->strips_ahead);

@@ -1,5 +1,6 @@
 /* Copies weights from compact order, in which 16 rows of B are stored side by side in small pieces,
- * to row order for loops that read rows. A piece has 3 bytes (four 6-bit codes) or 4 bytes. */
+ * to a buffer in which each row is contiguous, for loops that read rows. A piece has 3 bytes (four
+ * 6-bit codes) or 4 bytes. */
 #include "cpu/small_m/small_m.h"
 
 #include <string.h>
@@ -7,8 +8,9 @@
 enum { LANES = BSMM_SMALL_M_LANES };
 
 /* In compact order, a row is cut into pieces of `piece` bytes, and 16 rows are stored together.
- * Copies `pieces` pieces of each of the 16 rows, from piece number `first` on, to row order.
- * Callers pass a constant `piece`, so that compilers make no calls of memcpy. */
+ * Copies `pieces` pieces of each of the 16 rows, from piece number `first` on. In the copy, the
+ * pieces of a row are contiguous. Callers pass a constant `piece`, so that compilers make no calls
+ * of memcpy. */
 static inline void copy_pieces(const uint8_t *strip, int64_t first, int64_t pieces, int64_t piece,
                                uint8_t *to, int64_t pitch) {
     for (int64_t i = first; i < pieces; i++)
@@ -77,7 +79,7 @@ INLINE void transpose(const __m256i line[BLOCK], __m256i out[BLOCK]) {
 }
 
 /* A piece is 3 or 4 bytes of codes of one row. Copies BLOCK pieces of each of 16 rows from compact
- * weights to row order. */
+ * weights. In the copy, the pieces of a row are contiguous. */
 INLINE void unpack_block(const uint8_t *lines, int64_t piece, uint8_t *to, int64_t pitch) {
     for (int half = 0; half < LANES / BLOCK; half++) {
         __m256i line[BLOCK], row[BLOCK];

@@ -41,8 +41,7 @@ static __device__ __forceinline__ void store_bytes(uint32_t log2, uint8_t *to,
         *to = *from;
 }
 
-/* Writes the 2^loaded bytes that a thread has loaded to shared memory, 2^p->place_log2 at a
- * time. */
+/* A thread holds 2^loaded bytes in `v`. Writes them to shared memory, 2^p->place_log2 at a time. */
 static __device__ __forceinline__ void place_bytes(const bsmm_relayout_regions *p, uint32_t loaded,
                                                    uint8_t *tile, uint32_t place, uint4 v) {
     const uint32_t log2 = p->place_log2;
