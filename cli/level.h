@@ -53,8 +53,9 @@ void cli_level_free(cli_level_row *row);
  * smallest element of the format. */
 bool cli_level_fits_f16(const bsmm_matrix *m, const cli_level_row *values);
 
-/* Returns true if no kernel can find a value of the operand outside its range: all elements and all
- * scales are 0, or finite and neither very small nor very large. */
+/* Returns true if all elements and all scales of the operand are 0, or finite and neither very
+ * small nor very large. Such values are in the range of every kernel, so no kernel takes its
+ * fallback because of them. */
 bool cli_level_is_moderate(const bsmm_matrix *m, const cli_level_row *values);
 
 /* Multiplies on the device that the description names. The operands are in host memory. On

@@ -7,8 +7,9 @@
 enum { BURSTS = 3, LAUNCHES = 4 };
 static const double steady_seconds = 60e-3;
 
-/* Describes a buffer that holds one copy for each set of operands. Each copy begins `stride` bytes
- * after the one before. */
+/* Describes a buffer in device memory that holds several copies of an operand or of D, one for each
+ * set of operands that the runs use in turn. Each copy begins `stride` bytes after the one before.
+ */
 typedef struct rotating {
     uint8_t *memory;
     uint64_t stride;

@@ -61,8 +61,8 @@ static void decode_wide(uint32_t elem, const uint8_t *from, int64_t step, int64_
         to[i] = wide_value(elem, from);
 }
 
-/* Describes codes in a packed array whose numbers have a constant stride: index, index + step,
- * index + 2 * step and so on. */
+/* Describes codes in a packed array: those with the indices index, index + step, index + 2 * step
+ * and so on. */
 typedef struct source {
     uint32_t elem;
     const void *data;

@@ -54,10 +54,10 @@ INLINE void encode_all(const bsmm_coder *coder, const encode_row *row, uint32_t 
     store_last(to, encode_chunk(&k, last, elem, &cursor, way, care), left, bits);
 }
 
-/* Computes the window (a 16-bit number) of each of n factors and stores it in both halves of
- * windows[i]. The head of window_avx2.h defines the window: it is computed from the value v that
- * becomes 0.25 when it is multiplied by the factor. Returns false if a factor is not a power of
- * two, or if v is not a normal number. The caller must then not use the windows. */
+/* Computes the window of each of n factors, a 16-bit number, and stores it in both halves of
+ * windows[i]. The window is computed from the value v that becomes 0.25 when it is multiplied by
+ * the factor (window_avx2.h, window_avx512.h). Returns false if a factor is not a power of two, or
+ * if v is not a normal number. The caller must then not use the windows. */
 TARGET static bool find_windows(const float *factors, int64_t n, float *windows) {
     uint32_t unusual = 0;
     for (int64_t i = 0; i < n; i++) {

@@ -311,8 +311,8 @@ static void test_odd_scales(void **state) {
 }
 
 /* On Hopper, the generic GEMM has larger errors than cuda_sm90a_bf16. It may therefore replace this
- * kernel only for unusual values. Passes results of the generic GEMM for
- * usual values off as those of `f->desc.kernel`. The level must show the difference. */
+ * kernel only for unusual values. The test computes a product of usual values by the generic GEMM,
+ * and claims that f->desc.kernel has computed it. The level must show the difference. */
 static void expect_own_errors(fixture *f, const char *what) {
     if (strcmp(f->desc.kernel, "cuda_sm90a_bf16") != 0) return;
     bsmm_matmul_desc generic = f->desc;

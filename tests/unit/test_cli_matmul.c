@@ -5,8 +5,9 @@
 
 static int shown;
 
-/* This function replaces one in cli/rows.c. It stands before cmd_matmul.c, which has a table with
- * the name of its argument. */
+/* This function replaces the function of the same name in cli/rows.c. It is defined before
+ * cmd_matmul.c is included, because a table in that file is named `columns`, like the parameter
+ * here. */
 cli_rows *cli_rows_open(const cli_column *columns, bool json) {
     (void)columns, (void)json;
     shown++;

@@ -235,8 +235,9 @@ static bool is_wide(const bsmm_product *p, int64_t units) {
 }
 
 /* Chooses the kernel and the number of waves of a workgroup. The waves of a workgroup divide K. LDS
- * and the limit WAVES allow a certain number of waves on a compute unit. It is divided by the
- * number of workgroups for each compute unit, so that all workgroups run at once if possible. */
+ * and the limit WAVES allow a certain number of waves on a compute unit. A workgroup gets this
+ * number divided by the number of workgroups for each compute unit, so that all workgroups run at
+ * once if possible. */
 static void choose(const bsmm_product *p, small_m_state *s) {
     const bsmm_hip_device *device = p->device;
     const int64_t units = device->compute_units > 0 ? device->compute_units : 1;

@@ -1,6 +1,6 @@
-/* Packs e8m0 scales: moves each scale code to the position of fp32's exponent bits. The code
+/* Packs e8m0 scales: moves each scale code to the position of fp32's exponent bits. The function
  * handles four units (consecutive ranges of K with one scale per row) at once. A 32-bit lane holds
- * the four codes that a row has for these units. */
+ * the four scale codes that a row has for these units. */
 #include "cpu/pack/pack.h"
 
 #if defined(__x86_64__)

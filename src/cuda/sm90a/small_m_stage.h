@@ -230,7 +230,7 @@ static __device__ __forceinline__ float small_m_load_float(const bsmm_small_m_pa
     return bsmm_gpu_scale(&p->b, row, (block->begin + step) * BSMM_SMALL_M_K);
 }
 
-/* Stores all fp32 scales of B that the thread block needs in shared memory. The calling thread has
+/* Copies the fp32 scales of B that the thread block needs to shared memory. The calling thread has
  * already loaded scale number threadIdx.x, to hide the latency of the load, and passes it as
  * `scale`. */
 static __device__ __forceinline__ void small_m_stage_floats(const bsmm_small_m_params *p,
