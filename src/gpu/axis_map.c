@@ -39,7 +39,8 @@ static bool are_linear(const bsmm_axis_map *map, int64_t step, int64_t count) {
 
 bool bsmm_axis_is_linear(const bsmm_axis_map *map, int64_t step, int64_t count) {
     if (count <= 2 || map->count <= 1) return true;
-    /* The unit of a digit is the index in which this digit is 1 and all other digits are 0. */
+    /* The map splits an index into mixed-radix digits. The unit of a digit is the index in which
+     * this digit is 1 and all other digits are 0. */
     int64_t unit = 1, below = 0;
     uint32_t i = 0;
     for (; i + 1 < map->count && unit % step; i++) {

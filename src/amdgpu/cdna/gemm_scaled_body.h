@@ -220,9 +220,10 @@ BSMM_DEVICE void gemm_scaled_request_next(const gemm_position *at, gemm_chores *
     }
     c->stage = gemm_stage(s, stages - 1);
     gemm_request_scales(&c->carrier, s, c->ring);
-    /* A wave waits for the first loads by their number: until only the n newest memory operations
-     * have not finished. gemm_store_rows assumes that prefetches are among these n. If there are no
-     * prefetches, its wait would end too early, so this function waits for the loads here. */
+    /* gemm_store_rows later waits until only the n newest memory operations of the wave are
+     * unfinished, and assumes that prefetches are among these n. If there are no prefetches, that
+     * wait could end before the loads above have finished, so this function waits for the loads
+     * here. */
     if (c->plain)
         gemm_scout_first(at, s, loaded, gemm_scouted_first(s), gemm_unused(c, at, s, 2));
     else

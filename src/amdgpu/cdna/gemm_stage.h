@@ -130,8 +130,8 @@ BSMM_DEVICE void gemm_load_part_near(const gemm_position *at, gemm_shape s, cons
 }
 #endif
 
-/* Returns the number of bytes that a step reads of a row of the operand that this wave prefetches.
- * The first four waves prefetch A, and the other waves prefetch B. */
+/* The first four waves prefetch A, and the other waves prefetch B. Returns the number of bytes that
+ * a step reads of each row of the operand that this wave prefetches. */
 BSMM_DEVICE uint32_t gemm_scout_bytes(const gemm_position *at, gemm_shape s) {
     const uint32_t bytes[2] = {gemm_row_bytes(s.types[0]), gemm_row_bytes(s.types[1])};
     return bytes[0] == bytes[1] || at->sources[0].wave / 4 == 0 ? bytes[0] : bytes[1];

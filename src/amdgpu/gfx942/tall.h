@@ -192,9 +192,9 @@ BSMM_DEVICE void tall_promote(tall_wave *w, const tall_scales *g, uint32_t half,
             tall_promote_tile(w, g, n - 4, j);
 }
 
-/* Does a part of the other work of half a step: loading, storing to LDS, and taking scales. A wave
- * does this work between the matrix instructions of the half. These form eight groups, and `n` (0
- * to 7) is the number of the current group. */
+/* While the matrix cores multiply half a step, the wave also loads, stores to LDS and takes scales.
+ * This work is divided into eight parts, one for each group of the half's matrix instructions. Does
+ * part number `n` (0 to 7). */
 BSMM_DEVICE void tall_chore(tall_relay *r, tall_scales *g, gemm_shape s, uint32_t step,
                             uint32_t half, uint32_t n, float factor) {
     if (half == 0 && n < TALL_PARTS) tall_store(r, s, 1, n);

@@ -37,8 +37,8 @@ typedef struct bsmm_region_spot {
  * bytes in the source, and one for the stores, where they follow the order in the destination. */
 typedef struct bsmm_region_walk {
     uint32_t log2; /* `log2` is 0, 2 or 4. */
-    /* of_bits[i] is the distance that a thread's bytes move if bit i of the thread's number is set.
-     */
+    /* of_bits[i] is the distance between the bytes of two threads whose numbers differ only in bit
+     * i. */
     bsmm_region_spot of_bits[BSMM_REGION_THREAD_BITS];
     /* A thread copies its bytes of a region in several steps. of_steps[i] is the distance from its
      * bytes of step 0 to its bytes of step i. */
