@@ -117,7 +117,8 @@ BSMM_DEVICE small_m_factor small_m_factor_of(small_m_shape s, small_m_format f, 
         small_m_nan_bits(small_m_is_beyond(s, codes, small_m_any_of_lane(f, words)))};
 }
 
-/* Decodes pair `i` of a word of e2m1 and multiplies it by a scale that is no power of two. */
+/* Decodes pair `i` of a word of e2m1, multiplies it by a scale that is no power of two, and returns
+ * the products as a pair of bf16. */
 BSMM_DEVICE uint32_t small_m_decode_scaled(uint32_t word, uint32_t i, float scale) {
     small_m_pair pair;
     switch (i) {

@@ -34,9 +34,10 @@ BSMM_INT8_INLINE void bsmm_int8_keep(__m256i *sum) {
 }
 
 /* Multiplies two groups (4 consecutive bytes along K each) of one row of A by the same two groups
- * of 8 rows of B. x and y are the groups of A, in each lane. `even` and `odd` hold the groups of B,
- * one row in each 32-bit lane. Returns the sums of the products for each row: one 32-bit sum if
- * `wide` is true, else two 16-bit sums in the halves of the lane, which the caller adds later. */
+ * of 8 rows of B. Each 32-bit lane is for one row of B. `even` has the first group of these rows,
+ * and `odd` the second one. x and y have the two groups of A, repeated in all lanes. Returns the
+ * sums of the products for each row of B: one 32-bit sum if `wide` is true, else two 16-bit sums in
+ * the halves of the lane, which the caller adds later. */
 BSMM_INT8_INLINE __m256i bsmm_int8_dot(__m256i even, __m256i x, __m256i odd, __m256i y, bool wide) {
     __m256i part = _mm256_add_epi16(_mm256_maddubs_epi16(even, x), _mm256_maddubs_epi16(odd, y));
     return wide ? _mm256_madd_epi16(part, _mm256_set1_epi16(1)) : part;

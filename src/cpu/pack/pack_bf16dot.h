@@ -24,8 +24,8 @@ enum {
     BSMM_BF16_FOLDED_UNIT = 32,
     BSMM_BF16_SEGMENT_UNIT = 128,
     /* An engine divides K into chunks and sums each chunk by itself (bsmm_gemm_chunk).
-     * BSMM_BF16_CHUNK is the largest number of elements of K in a chunk, if the packed elements are
-     * multiplied by their scales. */
+     * BSMM_BF16_CHUNK is the largest number of elements of K in a chunk in the folded layout, in
+     * which packing multiplies the elements by their scales. */
     BSMM_BF16_CHUNK = 512,
 };
 

@@ -39,8 +39,8 @@ INLINE __m256i look_up_16(const uint8_t *table, int first, __m256i codes) {
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(load_16(table + first)), codes);
 }
 
-/* Looks up 8-bit codes whose magnitude is among the first 16 (below 0x10) or the last 16 (from 0x70
- * on). `magnitudes` are the codes without their sign bits. */
+/* Returns the table entries of 8-bit codes whose magnitude is among the first 16 (below 0x10) or
+ * the last 16 (from 0x70 on). `magnitudes` are the codes without their sign bits. */
 INLINE __m256i look_up_ends(const uint8_t *table, __m256i codes, __m256i magnitudes,
                             __m256i is_last) {
     __m256i first = _mm256_blendv_epi8(look_up_16(table, 0, magnitudes),

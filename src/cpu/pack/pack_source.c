@@ -39,8 +39,9 @@ static inline void ask_for(const uint8_t *base, uint64_t at) {
 }
 
 /* Copies a part of a column-major operand to the buffer to->strip: LINE bytes of each of the
- * columns k to k + n - 1, from byte `first` of the column on. If fewer than LINE bytes are left
- * before the end of the operand, only these are copied, and the rest of the buffer's row is 0. */
+ * columns k to k + n - 1, from byte `first` of the column on. Each column goes to one row of the
+ * buffer. If fewer than LINE bytes are left before the end of the operand, only these are copied,
+ * and the rest of the buffer's row is 0. */
 static void copy_strip(const bsmm_operand *o, uint32_t bits, int64_t k, int64_t n, uint64_t first,
                        bsmm_pack_buffer *to) {
     const uint8_t *base = o->m.data;

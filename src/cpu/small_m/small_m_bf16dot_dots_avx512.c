@@ -250,8 +250,8 @@ typedef struct sums {
  * of the current block / scale of the next block), and `unit` is the new value for to->unit[panel].
  * The multiplication is exact: the sums are far below the largest fp32 value, and they stay
  * multiples of 2^-120, because all packed values are multiples of 2^-60 (pack_bf16dot.c). A block
- * of zeros may have the scale code BSMM_PRODUCT_ZERO, which stands for 2^-23. The multiplication is
- * exact there too, because such a block adds only zeros. */
+ * of zeros may have the scale code BSMM_PRODUCT_ZERO, which stands for 2^-23. The multiplications
+ * before and after such a block are exact too, because the sums do not change between them. */
 INLINE void change_unit(sums *to, int panel, int width, __m512i unit) {
     const __m512i one = _mm512_set1_epi32(127 << 23);
     __m512i bits = _mm512_add_epi32(_mm512_sub_epi32(one, to->unit[panel]), unit);

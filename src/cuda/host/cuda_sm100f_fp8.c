@@ -1,6 +1,6 @@
 /* The kernel cuda_sm100f_fp8 multiplies e4m3 and e5m2 elements with fp32 scales on Blackwell's
- * tensor cores (sm100f/scaled_body.h). Each scale covers a multiple of 128 columns, or whole rows.
- * If the distance between rows of elements is no multiple of 16 bytes, TMA cannot read the rows,
+ * tensor cores (sm100f/scaled_body.h). Each scale covers a multiple of 128 elements of K, or all of
+ * K. If the distance between rows of elements is no multiple of 16 bytes, TMA cannot read the rows,
  * and each run first copies the rows to the workspace. */
 #include "cuda/host/group_sums.h"
 #include "cuda/host/tma_rows.h"

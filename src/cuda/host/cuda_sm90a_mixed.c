@@ -163,9 +163,9 @@ static double predict(const bsmm_product *p, const weights *w, const division *c
     /* `converted` estimates the number of bytes that the kernel mixed_prepare reads and writes. */
     const double converted = (double)p->a.m.rows * (double)p->a.m.cols * 4;
     /* With more than 512 rows of A, the thread blocks of a wave take longer to begin and to end.
-     * The prediction therefore uses the constants 0 and 7 instead of 3 and 4. These two are not
-     * fitted. They are set so that this kernel is not chosen for most measured products for which
-     * another kernel is faster. */
+     * The prediction therefore adds 7 us instead of 4 us for each wave. It also adds 0 us instead
+     * of 3 us for the launch. The numbers 7 and 0 are not fitted. They are set so that this kernel
+     * is not chosen for most measured products for which another kernel is faster. */
     const bool many = p->a.m.rows > 512;
     return (many ? 0 : 3) + more + converted * 0.25e-6 +
            waves_of(p, c) * ((many ? 7 : 4) + adding + zeros + w->step[c->choice] * (double)steps);

@@ -229,8 +229,9 @@ typedef struct shared {
     uint8_t zero_rows[EPILOGUE_WARPS * 32];
     bsmm_gpu_epilogue_factors factors[EPILOGUE_WARPS];
 #if SCALED_GROUPS
-    /* column_factors[i] holds the fp32 scales of the tile's columns, by which the sums in
-     * accumulator i are multiplied. It is aligned because a thread loads four scales at once. */
+    /* The two accumulator buffers in tensor memory take the sums by turns. column_factors[i] holds
+     * the fp32 scales of the tile's columns, by which the sums in buffer i are multiplied. It is
+     * aligned because a thread loads four scales at once. */
     alignas(16) float column_factors[2][TILE_N];
 #endif
 } shared;
@@ -298,8 +299,9 @@ static __device__ __forceinline__ uint32_t parts_of(const bsmm_scaled_params *p)
     return SPLITS || SCALED_SMALL_M ? p->parts : 1;
 }
 
-/* Loops over the tiles of D that this thread block's cluster computes. If several groups divide the
- * K of a tile among them, they form a cluster. Otherwise each group is a cluster. */
+/* Loops over the tiles of D that this thread block's cluster computes. A group is one thread block,
+ * or a pair of them. If several groups divide the K of a tile among them, they form a cluster.
+ * Otherwise each group is a cluster. */
 #define FOR_TILES(p, tile)                                                                         \
     for (uint32_t tile = ptx_cluster_id(); tile < (p)->tiles; tile += ptx_cluster_count())
 

@@ -1,6 +1,6 @@
 /* This part of the sm_100f kernels applies fp32 scales. Each scale covers a multiple of 128
- * columns, or a whole row (fp8_group128, fp8_block128, FP8 per channel). scaled_body.h includes
- * this file.
+ * elements of K, or a whole row (fp8_group128, fp8_block128, FP8 per channel). scaled_body.h
+ * includes this file.
  *
  * tcgen05.mma cannot apply fp32 scales. The tensor cores therefore compute separate sums for each
  * 128 elements of K, which alternate between the two accumulators. Eight warps multiply these sums

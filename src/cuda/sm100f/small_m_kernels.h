@@ -1,5 +1,6 @@
 /* The generated .cu files of sm90a/small_m.def for Blackwell include this file before the kernels.
- * Blackwell has no wgmma, so these kernels multiply by mma.sync for any number of columns. */
+ * Rows of A are columns of the kernels' tiles. Blackwell has no wgmma, so these kernels multiply by
+ * mma.sync for any number of columns. */
 #ifndef BSMM_CUDA_SM100F_SMALL_M_KERNELS_H
 #define BSMM_CUDA_SM100F_SMALL_M_KERNELS_H
 

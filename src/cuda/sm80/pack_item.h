@@ -37,8 +37,9 @@ static __device__ __forceinline__ bool any_special(const bsmm_pack_job *job, int
     return found & 0x80808080u;
 }
 
-/* Converts two elements, each at the top of a 16-bit half, to 16-bit floats. The results still have
- * the exponent bias of the element format. Bits below the elements are ignored. */
+/* `halves` has an element at the top of each of its 16-bit halves. Converts both elements to 16-bit
+ * floats, which still have the exponent bias of the element format. The bits below the elements are
+ * ignored. */
 static __device__ __forceinline__ uint32_t biased_pair(const bsmm_pack_job *job, uint32_t halves) {
     return (halves >> job->pair.down & job->pair.mask) | (halves & 0x80008000u);
 }

@@ -52,7 +52,8 @@ static __device__ __forceinline__ float nv_rounded(float value) {
     return (fabsf(value) + magic) - magic;
 }
 
-/* Returns the e2m1 codes of values 2 i and 2 i + 1, each at the top of a 16-bit half. */
+/* Returns a word with the e2m1 code of value 2 i in the top 4 bits of its lower half, and that of
+ * value 2 i + 1 in the top 4 bits of its upper half. */
 static __device__ __forceinline__ uint32_t nv_tops(uint32_t elem, const uint32_t *raw, float factor,
                                                    int i) {
     float low = tame_value(elem, raw, 2 * i) * factor;

@@ -136,8 +136,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #pragma unroll
     for (int i = 0; i < A_PASSES; i++)
         if (any[i] & 0x7f7f7f7fu) flags[threadIdx.x % BSMM_FP8_SMALL_M_GROUP / 8 + i * 16] = 1;
-    /* Each column of sums in shared memory has 4 floats of padding, so that the stores of a warp go
-     * to different banks. */
+    /* Shared memory holds the sums by columns, one column for each row of A. Each column has 4
+     * floats of padding, so that the stores of a warp go to different banks. */
     const uint32_t pitch = BSMM_FP8_SMALL_M_ROWS + 4;
     float *const sums =
         (float *)small_m_shared + group * FP8_SMALL_M_COLUMNS * pitch + warp % 4 * 16 + g;

@@ -407,9 +407,10 @@ static __device__ __forceinline__ void
 mixed_epilogue(const bsmm_small_m_params *p, const mixed_block *block, const uint32_t columns,
                uint32_t pitch, const double unfold, const bool scaled, const bool grouped,
                const bool rows_of_a, const bool inexact) {
-    /* Each thread block of a cluster stores p->run_width runs of each row of D, and the last thread
-     * block stores the runs that are left. Threads past the last run or past the last row that is
-     * stored at a time have no results. */
+    /* A run is MIXED_RUN adjacent results of a row of D. Each row of the tile has several runs, and
+     * each thread block of a cluster stores p->run_width of them; the last thread block stores the
+     * runs that are left. Each thread stores one run of a row, so the thread block stores
+     * p->run_step rows at a time. Threads that this leaves without a run have no results. */
     mixed_runs runs;
     runs.first = threadIdx.x * p->run_inverse >> 16;
     runs.step = p->run_step;
