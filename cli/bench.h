@@ -28,7 +28,7 @@ extern const cli_column cli_bench_product_columns[], cli_bench_recode_columns[],
 #define CLI_CHALLENGE_FORMATS "fp8_group128_fnuz:fp8_block128_fnuz"
 
 /* cli_bench_challenge_shapes returns the number of shapes (M, N, K) of AMD's FP8 groupwise
- * challenge. cli_bench_challenge_shape returns one of these shapes. */
+ * challenge. cli_bench_challenge_shape_at returns one of these shapes. */
 int64_t cli_bench_challenge_shapes(void);
 void cli_bench_challenge_shape_at(int64_t index, int64_t sizes[3]);
 /* Checks the options of a command line that has --challenge. Returns an exit status. */

@@ -67,9 +67,7 @@ bsmm_status bsmm_writer_header_npy(bsmm_writer *writer, char **header, uint64_t 
 bsmm_status bsmm_writer_header_gguf(bsmm_writer *writer, char **header, uint64_t *bytes);
 bsmm_status bsmm_writer_type_gguf(bsmm_item *item, const char *name, const char *dtype);
 
-/* Checks that a function of the writer is called in the right order. Fails with INVALID if the
- * writer is NULL. If `begun` is true, also fails if bsmm_writer_begin has not been called yet. If
- * `begun` is false, also fails if bsmm_writer_begin has been called already. */
+/* Returns `bytes` rounded up to a multiple of the alignment of tensors in the writer's file. */
 uint64_t bsmm_writer_padded(const bsmm_writer *writer, uint64_t bytes);
 
 /* Fails with INVALID if the writer is NULL, or if a function of the writer is called at the wrong

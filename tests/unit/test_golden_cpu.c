@@ -111,8 +111,8 @@ static void add_small_m(const bsmm_small_m *m) {
     add_numbers(numbers, BSMM_COUNT(numbers));
 }
 
-/* Adds to the digest, a checksum of what the library chooses, the sizes that a kernel computes when
- * it accepts a product. */
+/* The digest is a checksum of what the library chooses. Adds to it the sizes that a kernel computes
+ * when it accepts a product. */
 static void add_kernel_state(const bsmm_matmul_desc *desc, const bsmm_kernel *kernel) {
     static _Alignas(BSMM_STATE_ALIGNMENT) uint8_t state[BSMM_STATE_BYTES];
     bsmm_request request;

@@ -298,9 +298,11 @@ static void test_portions(void **state) {
     }
 }
 
-/* Holds the matrices of a product in memory of a device. The rows of D have at least 64 bytes and a
- * multiple of 32 bytes in each tested format, so all rows have the alignment of D's address. */
+/* D has SHIFTED_M x SHIFTED_N elements. In each tested format, a row of D has at least 64 bytes and
+ * a multiple of 32 bytes, so all rows have the alignment of D's address. The buffer of D has room
+ * for MOST_SHIFT more bytes, so that a run can move D by up to so many bytes. */
 enum { SHIFTED_M = 5, SHIFTED_N = 128, MOST_SHIFT = 16 };
+/* Holds the matrices of a product in memory of a device. */
 typedef struct shifted {
     const char *device;
     test_matrix host[3]; /* Holds A, B and D. */

@@ -51,9 +51,9 @@ enum { BSMM_F32FMA_MOST_ROWS = 64 };
 void bsmm_f32fma_look_at(bsmm_f32fma_source *s, int64_t r, int64_t rows, bsmm_f32fma_row *plans);
 
 /* The offset of a scale is the sum of a term that depends only on its row (scale_offset) and a term
- * that depends only on its column. Returns the terms for columns k, k + step and so on up to the
- * end of the span of K that contains k. If `step` is 0, returns NULL, and the caller must find the
- * offset of each scale by itself. */
+ * that depends only on its column. Returns the terms for columns k, k + s->step and so on up to
+ * the end of the span of K that contains k. If s->step is 0, returns NULL, and the caller must find
+ * the offset of each scale by itself. */
 const uint64_t *bsmm_f32fma_offsets(bsmm_f32fma_source *s, int64_t k);
 
 /* Returns the block scale of element (r, k). */

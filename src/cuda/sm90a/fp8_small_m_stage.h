@@ -11,11 +11,12 @@
 #include "cuda/sm90a/fp8_small_m_shape.h"
 #include "cuda/sm90a/small_m_stage.h"
 
-/* Describes the copies that one thread makes from A or B to shared memory. In each step (128
- * elements of K) the thread makes up to FP8_SMALL_M_MOST_PASSES copies of 16 bytes. Copy number i
+/* FP8_SMALL_M_MOST_PASSES is the largest number of copies of 16 bytes that one thread makes from A,
+ * or from B, in a step (128 elements of K). */
+enum { FP8_SMALL_M_MOST_PASSES = BSMM_FP8_SMALL_M_ROWS / 16 };
+/* Describes the copies that one thread makes from A or B to shared memory. Copy number i of a step
  * reads row r + 16 * i of the matrix, where r is the thread's first row. All copies of a step read
  * the same 16 elements of K. */
-enum { FP8_SMALL_M_MOST_PASSES = BSMM_FP8_SMALL_M_ROWS / 16 };
 typedef struct fp8_small_m_copies {
     /* `from` holds the addresses in global memory from which the thread copies in the next step
      * (128 elements of K). */

@@ -76,11 +76,11 @@ static __device__ __forceinline__ void small_m_wgmma(const int tiles, float *sum
 #define SMALL_M_GROUP_PART(tiles)  (16 * 8 * (tiles))
 #define SMALL_M_GROUP_CHUNK(tiles) (4 * SMALL_M_GROUP_PART(tiles))
 
-/* Holds the decoded weights of one thread, which wgmma reads from registers. A fragment is the
- * thread's weights for 32 elements of K, i.e. for two wgmma instructions. There are two fragments,
- * so that the thread can decode weights to one while wgmma reads the other. A third or fourth
- * fragment did not make the kernels faster. */
+/* A fragment is a thread's decoded weights for 32 elements of K, i.e. for two wgmma instructions. A
+ * thread has two fragments, so that it can decode weights to one while wgmma reads the other. A
+ * third or fourth fragment did not make the kernels faster. */
 enum { SMALL_M_FRAGMENTS = 2 };
+/* Holds the fragments of one thread in registers, from which wgmma reads them. */
 typedef struct small_m_fragments {
     uint32_t f[SMALL_M_FRAGMENTS][8];
 } small_m_fragments;
