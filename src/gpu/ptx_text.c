@@ -1,25 +1,31 @@
 /* Converts PTX text to its stored form and back. In the stored form, the number of a register or
- * label is replaced by its difference from an earlier number. */
+ * label is replaced by its position in a list of the numbers that were used most recently. */
 #include "gpu/ptx_text.h"
 
 #include <stdint.h>
+#include <string.h>
 
-/* A register has a class, e.g. `r` for `%r17`, and each class has a last number, from which the
- * stored difference is computed. A hash of the class's name selects the table entry with this
- * number. If two classes share an entry, the stored differences become larger, but the text stays
- * correct. */
-enum { CLASSES = 64, LABELS = CLASSES, ENTRIES };
+/* A class is the registers whose names begin with the same letters, e.g. `r` for `%r17`. They are
+ * numbered separately from those of other classes. The registers of classes that are declared after
+ * the first CLASSES classes keep their numbers. RECENT is the length of the list of a class. */
+enum { CLASSES = 16, RECENT = 256, LETTERS = 8 };
+
+typedef struct numbers {
+    char letters[LETTERS];
+    size_t length;
+    uint32_t largest; /* `largest` is the largest number that the text has used. */
+    /* recent[0 .. count) are the numbers that were used most recently, the latest first. */
+    size_t count;
+    uint32_t recent[RECENT];
+} numbers;
 
 typedef struct walk {
     bsmm_ptx_text_form to;
     const char *at, *end;
     char *out;
     size_t room, written;
-    bool first; /* `first` is true if no register of this line has been seen. */
-    /* Registers are numbered separately in each class. last[i] belongs to class i. It is updated by
-     * the first register of each line of the text: if this register is of class i, last[i] becomes
-     * its number. */
-    uint32_t last[ENTRIES];
+    size_t classes;
+    numbers registers[CLASSES], labels;
 } walk;
 
 static void put(walk *w, char c) {
@@ -41,10 +47,6 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static bool is_name(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 /* Reads a decimal number from the text. If damaged text holds a number that needs more than 32
  * bits, the result wraps around, which C defines for unsigned numbers. */
 static uint32_t take_number(walk *w) {
@@ -54,76 +56,117 @@ static uint32_t take_number(walk *w) {
     return n;
 }
 
-/* Reads the number of a register or label from the input and returns it. If the input is ordinary
- * PTX text, the number itself is read. In stored (compact) text, the number is replaced by its
- * difference from another number, with a sign; `from` is this other number. */
-static uint32_t take(walk *w, uint32_t from) {
-    if (w->to == BSMM_PTX_TEXT_STORED) return take_number(w);
-    const bool less = *w->at++ == '-';
-    const uint32_t distance = take_number(w);
-    return less ? from - distance : from + distance;
+/* Returns the position of `number` in the list of recent numbers, or the length of the list if it
+ * does not have the number. */
+static size_t find_recent(const numbers *n, uint32_t number) {
+    size_t i = 0;
+    while (i < n->count && n->recent[i] != number)
+        i++;
+    return i;
 }
 
-/* Writes the number of a register or label to the output. In ordinary PTX text, the function writes
- * the number itself. In the stored form, it writes the difference of this number and the number
- * `from`, with its sign. */
-static void give(walk *w, uint32_t number, uint32_t from) {
-    if (w->to == BSMM_PTX_TEXT_ORDINARY) {
+/* Moves `number` to the front of the list of recent numbers. `position` is its position in the
+ * list, or the length of the list if it does not have the number. A full list loses its last
+ * number. */
+static void use(numbers *n, uint32_t number, size_t position) {
+    if (position == n->count && n->count < RECENT) n->count++;
+    if (position == RECENT) position--;
+    memmove(n->recent + 1, n->recent, position * sizeof n->recent[0]);
+    n->recent[0] = number;
+    if (number > n->largest) n->largest = number;
+}
+
+static void store_number(walk *w, numbers *n) {
+    const uint32_t number = take_number(w);
+    const size_t position = find_recent(n, number);
+    if (position < n->count) {
+        put_number(w, (uint32_t)position);
+    } else if (number == n->largest + 1) {
+        put(w, '+');
+    } else {
+        put(w, '=');
         put_number(w, number);
+    }
+    use(n, number, position);
+}
+
+static void restore_number(walk *w, numbers *n) {
+    uint32_t number = n->largest + 1;
+    size_t position = n->count;
+    if (is_digit(*w->at)) {
+        const uint32_t stored = take_number(w);
+        /* Only damaged text has a position past the end of the list. */
+        position = stored < n->count ? stored : 0;
+        number = n->recent[position];
+    } else if (*w->at++ == '=') {
+        number = take_number(w);
+    }
+    put_number(w, number);
+    use(n, number, position);
+}
+
+/* Converts the number of a register or label at the current position, if there is one. */
+static void convert_number(walk *w, numbers *n) {
+    if (w->at == w->end) return;
+    const bool is_number = is_digit(*w->at);
+    if (w->to == BSMM_PTX_TEXT_STORED) {
+        if (is_number) store_number(w, n);
+    } else if (is_number || *w->at == '+' || *w->at == '=') {
+        restore_number(w, n);
+    }
+}
+
+/* Returns the class of registers whose name has these letters, or NULL. */
+static numbers *find_class(walk *w, const char *letters, size_t length) {
+    for (size_t i = 0; i < w->classes; i++)
+        if (w->registers[i].length == length &&
+            memcmp(w->registers[i].letters, letters, length) == 0)
+            return &w->registers[i];
+    return NULL;
+}
+
+/* Handles the declaration of a class of registers, such as `%r<100>`. Each function of the text
+ * declares its registers, so a class that is known begins again without recent numbers. */
+static void declare_class(walk *w, const char *letters, size_t length) {
+    numbers *n = find_class(w, letters, length);
+    if (!n) {
+        if (length > LETTERS || w->classes == CLASSES) return;
+        n = &w->registers[w->classes++];
+        memcpy(n->letters, letters, length);
+        n->length = length;
+    }
+    n->count = 0;
+    n->largest = 0;
+}
+
+/* Copies the letters after a '%', and converts the number after them if they name a class of
+ * registers that has been declared. Special registers, such as `%clock64`, are not declared. */
+static void convert_register(walk *w) {
+    const char *letters = w->at;
+    while (w->at < w->end && *w->at >= 'a' && *w->at <= 'z')
+        put(w, *w->at++);
+    const size_t length = (size_t)(w->at - letters);
+    if (w->at < w->end && *w->at == '<') {
+        declare_class(w, letters, length);
         return;
     }
-    put(w, number < from ? '-' : '+');
-    put_number(w, number < from ? from - number : number - from);
+    numbers *n = find_class(w, letters, length);
+    if (n) convert_number(w, n);
 }
 
-/* Returns true if a number begins at the current position. In ordinary PTX text it begins with a
- * digit, in stored text with a sign. */
-static bool at_number(const walk *w) {
-    if (w->at == w->end) return false;
-    if (w->to == BSMM_PTX_TEXT_STORED) return is_digit(*w->at);
-    return (*w->at == '+' || *w->at == '-') && w->at + 1 < w->end && is_digit(w->at[1]);
-}
-
-/* Copies the lower-case letters that name a register's class to the output, and returns the class's
- * entry in the table. */
-static uint32_t copy_class(walk *w) {
-    uint32_t hash = 0;
-    for (; w->at < w->end && *w->at >= 'a' && *w->at <= 'z'; put(w, *w->at++))
-        hash = 7 * hash + (uint8_t)*w->at;
-    return hash % CLASSES;
-}
-
-static void convert_register(walk *w) {
-    const char *name = w->at;
-    const uint32_t entry = copy_class(w);
-    if (w->at == name || !at_number(w)) return;
-    const uint32_t from = w->last[entry];
-    const uint32_t number = take(w, from);
-    give(w, number, from);
-    if (w->first) w->last[entry] = number;
-    w->first = false;
-}
-
-/* Converts a label such as `$L__BB0_17` between the ordinary and the stored form of PTX text. Only
- * the number at the end of the label (17) differs between the forms: the stored form has its
- * difference from the number of the label before. Other digits of the label belong to its name. */
+/* Converts the number of a label such as `$L17`. */
 static void convert_label(walk *w) {
-    char before = '$';
-    while (w->at < w->end && (is_name(*w->at) || (is_digit(*w->at) && before != '_')))
-        put(w, before = *w->at++);
-    if (before != '_' || !at_number(w)) return;
-    const uint32_t from = w->last[LABELS];
-    w->last[LABELS] = take(w, from);
-    give(w, w->last[LABELS], from);
+    if (w->at == w->end || *w->at != 'L') return;
+    put(w, *w->at++);
+    convert_number(w, &w->labels);
 }
 
 size_t bsmm_ptx_text_convert(bsmm_ptx_text_form to, const char *text, size_t bytes, char *out,
                              size_t room) {
-    walk w = {.to = to, .at = text, .end = text + bytes, .out = out, .room = room, .first = true};
+    walk w = {.to = to, .at = text, .end = text + bytes, .out = out, .room = room};
     while (w.at < w.end) {
         const char c = *w.at++;
         put(&w, c);
-        if (c == '\n') w.first = true;
         if (c == '%') convert_register(&w);
         if (c == '$') convert_label(&w);
     }

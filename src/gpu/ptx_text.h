@@ -1,11 +1,12 @@
 /* Converts PTX text between the ordinary form and the form in which the library stores it
  * (src/gpu/images.h).
  *
- * Compilers number the registers and labels of PTX in sequence. If a kernel contains the same code
- * twice, the two copies differ only in these numbers. The stored text therefore has distances
- * instead of numbers: from the number of an earlier register to that of a register, and from the
- * number of the previous label to that of a label. Copies of the same code then have the same text,
- * and zstd needs about half as many bytes for it. */
+ * PTX has a new register for almost every instruction. Two kernels with the same code therefore
+ * differ in most register numbers if one of them has a few more instructions at its start. The
+ * stored form has no numbers: it says how recently the text used the register (a move-to-front
+ * transform). Equal code then has almost equal text, which zstd compresses well. The same holds for
+ * labels. The stored form is smallest if registers and labels are numbered in the order in which
+ * the text first names them (cmake/trim-ptx.sh), but any numbers can be restored. */
 #ifndef BSMM_GPU_PTX_TEXT_H
 #define BSMM_GPU_PTX_TEXT_H
 
@@ -13,16 +14,20 @@
 #include <stddef.h>
 
 typedef enum bsmm_ptx_text_form {
-    BSMM_PTX_TEXT_STORED,  /* BSMM_PTX_TEXT_STORED has distances instead of numbers, for example
-                              `%r+3` and `$L__BB0_-2`. */
-    BSMM_PTX_TEXT_ORDINARY /* BSMM_PTX_TEXT_ORDINARY is PTX with numbers, for example `%r17` and
-                              `$L__BB0_4`. */
+    /* In the stored form, `%r0` is the register of class `r` that the text named most recently,
+     * `%r1` is the one before, and so on. `%r+` is the register whose number is the largest so far
+     * plus 1. `%r=17` is register 17, which the text has not named recently or not at all. Labels
+     * are written in the same way: `$L0`, `$L+` or `$L=17`. */
+    BSMM_PTX_TEXT_STORED,
+    /* The ordinary form is PTX with numbers, for example `%r17` and `$L4`. */
+    BSMM_PTX_TEXT_ORDINARY
 } bsmm_ptx_text_form;
 
 /* Converts PTX text. If `to` is BSMM_PTX_TEXT_STORED, the text is in the ordinary form, and the
  * result is in the stored form. Otherwise the function converts in the other direction. Writes at
  * most `room` bytes to `out`. Returns the number of bytes of the whole result. It is more than
- * `room` if the result did not fit. Thread-safe. */
+ * `room` if the result did not fit. Damaged text gives some other text and no error. Thread-safe.
+ */
 size_t bsmm_ptx_text_convert(bsmm_ptx_text_form to, const char *text, size_t bytes, char *out,
                              size_t room);
 

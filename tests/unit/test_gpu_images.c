@@ -8,6 +8,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,11 +89,62 @@ static void damaged_images_are_named(void **state) {
     expect_damage(&cut);
 }
 
+/* This text declares the classes r and rd of registers twice, as two functions do. Some numbers are
+ * the largest so far plus 1, and others are not. %rs4, %p1 and %SP0 are not declared. */
 static const char ptx[] =
-    ".visible .entry f(.param .u64 f_param_0)\n{\n\t.reg .b32 %r<4000000000>;\n"
-    "$L__BB0_12:\n\tmov.u32 %r17, %tid.x;\n\tadd.s32 %r18, %r17, 5;\n"
-    "\tld.u64 %rd3, [%rd18+-16];\n\tadd.s64 %SPL, %SP0, 4294967295;\n"
-    "\t@%p1 bra $L__BB0_3;\n\tmov.u32 %r0, %r4294967295;\n\tst.u32 [%rd1], %r";
+    ".visible .entry f(.param .u64 f_param_0)\n{\n\t.reg .b32 %r<4000000000>;\n\t.reg .b64 "
+    "%rd<9>;\n"
+    "$L1:\n\tmov.u32 %r1, %tid.x;\n\tadd.s32 %r2, %r1, 5;\n\tmov.u64 %rd7, %clock64;\n"
+    "\tld.u64 %rd3, [%rd7+-16];\n\tadd.s64 %SPL, %SP0, 4294967295;\n\tmov.b16 %rs4, %rs4;\n"
+    "\t@%p1 bra $L3;\n\tmov.u32 %r0, %r4294967295;\n\tst.u32 [%rd7+16], %r2;\n$L0:\n$L3:\n}\n"
+    "\t.reg .b64 %rd<3>;\n\t.reg .b32 %r<3>;\n\tadd.s32 %r1, %r2, %r1;\n\tst.u64 [%rd2], %rd1;\n%r";
+
+static const char stored_ptx[] =
+    ".visible .entry f(.param .u64 f_param_0)\n{\n\t.reg .b32 %r<4000000000>;\n\t.reg .b64 "
+    "%rd<9>;\n"
+    "$L+:\n\tmov.u32 %r+, %tid.x;\n\tadd.s32 %r+, %r1, 5;\n\tmov.u64 %rd=7, %clock64;\n"
+    "\tld.u64 %rd=3, [%rd1+-16];\n\tadd.s64 %SPL, %SP0, 4294967295;\n\tmov.b16 %rs4, %rs4;\n"
+    "\t@%p1 bra $L=3;\n\tmov.u32 %r=0, %r=4294967295;\n\tst.u32 [%rd0+16], %r3;\n$L=0:\n$L1:\n}\n"
+    "\t.reg .b64 %rd<3>;\n\t.reg .b32 %r<3>;\n\tadd.s32 %r+, %r+, %r1;\n\tst.u64 [%rd=2], "
+    "%rd=1;\n%r";
+
+static void text_is_stored(void **state) {
+    (void)state;
+    char stored[2 * sizeof ptx];
+    const size_t bytes =
+        bsmm_ptx_text_convert(BSMM_PTX_TEXT_STORED, ptx, sizeof ptx, stored, sizeof stored);
+    assert_int_equal(bytes, sizeof stored_ptx);
+    assert_string_equal(stored, stored_ptx);
+}
+
+/* Tests that numbers are restored that the text names again after more others than the list of
+ * recent numbers holds, and that damaged text is converted without faults. */
+static void long_and_damaged_texts_are_converted(void **state) {
+    (void)state;
+    enum { NUMBERS = 600, ROOM = 1 << 16 };
+    char *text = calloc(1, ROOM), *stored = calloc(1, ROOM), *again = calloc(1, ROOM);
+    assert_true(text && stored && again);
+    size_t bytes = (size_t)sprintf(text, "%%r<1>");
+    for (int pass = 0; pass < 3; pass++)
+        for (int i = 0; i < NUMBERS; i++)
+            bytes += (size_t)sprintf(text + bytes, " %%r%d $L%d", i % 2 ? i : NUMBERS - i, i);
+    const size_t stored_bytes =
+        bsmm_ptx_text_convert(BSMM_PTX_TEXT_STORED, text, bytes, stored, ROOM);
+    assert_in_range(stored_bytes, 1, ROOM);
+    assert_int_equal(
+        bsmm_ptx_text_convert(BSMM_PTX_TEXT_ORDINARY, stored, stored_bytes, again, ROOM), bytes);
+    assert_memory_equal(again, text, bytes);
+    /* With one byte changed, the stored text names positions that the list does not have. */
+    for (size_t i = 6; i < stored_bytes; i += 7) {
+        const char byte = stored[i];
+        stored[i] = '9';
+        bsmm_ptx_text_convert(BSMM_PTX_TEXT_ORDINARY, stored, i + 1, again, ROOM);
+        stored[i] = byte;
+    }
+    free(text);
+    free(stored);
+    free(again);
+}
 
 /* Tests that the text of PTX kernels is restored from the shortened form in which the library's
  * packs of compiled kernels store it. If the size of the restored text is wrong, the pack counts as
@@ -175,7 +227,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_are_unpacked),
         cmocka_unit_test(damaged_images_are_named),
+        cmocka_unit_test(text_is_stored),
         cmocka_unit_test(text_is_restored),
+        cmocka_unit_test(long_and_damaged_texts_are_converted),
         cmocka_unit_test(the_librarys_images_are_whole),
         cmocka_unit_test(devices_take_what_they_run),
     };
