@@ -21,4 +21,12 @@ void product_free(product *p);
  * library choose the kernel. The caller frees the elements. */
 float *result_of(product *p, const char *kernel);
 
+/* Runs a plan of the product. If its description has packed weights, the function packs B before.
+ */
+void product_run(product *p, const bsmm_plan *plan);
+
+/* Compares the result that p->d holds with that of the kernel `kernel`, which gets B as it is
+ * stored. */
+void product_check(product *p, const char *kernel);
+
 #endif

@@ -229,26 +229,6 @@ static void test_int8_decoding_layouts(void **state) {
     }
 }
 
-/* Tests weights in f16 with an element that is 0, subnormal, the largest value, Inf or NaN. */
-static void test_f16_weights(void **state) {
-    (void)state;
-    static const char *const as[] = {"f16", "bf16", "f32", "fp8_group128"};
-    static const int64_t ks[] = {1, 64, 256, DECODED_K};
-    static const uint16_t codes[] = {0, 0x8000, 1, 0x83ff, 0x7bff, 0x7c00, 0xfc00, 0x7e00, 0xffff};
-    if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) skip();
-    rng r = {13};
-    for (size_t i = 0; i < BSMM_COUNT(as) * BSMM_COUNT(ks); i++)
-        for (size_t j = 0; j <= BSMM_COUNT(codes); j++) {
-            product p;
-            int64_t k = ks[i % BSMM_COUNT(ks)], m = decoded_rows[(i + j) % 6];
-            product_make(&p, as[i / BSMM_COUNT(ks)], "f16", m, DECODED_N, k,
-                         j < BSMM_COUNT(codes) ? FILL_ORDINARY : FILL_SPECIAL, &r);
-            if (j < BSMM_COUNT(codes)) ((uint16_t *)p.b.m.data)[37 * k + k * 3 / 4] = codes[j];
-            check_same(&p, "cpu_avx2_f32", "cpu_avx2_f32_small_m");
-            product_free(&p);
-        }
-}
-
 /* Tests weights in bf16. The kernel sums each chunk of 512 elements of K separately, and a chunk
  * consists of steps of 32 elements. K ends inside a step, inside a chunk, or at the end of a chunk.
  */
@@ -304,39 +284,6 @@ static void test_bf16_weights_unusual(void **state) {
     }
 }
 
-/* Runs a plan. If its description has packed weights, the function packs B before. */
-static void run_plan(product *p, const bsmm_plan *plan) {
-    bsmm_buffers buffers = BSMM_INIT(bsmm_buffers);
-    buffers.a = p->a.m.data, buffers.a_scales = p->a.m.scales;
-    buffers.b = p->b.m.data, buffers.b_scales = p->b.m.scales;
-    buffers.d = p->d.data;
-    buffers.workspace_bytes = bsmm_plan_workspace_bytes(plan);
-    buffers.workspace = aligned_alloc(64, (buffers.workspace_bytes / 64 + 1) * 64);
-    void *packed = NULL;
-    if (p->desc.b_packed) {
-        buffers.packed_b_bytes = bsmm_plan_packed_b_bytes(plan);
-        packed = aligned_alloc(64, (buffers.packed_b_bytes / 64 + 1) * 64);
-        assert_int_equal(bsmm_pack_b(plan, &buffers, packed, buffers.packed_b_bytes), BSMM_OK);
-        buffers.packed_b = packed;
-    }
-    memset(p->d.data, 0xa5, (size_t)(p->d.rows * p->d.cols) * sizeof(float));
-    if (bsmm_plan_run(plan, &buffers) != BSMM_OK) fail_msg("%s", bsmm_error_message());
-    free(packed);
-    free(buffers.workspace);
-}
-
-/* Compares the result that p->d holds with that of `kernel`, which packs B in its run. */
-static void check_result(product *p, const char *kernel) {
-    size_t bytes = (size_t)(p->d.rows * p->d.cols) * sizeof(float);
-    float *got = malloc(bytes);
-    memcpy(got, p->d.data, bytes);
-    p->desc.b_packed = BSMM_PACKED_NONE;
-    float *packed = result_of(p, kernel);
-    assert_memory_equal(got, packed, bytes);
-    free(got);
-    free(packed);
-}
-
 /* Tests each number of rows that fits into one tile of A, with both kinds of loops (dot products
  * and FMAs) and with weights that are stored or compact. N is 83, so some panels of B (16 rows
  * each) are multiplied side by side, and others are not. */
@@ -372,9 +319,9 @@ static void test_every_tile(void **state) {
                 bsmm_plan *plan = NULL;
                 assert_int_equal(bsmm_plan_create(&p.desc, &plan), BSMM_OK);
                 assert_non_null(strstr(bsmm_plan_kernel(plan), "small_m"));
-                run_plan(&p, plan);
+                product_run(&p, plan);
                 bsmm_plan_destroy(plan);
-                check_result(&p, kernel);
+                product_check(&p, kernel);
             }
         product_free(&p);
     }
@@ -426,9 +373,9 @@ static void test_many_tiles(void **state) {
             assert_int_equal(bsmm_plan_create(&p.desc, &plan), BSMM_OK);
             assert_int_equal(strcmp(bsmm_plan_kernel(plan), few) == 0,
                              m <= rows[i].most && m != rows[i].gap);
-            run_plan(&p, plan);
+            product_run(&p, plan);
             bsmm_plan_destroy(plan);
-            check_result(&p, rows[i].kernel);
+            product_check(&p, rows[i].kernel);
             product_free(&p);
         }
     bsmm_cpu_mask_features(~0u);
@@ -445,7 +392,6 @@ int main(void) {
         cmocka_unit_test(test_int8_decoding_layouts),
         cmocka_unit_test(test_bf16_weights_agree),
         cmocka_unit_test(test_bf16_weights_unusual),
-        cmocka_unit_test(test_f16_weights),
         cmocka_unit_test(test_every_tile),
         cmocka_unit_test(test_many_tiles),
     };

@@ -1,6 +1,6 @@
-/* The kernel cpu_avx2_f32_small_m multiplies few rows of A by weights of 4, 6 or 8 bits, or in f16.
- * It reads the weights as they are stored, without packing them first. A may have any format that
- * cpu_avx2_f32 accepts.
+/* The kernel cpu_avx2_f32_small_m multiplies few rows of A by weights of 4, 6 or 8 bits, or in f32,
+ * bf16 or f16 without scales. It reads the weights as they are stored, without packing them first.
+ * A may have any format that cpu_avx2_f32 accepts.
  *
  * The results are bitwise identical to those of cpu_avx2_f32. In both kernels a lane is a column of
  * D, and each column is summed element by element along K with the same FMAs. The kernels divide
@@ -17,6 +17,23 @@
  * them, cpu_avx2_f32 is faster from 16 rows on. */
 static const bsmm_small_m_limit most_rows = {.stored = 48, .compact = 48};
 
+/* These limits are for compact weights of 16 and 32 bits, which the kernel reads without a copy. */
+static const bsmm_small_m_limit most_rows_of_plain = {.stored = 48, .compact = 96};
+
+/* Returns true for elements that only the loop for weights without scales multiplies. */
+static bool is_plain_element(uint32_t elem) {
+    return elem == BSMM_ELEM_F32 || elem == BSMM_ELEM_BF16;
+}
+
+/* Returns true if the loop for weights without scales multiplies B. For f16 weights as the caller
+ * stores them, the loop that also decodes weights of 4 to 8 bits is faster. */
+static bool is_plain(const bsmm_product *p) {
+    const bsmm_matrix *b = &p->b.m;
+    bool is_compact_f16 = b->format.elem == BSMM_ELEM_F16 && b->order == BSMM_ORDER_COMPACT;
+    return b->format.scale == BSMM_SCALE_NONE &&
+           (is_compact_f16 || is_plain_element(b->format.elem));
+}
+
 #if defined(__x86_64__)
 
 static void pack_a(const bsmm_product *p, int64_t width, int64_t row, int64_t rows,
@@ -28,11 +45,21 @@ static void pack_b(const bsmm_product *p, int64_t row, int64_t rows, bsmm_panel 
     bsmm_f32fma_pack(p, true, BSMM_SMALL_M_LANES, row, rows, to);
 }
 
+/* Sets the members of an engine (set of multiply functions) for weights without scales. The loop
+ * for them takes single steps (32 elements of K), unless A has an fp32 scale for each 128 elements
+ * of K. */
+static void use_plain_loop(bool by_segment, bsmm_small_m_engine *d) {
+    d->group = d->read_group = by_segment ? BSMM_SMALL_M_GROUP : 1;
+    d->reads_compact = true;
+    d->make_context = bsmm_small_m_f32fma_plain_make;
+    d->multiply = bsmm_small_m_f32fma_plain;
+}
+
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     bool by_segment = bsmm_f32fma_by_segment(p);
     int64_t unit = by_segment ? BSMM_F32FMA_SEGMENT_UNIT : BSMM_F32FMA_FOLDED_UNIT;
     int64_t width = bsmm_small_m_f32fma_width(p);
-    return (bsmm_small_m_engine){
+    bsmm_small_m_engine d = {
         .width = width,
         .group = BSMM_SMALL_M_GROUP,
         .read_group = BSMM_SMALL_M_GROUP,
@@ -50,6 +77,8 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
         .multiply = bsmm_small_m_f32fma_multiply,
         .multiply_packed = bsmm_small_m_f32fma_packed[by_segment],
     };
+    if (is_plain(p)) use_plain_loop(by_segment, &d);
+    return d;
 }
 
 #endif
@@ -61,10 +90,13 @@ static bool takes_element(uint32_t elem) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     if (!(bsmm_cpu_features() & BSMM_CPU_AVX2)) return "the processor has no AVX2";
     const char *reason = bsmm_pack_refuse(p, bsmm_f32fma_refuse, why, size);
+    if (!reason && is_plain_element(p->b.m.format.elem) && !is_plain(p))
+        return "B has f32 or bf16 elements with scales; the kernel takes them only without";
     if (!reason)
         reason =
             bsmm_small_m_refuse_weights(&p->b, takes_element, BSMM_F32FMA_SEGMENT_UNIT, why, size);
-    return reason ? reason : take_small_m(p, &most_rows, state, why, size);
+    if (reason) return reason;
+    return take_small_m(p, is_plain(p) ? &most_rows_of_plain : &most_rows, state, why, size);
 }
 
 const bsmm_kernel bsmm_kernel_cpu_avx2_f32_small_m = {

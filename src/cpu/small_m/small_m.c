@@ -174,16 +174,21 @@ typedef struct strip {
     uint32_t packed;
 } strip;
 
-/* COPY_BYTES is the size in bytes of the buffer into which multiply_copied copies a part of B. The
- * copy stays in L1 together with the other data of the loop. */
-enum { COPY_BYTES = 16384, COPY_ROWS = BSMM_SMALL_M_PANELS * LANES };
+/* multiply_copied copies at most COPY_BYTES bytes of B at once, so that the copy stays in L1
+ * together with the other data of the loop. It copies at least BSMM_SMALL_M_GROUP steps (32
+ * elements of K each), which may have up to MOST_COPY_BYTES bytes, because f32 elements are the
+ * widest. */
+enum {
+    COPY_BYTES = 16384,
+    COPY_ROWS = BSMM_SMALL_M_PANELS * LANES,
+    MOST_COPY_BYTES = COPY_ROWS * BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP * 4
+};
 
 /* READ_PAST is the number of bytes after the copy of B that must be readable, because the function
  * `multiply` reads several steps (32 elements of K) at once even if fewer steps are left. */
 enum { READ_PAST = BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP };
 
-_Static_assert(COPY_BYTES >= COPY_ROWS * BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP,
-               "the copy holds a group of steps of the widest codes");
+_Static_assert(MOST_COPY_BYTES >= COPY_BYTES, "the copy holds COPY_BYTES");
 
 static bool is_compact(const product_run *x) {
     return x->p->b.m.order == BSMM_ORDER_COMPACT;
@@ -199,7 +204,8 @@ static const uint8_t *row_at(const product_run *x, int64_t row) {
  * a multiple of BSMM_SMALL_M_GROUP. */
 static int64_t copied_steps(const product_run *x) {
     int64_t step = x->d->panels * LANES * x->m->step_bytes;
-    return COPY_BYTES / step / BSMM_SMALL_M_GROUP * BSMM_SMALL_M_GROUP;
+    int64_t groups = COPY_BYTES / step / BSMM_SMALL_M_GROUP;
+    return (groups > 0 ? groups : 1) * BSMM_SMALL_M_GROUP;
 }
 
 /* Multiplies the steps (32 elements of K each) from number `step` to the end of K, reading B from a
@@ -208,7 +214,7 @@ static int64_t copied_steps(const product_run *x) {
  * multiply loop reads only row order. */
 static uint32_t multiply_copied(const product_run *x, const strip *t, int64_t step,
                                 const bsmm_small_m_span *whole) {
-    _Alignas(64) uint8_t copy[COPY_BYTES + READ_PAST];
+    _Alignas(64) uint8_t copy[MOST_COPY_BYTES + READ_PAST];
     int64_t at_once = copied_steps(x);
     uint32_t unusual = 0;
     for (; step < x->m->used_steps; step += at_once) {

@@ -28,6 +28,10 @@ typedef struct bsmm_small_m_f32fma_halves {
  * format. */
 const bsmm_small_m_f32fma_halves *bsmm_small_m_f32fma_halves_of(uint32_t elem);
 
+/* Weights in f32 and bf16 are multiplied as they are only if each element is 0 or has a magnitude
+ * from 2^SMALLEST to below 2^LARGEST (small_m_f32fma_plain_avx2.c). */
+enum { BSMM_SMALL_M_F32FMA_SMALLEST = -48, BSMM_SMALL_M_F32FMA_LARGEST = 16 };
+
 /* Tells how the multiply loops apply the scales of B. */
 typedef enum bsmm_small_m_f32fma_scaling {
     /* B has e8m0 scales. The accumulators are multiplied by a power of two where the scale changes
@@ -84,6 +88,11 @@ bsmm_small_m_f32fma_spread *bsmm_small_m_f32fma_spread_of(uint32_t bits);
 /* These functions implement the members `make_context` and `multiply` of bsmm_small_m_engine. */
 void bsmm_small_m_f32fma_make(const bsmm_product *p, void *context);
 uint32_t bsmm_small_m_f32fma_multiply(const bsmm_small_m_span *s);
+
+/* These functions implement the same members for weights in f32, bf16 and f16, which have no
+ * scales. */
+void bsmm_small_m_f32fma_plain_make(const bsmm_product *p, void *context);
+uint32_t bsmm_small_m_f32fma_plain(const bsmm_small_m_span *s);
 
 /* These functions return the number of rows in the product's tiles of A, and the number of panels
  * of B that are multiplied side by side with a tile of `width` rows. */

@@ -39,6 +39,10 @@ enum {
      * scale. */
     E4M3_SPREAD = 17,
     E8M0_NAN = 0xff,
+    /* These are the exponents of the largest and the smallest f32 and bf16 weight that the kernel
+     * multiplies without packing it. */
+    MOST_EXPONENT = BSMM_SMALL_M_F32FMA_LARGEST - 1,
+    LEAST_EXPONENT = BSMM_SMALL_M_F32FMA_SMALLEST,
 };
 
 static const bsmm_small_m_f32fma_halves *halves_of(const bsmm_small_m_scales *s) {
@@ -182,6 +186,8 @@ bool bsmm_small_m_f32fma_prepare(const bsmm_small_m_scales *s) {
 
 const bsmm_small_m_f32fma_halves *bsmm_small_m_f32fma_halves_of(uint32_t elem) {
     static const bsmm_small_m_f32fma_halves halves[BSMM_ELEM_COUNT] = {
+        [BSMM_ELEM_F32] = {.top = MOST_EXPONENT, .extent = MOST_EXPONENT - LEAST_EXPONENT},
+        [BSMM_ELEM_BF16] = {.top = MOST_EXPONENT, .extent = MOST_EXPONENT - LEAST_EXPONENT},
         [BSMM_ELEM_F16] = {.raw = 0, .top = 15, .extent = 39},
         [BSMM_ELEM_E4M3] = {.raw = 8, .top = 0, .extent = 17, .shift = 1, .mask = 0xbf80},
         [BSMM_ELEM_E5M2] = {.raw = 0, .top = 15, .extent = 31, .shift = 0, .mask = 0xff00},
