@@ -39,7 +39,8 @@ static const pair pairs[] = {
     {"mxfp8", "bf16", BF16},         {"e4m3", "e4m3", BF16},
     {"e4m3", "mxfp4", BF16},         {"fp8_group128", "fp8_block128", BF16},
     {"fp8_group128", "mxfp4", BF16}, {"fp8_group128", "fp8_group128", BF16},
-    {"mxfp8", "mxfp8_e5m2", BF16},
+    {"mxfp8", "mxfp8_e5m2", BF16},   {"bf16", "nvfp4", BF16},
+    {"mxfp8", "nvfp4", BF16},        {"fp8_group128", "nvfp4", BF16},
 };
 
 /* Runs a plan and returns the bytes of D. `form` is the packed form of B (bsmm_packed_form). If the
@@ -203,10 +204,8 @@ static void test_epilogues(void **state) {
             p.desc.bias_elem = BSMM_ELEM_F32;
             p.desc.bias = bias;
         }
-        if (strcmp(of->a, "nvfp4") == 0) {
-            p.a.m.global_scale = &globals[0];
-            p.b.m.global_scale = &globals[1];
-        }
+        if (strcmp(of->a, "nvfp4") == 0) p.a.m.global_scale = &globals[0];
+        if (strcmp(of->b, "nvfp4") == 0) p.b.m.global_scale = &globals[1];
         check_same(&p, of);
         product_free(&p);
     }

@@ -6,7 +6,8 @@
  * functions do not do. A power of two changes only exponents, provided that all values and sums
  * stay in the range of normal fp32 numbers. The functions therefore accept only elements and scales
  * for which this is certain, and for which packing would not mark a row as wide (to be summed in
- * double). e8m0 scales of B multiply the sums, which is exact. */
+ * double). e8m0 scales of B multiply the sums, which is exact. e4m3 scales of B multiply the
+ * elements, and these products are exact in bf16. */
 #include "cpu/pack/pack_bf16dot.h"
 #include "cpu/small_m/small_m_bf16dot.h"
 #include "cpu/small_m/small_m_tiny.h"
@@ -26,9 +27,11 @@ enum { STEP_PAIRS = BSMM_SMALL_M_STEP / 2 };
 /* The functions for tiny products accept only operands within these limits:
  * - the magnitude of a bf16 element is 0, or at least 2^-30 and below 2^20;
  * - an e8m0 scale lies between 2^-20 and 2^20;
+ * - an e4m3 scale is neither negative nor NaN;
  * - an fp32 scale is at least 2^-15 and below 2^15. */
 enum { LEAST_BF16 = (127 - 30) << 7, PAST_BF16 = (127 + 20) << 7 };
 enum { LEAST_E8M0 = 127 - 20, MOST_E8M0 = 127 + 20 };
+enum { MOST_E4M3 = 0x7e };
 enum { LEAST_F32 = (127 - 15) << 23, PAST_F32 = (127 + 15) << 23 };
 
 /* This struct holds A. `pairs` has A's elements as pairs of bf16, which were multiplied by e8m0
@@ -148,12 +151,13 @@ INLINE bool load_a(const bsmm_product *p, int64_t steps, int width, tile *to) {
     return a->m.format.elem == BSMM_ELEM_BF16 ? load_bf16(a, steps, to) : load_bytes(a, steps, to);
 }
 
-/* `kind` is the kind of B's elements: 4-bit codes (FOURS), 8-bit codes (BYTES) or bf16 (PLAIN). */
-typedef enum kind { FOURS, BYTES, PLAIN } kind;
+/* `kind` is the kind of B's elements: 4-bit codes (FOURS), 4-bit codes with e4m3 scales (SCALED),
+ * 8-bit codes (BYTES) or bf16 (PLAIN). */
+typedef enum kind { FOURS, SCALED, BYTES, PLAIN } kind;
 
 /* BITS is the number of bits of an element. WORDS is the number of 32-bit words of codes that a row
  * has in a step of 32 elements of K. PAIRS is the number of pairs of codes in such a word. */
-#    define BITS(kind)  ((kind) == FOURS ? 4 : (kind) == BYTES ? 8 : 16)
+#    define BITS(kind)  ((kind) <= SCALED ? 4 : (kind) == BYTES ? 8 : 16)
 #    define WORDS(kind) (BITS(kind) * BSMM_SMALL_M_STEP / 32)
 #    define PAIRS(kind) (STEP_PAIRS / WORDS(kind))
 
@@ -175,6 +179,15 @@ INLINE __m512i select_pair(int i) {
     return _mm512_set1_epi64((even | odd << 32) * 0x101);
 }
 
+/* Returns the bf16 codes of the e2m1 elements, for a permutation that reads the lowest 5 bits of an
+ * index: 4 bits of an element's code and one bit of its neighbour's. */
+INLINE __m512i load_fours(void) {
+    const __m256i sixteen = _mm256_setr_epi16(
+        0, 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080, 0x40c0, (short)0x8000, (short)0xbf00,
+        (short)0xbf80, (short)0xbfc0, (short)0xc000, (short)0xc040, (short)0xc080, (short)0xc0c0);
+    return _mm512_broadcast_i64x4(sixteen);
+}
+
 INLINE decoder decoder_of(const bsmm_decode_tables *from) {
     decoder d;
     for (int i = 0; i < 4; i++) {
@@ -186,7 +199,18 @@ INLINE decoder decoder_of(const bsmm_decode_tables *from) {
     return d;
 }
 
-INLINE void decode_word(decoder *d, kind b, __m512i word, __m512i *pair) {
+/* Multiplies pairs of e2m1 elements, given as bf16, by their scales. A product has at most 6
+ * significant bits, so it is exact in bf16, and the lower 16 bits of its fp32 number are 0. */
+INLINE __m512i scale_pair(__m512i pair, __m512 scale) {
+    __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(pair, 16));
+    __m512 odd = _mm512_castsi512_ps(_mm512_and_si512(pair, _mm512_set1_epi32((int)0xffff0000)));
+    __m512i low = _mm512_srli_epi32(_mm512_castps_si512(_mm512_mul_ps(even, scale)), 16);
+    return _mm512_or_si512(_mm512_castps_si512(_mm512_mul_ps(odd, scale)), low);
+}
+
+/* Decodes one word of each of the 16 rows of a panel to pairs of bf16. `scale` has a scale for each
+ * row, by which the function multiplies e2m1 elements with e4m3 scales. */
+INLINE void decode_word(decoder *d, kind b, __m512i word, __m512 scale, __m512i *pair) {
     if (b == PLAIN) {
         bsmm_bf16_include(&d->extent, word);
         pair[0] = word;
@@ -197,7 +221,16 @@ INLINE void decode_word(decoder *d, kind b, __m512i word, __m512i *pair) {
         for (int i = 0; i < 4; i++)
             pair[i] = _mm512_permutexvar_epi16(_mm512_multishift_epi64_epi8(d->select[i], word),
                                                d->table[0]);
+        for (int i = 0; i < 4 && b == SCALED; i++)
+            pair[i] = scale_pair(pair[i], scale);
     }
+}
+
+/* Converts e4m3 scale codes without sign to fp32. Read as f16, their bits are 2^-8 of the scales.
+ */
+INLINE __m512 scales_of_e4m3(__m128i codes) {
+    __m512 values = _mm512_cvtph_ps(_mm256_slli_epi16(_mm256_cvtepu8_epi16(codes), 7));
+    return _mm512_mul_ps(values, _mm512_set1_ps(0x1p8f));
 }
 
 /* Returns 2^exponent in each lane. */
@@ -212,9 +245,10 @@ INLINE void multiply_sums(__m512 *acc, int width, __m512 factor) {
         acc[r] = _mm512_mul_ps(acc[r], factor);
 }
 
-/* Multiplies A by a panel (16 rows) of B. With e8m0 scales, an accumulator holds the sum divided by
- * the scale of the current block of B. Where the scale changes along K, the accumulators are
- * multiplied by the old scale divided by the new one, and after the last block by the last scale.
+/* Multiplies A by a panel (16 rows) of B. e4m3 scales multiply B's elements. With e8m0 scales, an
+ * accumulator holds the sum divided by the scale of the current block of B. Where the scale changes
+ * along K, the accumulators are multiplied by the old scale divided by the new one, and after the
+ * last block by the last scale.
  */
 INLINE void multiply_panel(const tile *a, const bsmm_tiny_rows *rows, const bsmm_tiny_codes *codes,
                            int64_t steps, int width, kind b, decoder *d, __m512 *acc) {
@@ -225,18 +259,21 @@ INLINE void multiply_panel(const tile *a, const bsmm_tiny_rows *rows, const bsmm
     for (int r = 0; r < width; r++)
         acc[r] = _mm512_setzero_ps();
     for (int64_t step = 0; step < steps; step++) {
-        if (codes) {
+        if (codes && b != SCALED) {
             __m512i next = _mm512_cvtepu8_epi32(bsmm_tiny_codes_of(codes, step));
             if (step > 0) multiply_sums(acc, width, power_of(_mm512_sub_epi32(unit, next)));
             unit = next;
         }
         for (int w = 0; w < WORDS(b); w += 4) {
             __m512i word[4];
+            __m512 scale = _mm512_set1_ps(1);
             bsmm_tiny_load_words(rows, step * WORDS(b) / 4 + w / 4, word);
 #    pragma GCC unroll 4
             for (int i = 0; i < 4; i++) {
                 __m512i pair[4];
-                decode_word(d, b, word[i], pair);
+                if (b == SCALED && i % 2 == 0)
+                    scale = scales_of_e4m3(bsmm_tiny_codes_of(codes, 2 * step + i / 2));
+                decode_word(d, b, word[i], scale, pair);
                 const int32_t *at = &a->pairs[0][step * STEP_PAIRS + (w + i) * pairs];
 #    pragma GCC unroll 4
                 for (int q = 0; q < pairs; q++)
@@ -248,7 +285,7 @@ INLINE void multiply_panel(const tile *a, const bsmm_tiny_rows *rows, const bsmm
             }
         }
     }
-    if (codes) multiply_sums(acc, width, power_of(_mm512_sub_epi32(unit, zero)));
+    if (codes && b != SCALED) multiply_sums(acc, width, power_of(_mm512_sub_epi32(unit, zero)));
 }
 
 /* Multiplies the sums by the product of both operands' fp32 scales. A tiny product has at most 128
@@ -267,8 +304,10 @@ typedef struct panel_scales {
     __m512 floats;
 } panel_scales;
 
-INLINE bool load_scales(const bsmm_operand *o, int64_t row, int64_t rows, panel_scales *to) {
+INLINE bool load_scales(const bsmm_operand *o, int64_t row, int64_t rows, kind b,
+                        panel_scales *to) {
     to->floats = _mm512_set1_ps(1);
+    if (b == SCALED) return bsmm_tiny_load_codes(o, row, rows, 0, MOST_E4M3, &to->codes);
     if (o->m.format.scale == BSMM_SCALE_F32) return load_floats(o, row, rows, &to->floats);
     return o->m.format.scale == BSMM_SCALE_NONE ||
            bsmm_tiny_load_codes(o, row, rows, LEAST_E8M0, MOST_E8M0, &to->codes);
@@ -282,10 +321,11 @@ INLINE bool multiply(const bsmm_product *p, const void *context, int width, kind
     const bsmm_decode_tables *tables = context;
     const int64_t steps = p->a.m.cols / BSMM_SMALL_M_STEP,
                   count = bsmm_ceil_div(p->b.m.rows, LANES);
-    const bool has_codes = p->b.m.format.scale == BSMM_SCALE_E8M0;
+    const bool has_codes = b == SCALED || p->b.m.format.scale == BSMM_SCALE_E8M0;
     const bool has_floats = bsmm_bf16_by_segment(p), is_plain = bsmm_small_m_tiny_is_plain(p);
     tile a;
     decoder d = decoder_of(tables);
+    if (b == SCALED) d.table[0] = load_fours();
     __m512 acc[BSMM_TINY_COLS / LANES][ROWS];
     if (!load_a(p, steps, width, &a)) return false;
     for (int64_t i = 0; i < count; i++) {
@@ -293,7 +333,7 @@ INLINE bool multiply(const bsmm_product *p, const void *context, int width, kind
         panel_scales scales;
         bsmm_tiny_rows rows;
         __m512 sums[ROWS];
-        if (!load_scales(&p->b, col, cols, &scales)) return false;
+        if (!load_scales(&p->b, col, cols, b, &scales)) return false;
         bsmm_tiny_find_rows(&p->b, col, cols, BITS(b), &rows);
         multiply_panel(&a, &rows, has_codes ? &scales.codes : NULL, steps, width, b, &d, sums);
         if (has_floats) multiply_scales(&a, width, scales.floats, sums);
@@ -314,13 +354,14 @@ INLINE bool multiply(const bsmm_product *p, const void *context, int width, kind
         }
 #    define VARIANTS(kind) VARIANT(4, kind) VARIANT(8, kind) VARIANT(12, kind) VARIANT(16, kind)
 VARIANTS(FOURS)
+VARIANTS(SCALED)
 VARIANTS(BYTES)
 VARIANTS(PLAIN)
 
 static kind kind_of(const bsmm_product *p) {
     switch (bsmm_elem_row(p->b.m.format.elem)->bits) {
     case 4:
-        return FOURS;
+        return p->b.m.format.scale == BSMM_SCALE_E4M3 ? SCALED : FOURS;
     case 8:
         return BYTES;
     default:
@@ -329,8 +370,9 @@ static kind kind_of(const bsmm_product *p) {
 }
 
 bool bsmm_small_m_tiny_bf16dot(const bsmm_product *p, const void *context) {
-    static bool (*const multiplies[3][4])(const bsmm_product *, const void *) = {
+    static bool (*const multiplies[4][4])(const bsmm_product *, const void *) = {
         [FOURS] = {multiply_FOURS_4, multiply_FOURS_8, multiply_FOURS_12, multiply_FOURS_16},
+        [SCALED] = {multiply_SCALED_4, multiply_SCALED_8, multiply_SCALED_12, multiply_SCALED_16},
         [BYTES] = {multiply_BYTES_4, multiply_BYTES_8, multiply_BYTES_12, multiply_BYTES_16},
         [PLAIN] = {multiply_PLAIN_4, multiply_PLAIN_8, multiply_PLAIN_12, multiply_PLAIN_16},
     };
@@ -357,9 +399,14 @@ static bool has_known_scales(const bsmm_format *f) {
            (f->scale == BSMM_SCALE_E8M0 && f->block_cols == BSMM_SMALL_M_STEP);
 }
 
+static bool is_nvfp4(const bsmm_format *f) {
+    return f->elem == BSMM_ELEM_E2M1 && f->scale == BSMM_SCALE_E4M3 &&
+           f->block_cols == BSMM_SMALL_M_STEP / 2;
+}
+
 bool bsmm_small_m_tiny_bf16dot_takes(const bsmm_product *p) {
     const bsmm_format *a = &p->a.m.format, *b = &p->b.m.format;
     return (a->elem == BSMM_ELEM_BF16 || is_byte(a->elem)) &&
            (b->elem == BSMM_ELEM_BF16 || b->elem == BSMM_ELEM_E2M1 || is_byte(b->elem)) &&
-           has_known_scales(a) && has_known_scales(b);
+           has_known_scales(a) && (has_known_scales(b) || is_nvfp4(b));
 }
