@@ -41,6 +41,7 @@ static const pair pairs[] = {
     {"fp8_group128", "mxfp4", BF16}, {"fp8_group128", "fp8_group128", BF16},
     {"mxfp8", "mxfp8_e5m2", BF16},   {"bf16", "nvfp4", BF16},
     {"mxfp8", "nvfp4", BF16},        {"fp8_group128", "nvfp4", BF16},
+    {"f32", "f32", "cpu_avx2_f32"},
 };
 
 /* Runs a plan and returns the bytes of D. `form` is the packed form of B (bsmm_packed_form). If the
@@ -109,13 +110,17 @@ static void check_same(product *p, const pair *of) {
 
 /* Calls the library's function for tiny products. Returns whether that function has computed the
  * product. */
-static bool takes_tiny(product *p, bool is_int8) {
+static bool takes_tiny(product *p, const pair *of) {
     _Alignas(64) uint8_t context[BSMM_SMALL_M_CONTEXT_BYTES] = {0};
     bsmm_request request;
     assert_int_equal(bsmm_describe(&p->desc, &request), BSMM_OK);
     const bsmm_product *q = &request.product;
     assert_true(bsmm_small_m_is_tiny(q));
-    if (is_int8) {
+    if (strcmp(of->a, "f32") == 0) {
+        assert_true(bsmm_small_m_tiny_f32fma_takes(q));
+        return bsmm_small_m_tiny_f32fma(q, context);
+    }
+    if (strcmp(of->kernel, INT8) == 0) {
         assert_true(bsmm_small_m_tiny_int8dot_takes(q));
         memcpy(context, bsmm_pack_table_of(BSMM_ELEM_E2M1)->b, 64);
         return bsmm_small_m_tiny_int8dot(q, context);
@@ -145,8 +150,7 @@ static void test_sizes(void **state) {
                         k = 32 * (1 + (m + how) % 4);
                 make(&p, &pairs[i], m, n, k, how, &r);
                 check_same(&p, &pairs[i]);
-                if (how == FILL_ORDINARY)
-                    assert_true(takes_tiny(&p, strcmp(pairs[i].kernel, INT8) == 0));
+                if (how == FILL_ORDINARY) assert_true(takes_tiny(&p, &pairs[i]));
                 product_free(&p);
             }
     bsmm_cpu_mask_features(~0u);

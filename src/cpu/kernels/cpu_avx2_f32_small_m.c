@@ -9,6 +9,7 @@
 #include "cpu/pack/pack_f32fma.h"
 #include "cpu/small_m/small_m_f32fma.h"
 #include "cpu/small_m/small_m_kernel.h"
+#include "cpu/small_m/small_m_tiny.h"
 
 /* `most_rows` has the largest numbers of rows of A for which this kernel is used: `stored` for
  * weights as the caller stores them, and `compact` for packed weights of the form compact (codes in
@@ -55,6 +56,12 @@ static void use_plain_loop(bool by_segment, bsmm_small_m_engine *d) {
     d->multiply = bsmm_small_m_f32fma_plain;
 }
 
+/* Returns true if the processor can run the function for tiny products. */
+static bool has_vbmi(void) {
+    const uint32_t needed = BSMM_CPU_AVX512 | BSMM_CPU_AVX512_VBMI;
+    return (bsmm_cpu_features() & needed) == needed;
+}
+
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     bool by_segment = bsmm_f32fma_by_segment(p);
     int64_t unit = by_segment ? BSMM_F32FMA_SEGMENT_UNIT : BSMM_F32FMA_FOLDED_UNIT;
@@ -78,6 +85,8 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
         .multiply_packed = bsmm_small_m_f32fma_packed[by_segment],
     };
     if (is_plain(p)) use_plain_loop(by_segment, &d);
+    if (has_vbmi() && bsmm_small_m_is_tiny(p) && bsmm_small_m_tiny_f32fma_takes(p))
+        d.multiply_tiny = bsmm_small_m_tiny_f32fma;
     return d;
 }
 

@@ -37,9 +37,10 @@ bool bsmm_small_m_tiny_is_plain(const bsmm_product *p);
 /* Applies the epilogue to a panel and stores it in D. */
 void bsmm_small_m_tiny_store(const bsmm_product *p, const bsmm_tiny_panel *panel);
 
-/* bsmm_small_m_tiny_int8dot and bsmm_small_m_tiny_bf16dot compute a tiny product
- * (bsmm_small_m_is_tiny) with the instructions of the engine int8dot or bf16dot. `context` points
- * to the tables of the engine (bsmm_small_m_engine.make_context). Both functions return false,
+/* bsmm_small_m_tiny_int8dot, bsmm_small_m_tiny_bf16dot and bsmm_small_m_tiny_f32fma compute a tiny
+ * product (bsmm_small_m_is_tiny) with the instructions of the engine int8dot, bf16dot or f32fma.
+ * They need AVX-512 with VBMI. `context` points to the tables of the engine
+ * (bsmm_small_m_engine.make_context); those of f32fma are not read. The functions return false,
  * without changing D, if a scale is negative, or if a scale or an element is NaN, Inf, or so large
  * or small that fp32 sums might be wrong. The functions that end in `_takes` only return whether
  * the formats of a tiny product are supported. */
@@ -47,6 +48,8 @@ bool bsmm_small_m_tiny_int8dot(const bsmm_product *p, const void *context);
 bool bsmm_small_m_tiny_int8dot_takes(const bsmm_product *p);
 bool bsmm_small_m_tiny_bf16dot(const bsmm_product *p, const void *context);
 bool bsmm_small_m_tiny_bf16dot_takes(const bsmm_product *p);
+bool bsmm_small_m_tiny_f32fma(const bsmm_product *p, const void *context);
+bool bsmm_small_m_tiny_f32fma_takes(const bsmm_product *p);
 
 /* This struct is the state of a kernel that multiplies packed operands. For tiny products
  * (bsmm_small_m_is_tiny) there are faster functions, which read B's codes in compact order (pieces
