@@ -65,12 +65,13 @@ static bool has_vbmi(void) {
 static bsmm_small_m_engine engine_of(const bsmm_product *p) {
     bool by_segment = bsmm_f32fma_by_segment(p);
     int64_t unit = by_segment ? BSMM_F32FMA_SEGMENT_UNIT : BSMM_F32FMA_FOLDED_UNIT;
-    int64_t width = bsmm_small_m_f32fma_width(p);
+    bool plain = is_plain(p);
+    int64_t width = plain ? bsmm_small_m_f32fma_plain_width(p) : bsmm_small_m_f32fma_width(p);
     bsmm_small_m_engine d = {
         .width = width,
         .group = BSMM_SMALL_M_GROUP,
         .read_group = BSMM_SMALL_M_GROUP,
-        .panels = bsmm_small_m_f32fma_panels(width),
+        .panels = plain ? bsmm_small_m_f32fma_plain_panels(p) : bsmm_small_m_f32fma_panels(width),
         .unit = unit,
         .a_unit_bytes = (uint64_t)BSMM_F32FMA_UNIT_BYTES(width, unit),
         .b_unit_bytes = (uint64_t)BSMM_F32FMA_UNIT_BYTES(BSMM_SMALL_M_LANES, unit),
@@ -84,7 +85,7 @@ static bsmm_small_m_engine engine_of(const bsmm_product *p) {
         .multiply = bsmm_small_m_f32fma_multiply,
         .multiply_packed = bsmm_small_m_f32fma_packed[by_segment],
     };
-    if (is_plain(p)) use_plain_loop(by_segment, &d);
+    if (plain) use_plain_loop(by_segment, &d);
     if (has_vbmi() && bsmm_small_m_is_tiny(p) && bsmm_small_m_tiny_f32fma_takes(p))
         d.multiply_tiny = bsmm_small_m_tiny_f32fma;
     return d;

@@ -94,8 +94,13 @@ uint32_t bsmm_small_m_f32fma_multiply(const bsmm_small_m_span *s);
 void bsmm_small_m_f32fma_plain_make(const bsmm_product *p, void *context);
 uint32_t bsmm_small_m_f32fma_plain(const bsmm_small_m_span *s);
 
-/* These functions return the number of rows in the product's tiles of A, and the number of panels
- * of B that are multiplied side by side with a tile of `width` rows. */
+/* These functions return the number of rows in the tiles of A, and the number of panels of B that
+ * are multiplied side by side, for weights in f32, bf16 and f16 without scales. */
+int64_t bsmm_small_m_f32fma_plain_width(const bsmm_product *p);
+int64_t bsmm_small_m_f32fma_plain_panels(const bsmm_product *p);
+
+/* These functions return the number of rows in the tiles of A, and the number of panels of B that
+ * are multiplied side by side with a tile of `width` rows, for all other weights. */
 int64_t bsmm_small_m_f32fma_width(const bsmm_product *p);
 int64_t bsmm_small_m_f32fma_panels(int64_t width);
 

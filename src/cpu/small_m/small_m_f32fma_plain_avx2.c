@@ -33,7 +33,7 @@ enum {
      * together. */
     CHUNK = 8,
     SEGMENT_STEPS = BSMM_F32FMA_SEGMENT_UNIT / STEP,
-    MOST_SUMS = 8, /* MOST_SUMS is the number of accumulators in registers. */
+    MOST_SUMS = 12, /* MOST_SUMS is the largest number of accumulators in registers. */
 };
 
 /* Holds the largest and the smallest magnitude of the elements of a panel, as fp32 codes without
@@ -253,7 +253,7 @@ INLINE void add_rows(const step *x, int64_t first, int rows, int panels) {
     float *at = x->sums + first * x->pitch;
     const float *a = x->a + first;
     __m256 sum[MOST_SUMS];
-#    pragma GCC unroll 8
+#    pragma GCC unroll 12
     for (int i = 0; i < rows * groups; i++)
         sum[i] = x->begins ? _mm256_setzero_ps()
                            : _mm256_loadu_ps(at + i / groups * x->pitch + i % groups * GROUP);
@@ -263,7 +263,7 @@ INLINE void add_rows(const step *x, int64_t first, int rows, int panels) {
 #    pragma GCC unroll 8
         for (int g = 0; g < groups; g++)
             column[g] = _mm256_loadu_ps(x->b[g / 2] + k * LANES + g % 2 * GROUP);
-#    pragma GCC unroll 4
+#    pragma GCC unroll 6
         for (int r = 0; r < rows; r++) {
             __m256 element = _mm256_set1_ps(a[r]);
 #    pragma GCC unroll 8
@@ -271,22 +271,53 @@ INLINE void add_rows(const step *x, int64_t first, int rows, int panels) {
                 sum[r * groups + g] = _mm256_fmadd_ps(element, column[g], sum[r * groups + g]);
         }
     }
-#    pragma GCC unroll 8
+#    pragma GCC unroll 12
     for (int i = 0; i < rows * groups; i++)
         _mm256_storeu_ps(at + i / groups * x->pitch + i % groups * GROUP, sum[i]);
 }
 
-TARGET static void add_1(const step *x) {
-    add_rows(x, 0, 1, 4);
+/* Expands X(rows, panels, first, second, third) for each number of rows that a tile of A can have,
+ * in ascending order. The rows are multiplied in up to three parts, of `first`, `second` and
+ * `third` rows. With 8 accumulators or more, i.e. 4 rows of A by 2 vectors of B, the processor need
+ * not wait for the result of one FMA before it starts the next one. */
+#    define EACH_WIDTH(X)                                                                          \
+        X(1, 4, 1, 0, 0)                                                                           \
+        X(2, 2, 2, 0, 0)                                                                           \
+        X(4, 1, 4, 0, 0)                                                                           \
+        X(5, 1, 5, 0, 0)                                                                           \
+        X(6, 1, 6, 0, 0)                                                                           \
+        X(8, 1, 4, 4, 0)                                                                           \
+        X(9, 1, 5, 4, 0)                                                                           \
+        X(10, 1, 5, 5, 0)                                                                          \
+        X(12, 1, 6, 6, 0)                                                                          \
+        X(14, 1, 5, 5, 4)                                                                          \
+        X(16, 1, 6, 5, 5)
+
+#    define VARIANT(rows, panels, first, second, third)                                            \
+        TARGET static void add_##rows(const step *x) {                                             \
+            add_rows(x, 0, first, panels);                                                         \
+            if (second) add_rows(x, first, second, panels);                                        \
+            if (third) add_rows(x, first + second, third, panels);                                 \
+        }
+#    define WIDTH(rows, ...)             rows,
+#    define PANELS_OF(rows, panels, ...) panels,
+#    define ADD(rows, ...)               add_##rows,
+EACH_WIDTH(VARIANT)
+
+static const int64_t widths[] = {EACH_WIDTH(WIDTH)};
+static const int64_t panels_of[] = {EACH_WIDTH(PANELS_OF)};
+static void (*const adds[])(const step *) = {EACH_WIDTH(ADD)};
+
+static int tile_of(const bsmm_product *p) {
+    return bsmm_small_m_choose_width(p, widths, BSMM_COUNT(widths), 3);
 }
 
-TARGET static void add_2(const step *x) {
-    add_rows(x, 0, 2, 2);
+int64_t bsmm_small_m_f32fma_plain_width(const bsmm_product *p) {
+    return widths[tile_of(p)];
 }
 
-TARGET static void add_4(const step *x) {
-    for (int64_t first = 0; first < x->width; first += 4)
-        add_rows(x, first, 4, 1);
+int64_t bsmm_small_m_f32fma_plain_panels(const bsmm_product *p) {
+    return panels_of[tile_of(p)];
 }
 
 /* `loops` holds the functions and sizes that were chosen for a product. The plan stores this
@@ -303,13 +334,11 @@ _Static_assert(sizeof(loops) <= BSMM_SMALL_M_CONTEXT_BYTES, "loops are a context
 
 void bsmm_small_m_f32fma_plain_make(const bsmm_product *p, void *context) {
     uint32_t elem = p->b.m.format.elem;
-    int64_t width = bsmm_small_m_f32fma_width(p);
+    int tile = tile_of(p);
     loops l = {.fill = {fill_f32, take_f32},
-               .add = width == 1   ? add_1
-                      : width == 2 ? add_2
-                                   : add_4,
-               .width = width,
-               .panels = bsmm_small_m_f32fma_panels(width),
+               .add = adds[tile],
+               .width = widths[tile],
+               .panels = panels_of[tile],
                .row_bytes = STEP * bsmm_elem_row(elem)->bits / 8,
                .by_segment = bsmm_f32fma_by_segment(p),
                .is_f16 = elem == BSMM_ELEM_F16};
