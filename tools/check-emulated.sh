@@ -2,16 +2,25 @@
 # Runs unit tests on emulated processors: 64-bit Arm (a separate build, with qemu-aarch64), x86-64
 # without AVX (with qemu-x86_64), and x86-64 with AVX2 but without AVX-512. valgrind emulates the
 # processor with AVX2, because qemu computes floats in software and is too slow for these tests. On a
-# machine without AVX-512, a separate build with emulated AVX-512 instructions also tests the AVX-512
-# kernels (tests/emulated_avx512). The last line is "N passed, N failed".
+# machine with AVX2 but without AVX-512, a separate build with emulated AVX-512 instructions tests the
+# AVX-512 kernels instead (tests/emulated_avx512). The last line is "N passed, N failed".
 #   usage: check-emulated.sh BUILD_FOLDER [JOBS]   (a build for x86-64; `install-deps.sh emulate` first)
 set -euo pipefail
 build=$(realpath "$1") jobs=${2:-$(nproc)}
 cd "$(dirname "$0")/.."
 arm=$PWD/build-arm64 wide=$PWD/build-avx512
+
+# Prints "found " and the instruction sets that the library uses on a processor, e.g. "found avx2".
+# Prints nothing if the command does not list them.
+#   usage: features_of BSMM_COMMAND...
+features_of() {
+    "$@" devices --json | sed -nE '1s/.*"features":"([^"]*)".*/found \1/p'
+}
+# On a machine with AVX2 alone, the tests of BUILD_FOLDER itself run every product without AVX-512,
+# so nothing is left for an emulated processor with AVX2.
 processors="arm64 avx2 no_avx"
-if grep -qw avx2 /proc/cpuinfo && ! grep -qw avx512bw /proc/cpuinfo; then
-    processors="avx512 $processors"
+if [ "$(features_of "$build/bsmm")" = "found avx2" ]; then
+    processors="avx512 arm64 no_avx"
 fi
 
 # These arrays have an entry for each processor. They hold the command that runs a program on it,
@@ -55,8 +64,8 @@ build_for() { # usage: build_for PRESET
 # features of the real processor, the tests would not test anything new.
 check_features() { # usage: check_features PROCESSOR
     local found
-    found=$(${run[$1]} "${programs[$1]}/bsmm" devices --json |
-        sed -nE '1s/.*"features":"([^"]*)".*/found \1/p')
+    # shellcheck disable=SC2086 # The command must be split into words.
+    found=$(features_of ${run[$1]} "${programs[$1]}/bsmm")
     [ "$found" = "found ${features[$1]}" ] && return
     echo "$1: the emulated processor has '${found#found }', not '${features[$1]}'"
     return 1
