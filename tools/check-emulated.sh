@@ -35,11 +35,11 @@ declare -A run=(
 declare -A features=([arm64]="" [no_avx]="" [avx2]="avx2"
     [avx512]="avx2 avx512 avx512_vnni avx512_bf16 avx512_vbmi")
 declare -A programs=([arm64]=$arm [no_avx]=$build [avx2]=$build [avx512]=$wide)
-# `sample` holds a number n for each processor: the tests test_matmul, test_pack_b and
-# test_cpu_small_m run only every nth product there. The programs for x86-64 are those of
-# BUILD_FOLDER, whose own tests run every product with the same kernels. An emulated processor adds
-# only that the library chooses other code, and that this code executes no instruction that the
-# processor lacks. The build for Arm is another program, so it runs more.
+# `sample` holds a number n for each processor: the tests test_matmul, test_pack_b, test_cpu_small_m
+# and test_largest_sums (in test_cpu_f32fma_spans) run only every nth product there. The programs for
+# x86-64 are those of BUILD_FOLDER, whose own tests run every product with the same kernels. An
+# emulated processor adds only that the library chooses other code, and that this code executes no
+# instruction that the processor lacks. The build for Arm is another program, so it runs more.
 declare -A sample=([arm64]=2 [no_avx]=5 [avx2]=5 [avx512]=1)
 everywhere="test_matmul test_cpu_kernels test_cpu_small_m test_cpu_f32fma_spans test_store test_pack_b
     test_quantize_fast test_quantize test_exact test_cpu_epilogue test_numerics test_tables"
