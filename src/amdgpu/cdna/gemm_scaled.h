@@ -108,9 +108,26 @@ BSMM_DEVICE void gemm_scaled_scales(gemm_shape s, const gemm_lds *ring, gemm_sca
     }
 }
 
+/* The matrix instructions of the last GEMM_LATE_ROWS rows of a step follow each other column by
+ * column, so that number 2 j + i belongs to row i and column j. Says after which of these
+ * instructions a wave reads operands and scales of the next step: A's operands, the words of the
+ * scales of A and of B, and B's first operand. `picks` says after which one it picks the scales of
+ * A and of B from the words. */
+typedef struct gemm_late_order {
+    uint32_t rows, scales[2], col, picks[2];
+} gemm_late_order;
+
+/* The other wave of the SIMD reaches this code at about the same time. A group of instructions
+ * between two matrix instructions must therefore be short, or the matrix core waits. */
+BSMM_DEVICE gemm_late_order gemm_late_order_of(gemm_shape s) {
+    if (s.col_tiles == 2) return (gemm_late_order){0, {1, 3}, 1, {2, 3}};
+    if (gemm_units(s) == 2) return (gemm_late_order){0, {1, 3}, 1, {6, 6}};
+    return (gemm_late_order){1, {3, 4}, 2, {5, 6}};
+}
+
 /* Runs the matrix instructions of the last GEMM_LATE_ROWS rows of the wave's 16 x 16 tiles in a
  * step, and meanwhile reads the scales and the first operands of the next step from LDS. The
- * operands of the first instruction are already in registers, so that the matrix core works at
+ * operands of the first two instructions are already in registers, so that the matrix core works at
  * once. Each register of B is overwritten as soon as the last instruction that reads it has
  * started. A word of scales is read some time before its bytes are used, so that no matrix
  * instruction waits for scales. If the wave has no more than GEMM_LATE_ROWS rows of tiles, A's
@@ -118,29 +135,35 @@ BSMM_DEVICE void gemm_scaled_scales(gemm_shape s, const gemm_lds *ring, gemm_sca
 BSMM_DEVICE void gemm_scaled_late_rows(gemm_scaled *g, const gemm_position *at, gemm_shape s,
                                        const gemm_lds *stage, const gemm_lds *ring, uint32_t step,
                                        uint32_t cols, gemm_sums sums) {
-    const uint32_t first = s.row_tiles - GEMM_LATE_ROWS, last = s.col_tiles - 1;
+    const uint32_t first = s.row_tiles - GEMM_LATE_ROWS;
+    const gemm_late_order order = gemm_late_order_of(s);
     const bsmm_i32x8 rows[GEMM_LATE_ROWS] = {g->rows[first], g->rows[first + 1]};
     gemm_scale_words words;
     gemm_scales scales;
 #pragma unroll
-    for (uint32_t j = 0; j < s.col_tiles; j++) {
-#pragma unroll
-        for (uint32_t i = 0; i < GEMM_LATE_ROWS; i++) {
-            sums[first + i][j] = gemm_scaled_tile(s, rows[i], g->cols[j], &g->scales, first + i, j,
-                                                  sums[first + i][j]);
-            __builtin_amdgcn_sched_barrier(0);
-            if (i == 0 && j == 0 && first) gemm_scaled_first(g, at, s, stage);
-            if (i == 1 && j < 2) gemm_read_scales(s, ring, g->reader, step, j, &words);
-            if (i == 0 && j == last)
-                for (uint32_t side = 0; side < 2; side++)
-                    if (s.col_tiles > 2 || side == 0)
-                        gemm_pick_scales(s, &words, g->reader.select, side, &scales);
-            __builtin_amdgcn_sched_barrier(0);
+    for (uint32_t n = 0; n < GEMM_LATE_ROWS * s.col_tiles; n++) {
+        const uint32_t i = n % GEMM_LATE_ROWS, j = n / GEMM_LATE_ROWS;
+        /* This keeps the second instruction after the barrier. The compiler may move the first one
+         * ahead of the barrier. */
+        if (n == order.rows && n) bsmm_isa_stay(sums[first + i][j]);
+        sums[first + i][j] =
+            gemm_scaled_tile(s, rows[i], g->cols[j], &g->scales, first + i, j, sums[first + i][j]);
+        /* This makes the compiler compute the addresses of scales from here on, and not ahead of
+         * the first instructions. */
+        if (n + 1 == order.scales[0] && order.rows) __asm__ volatile("" : "+s"(step));
+        __builtin_amdgcn_sched_barrier(0);
+        if (n == order.rows && first) gemm_scaled_first(g, at, s, stage);
+        for (uint32_t side = 0; side < 2; side++) {
+            if (n == order.scales[side]) gemm_read_scales(s, ring, g->reader, step, side, &words);
+            if (n == order.picks[side])
+                gemm_pick_scales(s, &words, g->reader.select, side, &scales);
         }
-        if (j < cols) g->cols[j] = gemm_read_row(at, s, stage, 1, j);
+        __builtin_amdgcn_sched_barrier(0);
+        const uint32_t col = n == order.col ? 0 : n / 2;
+        if (n == order.col || (i == 1 && col > 0 && col < cols))
+            g->cols[col] = gemm_read_row(at, s, stage, 1, col);
         __builtin_amdgcn_sched_barrier(0);
     }
-    if (s.col_tiles == 2) gemm_pick_scales(s, &words, g->reader.select, 1, &scales);
     if (!first) gemm_scaled_first(g, at, s, stage);
     g->scales = scales;
 }
@@ -289,9 +312,9 @@ BSMM_DEVICE void gemm_paired_chore(gemm_chores *c, const gemm_position *at, gemm
                                    uint32_t number) {
 #if defined(__gfx950__)
     const uint32_t loads = gemm_stage_loads(s), part = number - GEMM_CHORE_PARTS;
-    if (number == GEMM_CHORE_STORE) {
+    if (number == GEMM_CHORE_PARTS + loads + 2) {
         gemm_read_own(c, s);
-    } else if (number == GEMM_CHORE_PARTS + loads + 2) {
+    } else if (number == GEMM_CHORE_PARTS + loads + 5) {
         gemm_lower_own(c, s);
     } else if (number == GEMM_CHORE_LOAD) {
         /* If a step has one unit (128 elements of K), the waves load scales only in even steps: one
@@ -351,7 +374,14 @@ BSMM_DEVICE void gemm_chore(gemm_chores *c, const gemm_position *at, gemm_shape 
         if (c->loading < c->whole)
             gemm_load_part(at, s, c->loading, (uint32_t)(uintptr_t)c->stage, part);
     } else if (number < gemm_chore_count(s)) {
-        gemm_scout_ahead(at, s, c->loading + GEMM_SCOUTED);
+        const uint32_t ahead = c->loading + GEMM_SCOUTED;
+        /* With one unit in a step, scales take only the first half of the wave's trays. The data of
+         * prefetches go to the other half. Otherwise they go to registers. */
+        if (gemm_units(s) == 1)
+            gemm_scout_to(at, gemm_scout_offset(at, s, ahead),
+                          gemm_unused(c, at, s, GEMM_UNIT_BLOCKS + ahead % 2));
+        else
+            gemm_scout_ahead(at, s, ahead);
     }
 }
 
@@ -376,6 +406,23 @@ BSMM_DEVICE void gemm_scaled_aim(gemm_chores *c, const gemm_position *at, gemm_s
     }
 }
 
+/* Holds the addresses of the stages in LDS: `now` is multiplied, `next` is multiplied after it. */
+typedef struct gemm_stage_pair {
+    gemm_lds *now, *next;
+} gemm_stage_pair;
+
+/* Prepares the addresses of a plain step of a large tile. The empty assembly hides the stage and
+ * the number of the pair of steps from the compiler. The compiler therefore computes all addresses
+ * of the step after this call, i.e. after the step's first matrix instruction. */
+BSMM_DEVICE void gemm_paired_begin(gemm_chores *c, gemm_shape s, gemm_stage_pair *pair) {
+    const int32_t bytes = (int32_t)gemm_stage_bytes(s);
+    uint32_t number = c->step / 2;
+    __asm__ volatile("" : "+s"(pair->now), "+s"(number));
+    pair->next = pair->now + (c->half ? -bytes : bytes);
+    c->step = number * 2 + c->half, c->loading = c->step + 1;
+    c->stage = pair->next;
+}
+
 /* Multiplies row i of the wave's 16 x 16 tiles in a plain step of a large tile. (A plain step loads
  * elements directly to LDS.) Meanwhile, it reads A's operand for row i + 2 from LDS.
  *
@@ -384,17 +431,18 @@ BSMM_DEVICE void gemm_scaled_aim(gemm_chores *c, const gemm_position *at, gemm_s
  * instruction. Row 0 also reads B's last operand from LDS. The previous step could not do so,
  * because its last instruction still needs the old value of the same register. */
 BSMM_DEVICE void gemm_paired_row(gemm_scaled *g, const gemm_position *at, gemm_shape s,
-                                 const gemm_lds *stage, uint32_t i, gemm_chores *chores,
+                                 gemm_stage_pair *pair, uint32_t i, gemm_chores *chores,
                                  gemm_sums sums) {
     const uint32_t last = s.col_tiles - 1;
 #pragma unroll
     for (uint32_t j = 0; j < s.col_tiles; j++) {
         sums[i][j] = gemm_scaled_tile(s, g->rows[i], g->cols[j], &g->scales, i, j, sums[i][j]);
         bsmm_isa_stay(sums[i][j]);
+        if (i == 0 && j == 0) gemm_paired_begin(chores, s, pair);
         __builtin_amdgcn_sched_barrier(0);
-        if (i == 0 && j == 1) g->cols[last] = gemm_read_row(at, s, stage, 1, last);
-        if (j == 0) g->rows[i + 2] = gemm_read_row(at, s, stage, 0, i + 2);
-        if (i == 0 && j == 1 && !chores->loaded) gemm_scaled_aim(chores, at, s);
+        if (i == 0 && j == 0) g->cols[last] = gemm_read_row(at, s, pair->now, 1, last);
+        if (j == (i == 0 ? 2 : 0)) g->rows[i + 2] = gemm_read_row(at, s, pair->now, 0, i + 2);
+        if (i == 0 && j == 2 && !chores->loaded) gemm_scaled_aim(chores, at, s);
         gemm_paired_chore(chores, at, s, i * s.col_tiles + j);
         __builtin_amdgcn_sched_barrier(0);
     }

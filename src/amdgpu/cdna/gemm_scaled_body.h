@@ -55,11 +55,6 @@ BSMM_DEVICE void gemm_scaled_request(const gemm_position *at, const gemm_carrier
     gemm_request_scales(carrier, s, gemm_stage(s, stages));
 }
 
-/* Holds the addresses of the stages in LDS: `now` is multiplied, `next` is multiplied after it. */
-typedef struct gemm_stage_pair {
-    gemm_lds *now, *next;
-} gemm_stage_pair;
-
 /* Runs step number `step` of the main loop. `plain` is true if the step loads elements directly to
  * LDS and needs no bounds checks. `plain` is a constant in each call. */
 BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_position *at, gemm_chores *chores,
@@ -74,7 +69,7 @@ BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_position *at, gemm_
 #pragma unroll
     for (uint32_t i = 0; i < early; i++)
         if (paired)
-            gemm_paired_row(g, at, s, pair->now, i, chores, sums);
+            gemm_paired_row(g, at, s, pair, i, chores, sums);
         else
             gemm_scaled_row(g, at, s, pair->now, i, chores, plain, sums);
 #pragma unroll
@@ -89,7 +84,7 @@ BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_position *at, gemm_
      * more, and nothing uses them. The code thus needs no branch. */
     const bool last = !plain && step + 1 == at->steps;
     gemm_scaled_late_rows(g, at, s, last ? pair->now : pair->next, chores->ring,
-                          last ? step : step + 1, s.col_tiles - paired, sums);
+                          chores->step + !last, s.col_tiles - paired, sums);
     gemm_lds *free = pair->now;
     pair->now = pair->next, pair->next = stages == 3 ? chores->stage : free;
     chores->stage = free;
@@ -104,9 +99,8 @@ BSMM_DEVICE void gemm_scaled_pair(gemm_scaled *g, const gemm_position *at, gemm_
 #pragma unroll
     for (uint32_t half = 0; half < 2; half++) {
         *pair = (gemm_stage_pair){gemm_stage(s, half), gemm_stage(s, 1 - half)};
-        chores->half = half, chores->stage = pair->next, chores->loaded = first && !half;
-        __asm__ volatile("" : "+s"(pair->now), "+s"(pair->next));
-        gemm_scaled_step(g, at, chores, s, pair, step / 2 * 2 + half, true, sums);
+        chores->half = half, chores->loaded = first && !half;
+        gemm_scaled_step(g, at, chores, s, pair, step + half, true, sums);
     }
 }
 

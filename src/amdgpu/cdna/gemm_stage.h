@@ -186,9 +186,12 @@ BSMM_DEVICE void gemm_scout_to(const gemm_position *at, uint32_t offset, uint32_
  * reads them. */
 BSMM_DEVICE void gemm_scout_first(const gemm_position *at, gemm_shape s, uint32_t first,
                                   uint32_t count, uint32_t unused) {
+    const bsmm_i32x4 buffer = gemm_scout_buffer(at);
+    const uint32_t bytes = gemm_scout_bytes(at, s);
 #pragma unroll
     for (uint32_t i = 0; i < count; i++)
-        gemm_scout_to(at, gemm_scout_offset(at, s, first + i), unused + i * GEMM_WAVE * 4);
+        bsmm_isa_load_to_lds(buffer, unused + i * GEMM_WAVE * 4, at->scout.lane_offset,
+                             (first + i) * bytes, 4);
 }
 
 /* With split-K, stores the sums of this workgroup's part of K to the workspace. The kernels of
