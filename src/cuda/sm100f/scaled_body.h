@@ -80,14 +80,13 @@
  *
  *     F  "full" barrier of a stage: its elements and scales have arrived in all thread blocks of
  *        the group. The leader's loading thread announces the bytes of the group, the copies of the
- *        group count them at the leader's barrier, and the multiplying thread waits. If
- *        SCALED_SIGNED, the scales count at the barrier S instead.
- *     S  "scaled" barrier of a stage, only if SCALED_SIGNED: the scales of this thread block have
- *        arrived. Warp 6 waits. The leader's multiplying thread also waits for its own. In the
- *        other thread block of a pair, a thread of warp 5 waits and then arrives at F.
- *     E  "empty" barrier of a stage: the products have read the stage (tcgen05.commit). If
- *        SCALED_SIGNED, warp 6 has read its scales, too. Each thread block of the group has one, on
- *        which its loading thread waits before it loads again.
+ *        group count them at the leader's barrier, and the multiplying thread waits.
+ *     E  "empty" barrier of a stage: the products have read the stage (tcgen05.commit). Each thread
+ *        block of the group has one, on which its loading thread waits before it loads again.
+ *     C  "copied" barrier of a set of scale columns, only if SCALED_SIGNED: the scales of a k block
+ *        are in tensor memory (tcgen05.commit). Warp 6 of each thread block waits at its own.
+ *     R  "read" barrier of a set of scale columns, only if SCALED_SIGNED: warp 6 of each thread
+ *        block of the group has read them. The multiplying thread waits before it overwrites them.
  *     P  "step" barriers of a stage, only if TMA spreads elements to bytes: a product has read the
  *        stage (load_bursts). The loading thread of each thread block waits at its own.
  *     J  "judged" barrier of a tile, only if SCALED_SIGNED: warp 6 has read all scales of the tile.
@@ -102,7 +101,8 @@
  * tcgen05.cp and the tcgen05.mma after it run in the order of issue, but a later tcgen05.cp may
  * overtake an earlier tcgen05.mma. The scales therefore alternate between two sets of columns, and
  * the multiplying thread waits until the products of the second-last k block have completed (E)
- * before it overwrites the columns of that k block's scales.
+ * before it overwrites the columns of that k block's scales. If SCALED_SIGNED, it also waits until
+ * warp 6 has read them (R).
  *
  * The order of this file is the path of a k block: constants, barriers, load
  * (scaled_load.h), multiply (scaled_multiply.h), store. The kernel comes last. */
@@ -212,7 +212,7 @@ static_assert(!SCALED_GROUPS || SCALED_BLOCK == 0, "a kernel applies scales of o
 static_assert(STAGES + 2 < SIGN_TILES, "tiles whose signs are known");
 
 typedef struct shared {
-    uint64_t full[STAGES], empty[STAGES], scaled[STAGES], done[2], available[2];
+    uint64_t full[STAGES], empty[STAGES], done[2], available[2], copied[2], read[2];
     /* A stage is loaded in several bursts of TMA copies. Before burst i + 1, the thread that loads
      * waits at the barriers steps[i]. */
     uint64_t steps[BURSTS > 1 ? BURSTS - 1 : 1][STAGES];
@@ -277,15 +277,16 @@ static __device__ __forceinline__ uint32_t emptied_parity(uint32_t count) {
 
 static __device__ __forceinline__ void set_up(shared *told) {
     for (int i = 0; i < STAGES; i++) {
-        ptx_mbarrier_init(ptx_shared_address(&told->full[i]), 1 + SCALED_SIGNED * (CTAS - 1));
-        ptx_mbarrier_init(ptx_shared_address(&told->empty[i]), 1 + SCALED_SIGNED);
-        ptx_mbarrier_init(ptx_shared_address(&told->scaled[i]), 1);
+        ptx_mbarrier_init(ptx_shared_address(&told->full[i]), 1);
+        ptx_mbarrier_init(ptx_shared_address(&told->empty[i]), 1);
         for (int burst = 1; burst < BURSTS; burst++)
             ptx_mbarrier_init(ptx_shared_address(&told->steps[burst - 1][i]), 1);
     }
     for (int i = 0; i < 2; i++) {
         ptx_mbarrier_init(ptx_shared_address(&told->done[i]), 1);
         ptx_mbarrier_init(ptx_shared_address(&told->available[i]), CTAS * EPILOGUE_WARPS);
+        ptx_mbarrier_init(ptx_shared_address(&told->copied[i]), 1);
+        ptx_mbarrier_init(ptx_shared_address(&told->read[i]), CTAS);
     }
     for (int i = 0; SCALED_SIGNED && i < SIGN_TILES; i++)
         ptx_mbarrier_init(ptx_shared_address(&told->judged[i]), 1);
@@ -434,10 +435,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         else if (warp == MULTIPLY_WARP && rank == LEADER && ptx_elect())
             multiply_tiles(p, base, &told);
 #if SCALED_SIGNED
-        else if (warp == MULTIPLY_WARP && rank != LEADER && ptx_elect())
-            announce_scales(p, &told);
         else if (warp == SIGN_WARP)
-            find_signs(p, aligned + (scales_of(base, 0) - base), &told);
+            find_signs(p, &told);
 #endif
     }
     __syncwarp();

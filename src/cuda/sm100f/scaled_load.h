@@ -17,15 +17,12 @@ static __device__ __forceinline__ void load_scales(const bsmm_scaled_params *p, 
 /* Tells the mbarriers of a stage how many bytes the copies of a k block will write, so that the
  * barriers complete when all bytes have arrived. A group is one thread block or a pair, and its
  * first thread block is called the leader. The leader's "full" barrier expects the bytes of the
- * whole group. In kernels with SCALED_SIGNED, the scales have a barrier of their own in each thread
- * block, "scaled", which expects the bytes of this thread block's scales. */
+ * whole group. */
 static __device__ __forceinline__ void announce(const bsmm_scaled_params *p, shared *told,
                                                 uint32_t stage) {
-    const uint32_t bytes = p->element_bytes + (SCALED_SIGNED ? 0 : SCALE_BYTES);
     if (group_rank() == LEADER)
-        ptx_mbarrier_arrive_expect(ptx_shared_address(&told->full[stage]), CTAS * bytes);
-    if (SCALED_SIGNED)
-        ptx_mbarrier_arrive_expect(ptx_shared_address(&told->scaled[stage]), SCALE_BYTES);
+        ptx_mbarrier_arrive_expect(ptx_shared_address(&told->full[stage]),
+                                   CTAS * (p->element_bytes + SCALE_BYTES));
 }
 
 /* Loads 128 bytes of each of `rows` rows of A or B. `y` is the first row in the tensor map, and `x`
@@ -77,8 +74,7 @@ static __device__ __forceinline__ void load_tiles(const bsmm_scaled_params *p, u
     FOR_TILES(p, tile) {
         const corner at = tile_at(p, tile);
         for (uint32_t block = range.first; block < range.end; block++, count++) {
-            const uint32_t stage = count % STAGES, full = leaders(&told->full[stage]),
-                           scaled = ptx_shared_address(&told->scaled[stage]);
+            const uint32_t stage = count % STAGES, full = leaders(&told->full[stage]);
             const block_position from = block_position_of(p, block);
             wait_for(&told->empty[stage], emptied_parity(count));
             announce(p, told, stage);
@@ -89,7 +85,7 @@ static __device__ __forceinline__ void load_tiles(const bsmm_scaled_params *p, u
                 load_rows(b_of(base, stage), &p->b, from.b * BLOCK_WIDTH, at.col + rank * b_rows,
                           b_rows, full);
             }
-            load_scales(p, scales_of(base, stage), at, block, SCALED_SIGNED ? scaled : full);
+            load_scales(p, scales_of(base, stage), at, block, full);
         }
     }
 }

@@ -79,10 +79,14 @@ static __device__ __forceinline__ void multiply_tiles(const bsmm_scaled_params *
                            scales = columns + SCALES_AT + (count & 1) * SCALE_COLUMNS;
             if (SCALED_BLOCK && count >= 2)
                 wait_for(&told->empty[(count - 2) % STAGES], filled_parity(count - 2));
+            if (SCALED_SIGNED) wait_for(&told->read[count & 1], ~(count / 2) & 1);
             wait_for(&told->full[stage], filled_parity(count));
-            if (SCALED_SIGNED) wait_for(&told->scaled[stage], filled_parity(count));
             ptx_tcgen05_fence_after();
-            copy_scales(scales, scales_of(base, stage), scale_tiles_of(p, block));
+            /* Warp 6 reads the columns of all scale tiles, so all are written. It does not test
+             * those past the end of K. */
+            copy_scales(scales, scales_of(base, stage),
+                        SCALED_SIGNED ? SCALE_TILES : scale_tiles_of(p, block));
+            if (SCALED_SIGNED) group_commit(&told->copied[count & 1]);
             if (in_sum == 0) {
                 wait_for_accumulator(told, sums);
                 ptx_tcgen05_fence_after();

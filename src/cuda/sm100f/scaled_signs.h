@@ -17,52 +17,64 @@ static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p
  * the bitwise OR of the words that belong to rows of the operand. */
 static __device__ __forceinline__ uint32_t scales_inside(uint4 w, uint32_t rows) {
     const uint32_t lane = threadIdx.x % 32;
-    return (lane < rows ? w.x : 0) | (lane + 32 < rows ? w.y : 0) | (lane + 64 < rows ? w.z : 0) |
-           (lane + 96 < rows ? w.w : 0);
+    return (lane < rows ? w[0] : 0) | (lane + 32 < rows ? w[1] : 0) |
+           (lane + 64 < rows ? w[2] : 0) | (lane + 96 < rows ? w[3] : 0);
 }
 
-/* Looks for negative e4m3 scales in one stage, which has `tiles` scale tiles (of 4 scales) along K.
- * Returns a nonzero number if this lane has found one. In each scale tile, a lane tests 16 bytes,
- * which are the scales of four rows. It first loads the 16 bytes of all scale tiles and then tests
- * them, so that the latencies of the loads overlap. Without this, the warp would take more time for
- * a stage than the tensor cores take to multiply it. */
-static __device__ __forceinline__ uint32_t signs_in_stage(const bsmm_scaled_params *p,
-                                                          const uint8_t *scales, corner at,
-                                                          uint32_t tiles) {
+/* Loads the scales of a k block from tensor memory, from column `from` on. copy_scales tells in
+ * which columns they are. tcgen05.cp writes them to the lanes of every warp of a warpgroup, so that
+ * a single warp can read all of them. */
+static __device__ __forceinline__ void load_scale_columns(uint32_t from, uint32_t *w) {
+    const uint32_t at = from + (threadIdx.x / 32 % 4 * 32 << 16);
+    ptx_tcgen05_load_x32(at, w);
+#    pragma unroll
+    for (uint32_t c = 32; c < SCALE_COLUMNS; c += 8)
+        ptx_tcgen05_load_x8(at + c, w + c);
+    ptx_tcgen05_wait_loads();
+}
+
+/* Looks for negative e4m3 scales among the scales `w` of a k block, which has `tiles` scale tiles
+ * (of 4 scales) along K. Returns a nonzero number if this lane has found one. */
+static __device__ __forceinline__ uint32_t signs_among(const bsmm_scaled_params *p,
+                                                       const uint32_t *w, corner at,
+                                                       uint32_t tiles) {
     const bool whole = tiles == SCALE_TILES && rows_from(p, at, 0) >= SCALE_ROWS &&
                        rows_from(p, at, SCALE_PARTS - 1) >= SCALE_ROWS;
-    uint4 w[SCALE_PARTS * SCALE_TILES];
     uint32_t found = 0;
 #    pragma unroll
-    for (uint32_t t = 0; t < SCALE_PARTS * SCALE_TILES; t++)
-        w[t] = *(const uint4 *)(scales + t * SCALE_TILE + threadIdx.x % 32 * 16);
+    for (uint32_t c = 0; c < SCALE_COLUMNS && whole; c++)
+        found |= w[c];
 #    pragma unroll
-    for (uint32_t t = 0; t < SCALE_PARTS * SCALE_TILES && whole; t++)
-        found |= (w[t].x | w[t].y) | (w[t].z | w[t].w);
-#    pragma unroll
-    for (uint32_t t = 0; t < SCALE_PARTS * SCALE_TILES && !whole; t++)
-        if (t % SCALE_TILES < tiles)
-            found |= scales_inside(w[t], rows_from(p, at, t / SCALE_TILES));
+    for (uint32_t n = 0; n < SCALE_COLUMNS / 4 && !whole; n++) {
+        const bool of_a = n < SCALE_TILES;
+        const uint32_t of_b = n - SCALE_TILES, tile = of_a ? n : of_b / B_ROW_BLOCKS,
+                       part = of_a ? 0 : 1 + of_b % B_ROW_BLOCKS;
+        if (tile < tiles) found |= scales_inside(w + 4 * n, rows_from(p, at, part));
+    }
     return found & 0x80808080u;
 }
 
-/* One warp of a thread block runs this function to look for negative scales in the stages of its
- * thread block. After each stage, the warp tells the loading thread that it has read the stage's
- * scales. After each tile, it tells the warps that store D whether the tile has a negative
- * scale. */
-static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
-                                                  const uint8_t *scales, shared *told) {
+/* One warp of a thread block runs this function to look for negative scales in the k blocks of its
+ * thread block. It reads them from tensor memory, because shared memory is busy with other work.
+ * After each k block, the warp tells the multiplying thread that it has read the k block's columns.
+ * After each tile, it tells the warps that store D whether the tile has a negative scale. */
+static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p, shared *told) {
     const k_range range = k_range_of(p);
+    const uint32_t columns = told->columns + SCALES_AT;
     uint32_t count = 0, number = 0;
     FOR_TILES(p, tile) {
         const corner at = tile_at(p, tile);
         uint32_t found = 0;
         for (uint32_t block = range.first; block < range.end; block++, count++) {
-            const uint32_t stage = count % STAGES;
-            wait_for(&told->scaled[stage], filled_parity(count));
-            found |= signs_in_stage(p, scales + stage * SCALE_BYTES, at, scale_tiles_of(p, block));
+            const uint32_t set = count & 1;
+            uint32_t w[SCALE_COLUMNS];
+            wait_for(&told->copied[set], count / 2 & 1);
+            ptx_tcgen05_fence_after();
+            load_scale_columns(columns + set * SCALE_COLUMNS, w);
+            ptx_tcgen05_fence_before();
             __syncwarp();
-            if (threadIdx.x % 32 == 0) ptx_mbarrier_arrive(ptx_shared_address(&told->empty[stage]));
+            if (threadIdx.x % 32 == 0) group_arrive(&told->read[set]);
+            found |= signs_among(p, w, at, scale_tiles_of(p, block));
         }
         const uint32_t any = __any_sync(0xffffffffu, found != 0);
         if (threadIdx.x % 32 == 0) {
@@ -70,19 +82,6 @@ static __device__ __forceinline__ void find_signs(const bsmm_scaled_params *p,
             ptx_mbarrier_arrive(ptx_shared_address(&told->judged[number % SIGN_TILES]));
         }
         number++;
-    }
-}
-
-/* In a pair of thread blocks, the leader's multiplying thread issues the products of both. One
- * thread of the other thread block calls this function. It tells the multiplying thread, for each
- * stage, that the scales of this other thread block have arrived. */
-static __device__ __forceinline__ void announce_scales(const bsmm_scaled_params *p, shared *told) {
-    const k_range range = k_range_of(p);
-    uint32_t count = 0;
-    FOR_TILES(p, tile)
-    for (uint32_t block = range.first; block < range.end; block++, count++) {
-        wait_for(&told->scaled[count % STAGES], filled_parity(count));
-        group_arrive(&told->full[count % STAGES]);
     }
 }
 
