@@ -11,11 +11,11 @@ static __device__ __forceinline__ uint32_t rows_from(const bsmm_scaled_params *p
     return rows > first ? rows - first : 0;
 }
 
-/* In a scale tile of 128 rows by 4 scales, lane r holds the 16 bytes `w`: one word of `w` has the
- * four scales of row r, and the others have those of rows r + 32, r + 64 and r + 96. Only the first
- * `rows` rows of the tile exist in the operand; the scales of the other rows are padding. Returns
- * the bitwise OR of the words that belong to rows of the operand. */
-static __device__ __forceinline__ uint32_t scales_inside(uint4 w, uint32_t rows) {
+/* In a scale tile of 128 rows by 4 scales, lane r holds four words `w`: one has the four scales of
+ * row r, and the others have those of rows r + 32, r + 64 and r + 96. The operand has only `rows`
+ * rows from the tile's first row on, and the scales of later rows are padding. Returns the bitwise
+ * OR of the words that belong to rows of the operand. */
+static __device__ __forceinline__ uint32_t scales_inside(const uint32_t *w, uint32_t rows) {
     const uint32_t lane = threadIdx.x % 32;
     return (lane < rows ? w[0] : 0) | (lane + 32 < rows ? w[1] : 0) |
            (lane + 64 < rows ? w[2] : 0) | (lane + 96 < rows ? w[3] : 0);
