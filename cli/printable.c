@@ -4,7 +4,7 @@
 
 /* Lists ranges of characters that are invisible or that change how other characters are shown:
  * control characters, all of Unicode's format characters (category Cf), and characters that Unicode
- * calls default ignorable or that show as blanks. */
+ * calls default ignorable or that show as blanks. The ranges rise. */
 static const struct {
     uint32_t first, last;
 } hidden[] = {
@@ -38,8 +38,8 @@ static const struct {
 };
 
 static bool is_hidden(uint32_t code) {
-    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
-        if (code >= hidden[i].first && code <= hidden[i].last) return true;
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0] && code >= hidden[i].first; i++)
+        if (code <= hidden[i].last) return true;
     return false;
 }
 
@@ -70,9 +70,8 @@ char *cli_printable(char *text) {
             from += length ? length : 1;
             continue;
         }
-        memmove(to, from, length);
-        to += length;
-        from += length;
+        while (length--)
+            *to++ = *from++;
     }
     *to = '\0';
     return text;

@@ -6,14 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const size_t TITLES = SIZE_MAX;
+
 struct cli_rows {
     const cli_column *columns;
     size_t column_count;
     size_t column; /* `column` is the index of the next cell's column. */
     bool json, headed;
     json_t *object; /* `object` points to the JSON object of the row that is being built. */
-    /* `cells` holds the cells of all table rows so far, including the row that is being built. */
-    char **cells;
+    /* `texts` holds the texts of the table's cells that are not yet printed, each with its NUL. */
+    char *texts;
+    size_t text_bytes, text_capacity;
+    size_t *cells; /* `cells` holds the offset of each of these texts. */
     size_t cell_count, cell_capacity;
     size_t *widths;
 };
@@ -64,14 +68,20 @@ static size_t width_of(const char *text) {
 }
 
 static void store_cell(cli_rows *rows, const char *text) {
+    size_t bytes = strlen(text) + 1;
     if (rows->cell_count == rows->cell_capacity) {
         rows->cell_capacity = rows->cell_capacity * 2 + 64;
         rows->cells = cli_realloc(rows->cells, rows->cell_capacity, sizeof *rows->cells);
     }
-    char *cell = cli_printable(strcpy(cli_alloc(strlen(text) + 1, 1), text));
+    if (bytes > rows->text_capacity - rows->text_bytes) {
+        rows->text_capacity = rows->text_capacity * 2 + bytes;
+        rows->texts = cli_realloc(rows->texts, rows->text_capacity, 1);
+    }
+    char *cell = cli_printable(memcpy(rows->texts + rows->text_bytes, text, bytes));
     size_t width = width_of(cell);
     if (width > rows->widths[rows->column]) rows->widths[rows->column] = width;
-    rows->cells[rows->cell_count++] = cell;
+    rows->cells[rows->cell_count++] = rows->text_bytes;
+    rows->text_bytes += bytes;
 }
 
 static void add_cell(cli_rows *rows, json_t *value, const char *text) {
@@ -128,41 +138,41 @@ static void widen_for_titles(cli_rows *rows) {
     }
 }
 
-/* Prints one line of the table. The function prints blanks only when more text follows, so that no
- * line ends with blanks. */
-static void print_line(const cli_rows *rows, char *const *cells) {
+/* Prints one line of the table: the row that begins with the cell `first`, or the titles if `first`
+ * is TITLES. The function prints blanks only when more text follows, so that no line ends with
+ * blanks. */
+static void print_line(const cli_rows *rows, size_t first) {
     int blanks = 0;
     for (size_t i = 0; i < rows->column_count; i++) {
-        const char *text = cells ? cells[i] : rows->columns[i].title;
         if (!is_shown(rows, i)) continue;
+        const char *text =
+            first == TITLES ? rows->columns[i].title : rows->texts + rows->cells[first + i];
         int padding = (int)(rows->widths[i] - width_of(text));
         if (rows->columns[i].right) blanks += padding;
-        if (*text) printf("%*s%s", blanks, "", text);
-        if (*text) blanks = 0;
+        for (; *text && blanks > 0; blanks--)
+            putchar_unlocked(' ');
+        fputs(text, stdout);
         blanks += rows->columns[i].right ? 2 : padding + 2;
     }
     putchar('\n');
 }
 
 void cli_rows_flush(cli_rows *rows) {
-    size_t complete = rows->cell_count - rows->column;
-    if (rows->json || !complete) return;
+    if (rows->json || !rows->cell_count) return;
     if (!rows->headed) {
         widen_for_titles(rows);
-        print_line(rows, NULL);
+        print_line(rows, TITLES);
     }
     rows->headed = true;
-    for (size_t i = 0; i < complete; i += rows->column_count)
-        print_line(rows, rows->cells + i);
-    for (size_t i = 0; i < complete; i++)
-        free(rows->cells[i]);
-    rows->cell_count = rows->column;
-    memmove(rows->cells, rows->cells + complete, rows->column * sizeof *rows->cells);
+    for (size_t i = 0; i + rows->column_count <= rows->cell_count; i += rows->column_count)
+        print_line(rows, i);
+    rows->cell_count = rows->text_bytes = 0;
     fflush(stdout);
 }
 
 void cli_rows_close(cli_rows *rows) {
     cli_rows_flush(rows);
+    free(rows->texts);
     free(rows->cells);
     free(rows->widths);
     free(rows);

@@ -24,7 +24,8 @@ void cli_row_number(cli_rows *rows, double value, const char *format)
 void cli_row_value(cli_rows *rows, json_t *value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Prints the rows that were collected so far. Later rows use at least the same column widths. */
+/* Prints the rows that were collected so far. Later rows use at least the same column widths. A
+ * row whose cells are not all set is dropped. */
 void cli_rows_flush(cli_rows *rows);
 void cli_rows_close(cli_rows *rows);
 
