@@ -405,12 +405,42 @@ static void test_values_have_types(void **state) {
     bsmm_file_close(file);
 }
 
+/* Tests which stored values count as whole numbers: integers of at least 0. */
+static void test_whole_numbers(void **state) {
+    (void)state;
+    enum { OTHERWISE = 99 };
+    static const struct {
+        uint32_t type;
+        uint64_t bits, expected;
+    } cases[] = {
+        {0, 200, 200},                /* uint8 */
+        {1, 7, 7},                    /* int8 */
+        {1, 0x80, OTHERWISE},         /* int8 of -128 */
+        {5, 7, 7},                    /* int32 */
+        {5, 0, 0},                    /* int32 */
+        {5, UINT32_MAX, OTHERWISE},   /* int32 of -1 */
+        {6, 0x40000000, OTHERWISE},   /* float of 2 */
+        {7, 1, OTHERWISE},            /* bool */
+        {8, 7, OTHERWISE},            /* string */
+        {10, 1ull << 40, 1ull << 40}, /* uint64 */
+        {11, 1ull << 40, 1ull << 40}, /* int64 */
+        {12, 0, OTHERWISE},           /* double of 0 */
+        {13, 7, OTHERWISE},           /* no type */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bsmm_stored_value value = {
+            .at = (const uint8_t *)&cases[i].bits, .count = 1, .type = cases[i].type};
+        uint64_t got = bsmm_gguf_whole_number(&value, OTHERWISE);
+        if (got != cases[i].expected) fail_msg("case %zu: got %llu", i, (unsigned long long)got);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),         cmocka_unit_test(test_values_have_types),
-        cmocka_unit_test(test_signed_scale), cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_headers),      cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_infos),        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_unknown_types)};
+        cmocka_unit_test(test_good),          cmocka_unit_test(test_values_have_types),
+        cmocka_unit_test(test_signed_scale),  cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_headers),       cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_infos),         cmocka_unit_test(test_types),
+        cmocka_unit_test(test_unknown_types), cmocka_unit_test(test_whole_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
