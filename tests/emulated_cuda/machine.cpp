@@ -62,9 +62,15 @@ struct emulated_warp : warp_state {
     std::vector<double> memory; /* The memory that emulated_warp_memory returns. */
 };
 
+struct released {
+    void operator()(uint8_t *memory) const {
+        free(memory);
+    }
+};
+
 struct emulated_block {
     uint32_t rank, threads_left;
-    uint8_t *shared;
+    std::unique_ptr<uint8_t[], released> shared;
     size_t shared_bytes;
     std::vector<emulated_warp> warps;
     meeting barriers[16];
@@ -240,7 +246,7 @@ uint32_t emulated_rank(void) {
 /* ---- shared memory ---- */
 
 void *emulated_shared(void) {
-    return now()->in->shared + SHARED_AT;
+    return now()->in->shared.get() + SHARED_AT;
 }
 
 /* Makes a 32-bit address in shared memory. Bits 24 to 30 are the thread block's rank in the
@@ -249,8 +255,8 @@ void *emulated_shared(void) {
 uint32_t emulated_address(const void *pointer) {
     const emulated_block *b = now()->in;
     const uint8_t *at = static_cast<const uint8_t *>(pointer);
-    if (at >= b->shared && at <= b->shared + b->shared_bytes)
-        return b->rank << 24 | uint32_t(at - b->shared);
+    if (at >= b->shared.get() && at <= b->shared.get() + b->shared_bytes)
+        return b->rank << 24 | uint32_t(at - b->shared.get());
     return 1u << 31 | (uint32_t(at - reinterpret_cast<uint8_t *>(&anchor)) & INT32_MAX);
 }
 
@@ -261,7 +267,7 @@ void *emulated_pointer(uint32_t address) {
         fprintf(stderr, "shared memory: offset %u of %zu\n", address & 0xffffff, b->shared_bytes);
         abort();
     }
-    return b->shared + (address & 0xffffff);
+    return b->shared.get() + (address & 0xffffff);
 }
 
 uint32_t emulated_mapped(uint32_t address, uint32_t rank) {
@@ -438,12 +444,11 @@ static void make_block(emulated_block *b, uint32_t rank, uint32_t threads, uint3
     b->rank = rank;
     b->threads_left = threads;
     if (b->shared_bytes != SHARED_AT + shared_bytes) {
-        free(b->shared);
         b->shared_bytes = SHARED_AT + shared_bytes;
-        b->shared =
-            static_cast<uint8_t *>(aligned_alloc(1024, (b->shared_bytes + 1023) / 1024 * 1024));
+        b->shared.reset(
+            static_cast<uint8_t *>(aligned_alloc(1024, (b->shared_bytes + 1023) / 1024 * 1024)));
     }
-    memset(b->shared, 0xA5, b->shared_bytes);
+    memset(b->shared.get(), 0xA5, b->shared_bytes);
     b->warps.resize((threads + WARP - 1) / WARP);
     for (emulated_warp &w : b->warps)
         static_cast<warp_state &>(w) = {};
