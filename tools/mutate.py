@@ -5,7 +5,9 @@ test fails.
 It works in copies of the tree in build-mutate, one for each worker. For each change a worker builds
 the library and the command, then builds and runs the tests of the changed folder's area, then all
 other tests, and stops at the first test that fails. A test is skipped if the change left its
-program as it was. Tests that take longer than --limit seconds on the unchanged sources do not run.
+program as it was, or if it does not execute the changed function (tools/mutate_reach.py). To find
+the functions that a test executes, all tests run once before the first change. Tests that take
+longer than --limit seconds do not run afterwards.
 
 Only host code is changed. The GPU kernels, and the emulation of the NVIDIA kernels for the CPU, are
 built once, before the first change. If a changed header is shared with the GPU kernels, only the
@@ -13,7 +15,7 @@ host's use of it is tested.
 
 A change that no test finds is called a survivor. A survivor shows a gap in the tests, or it has no
 effect that a test could notice. Changes without effect belong in tools/mutate-harmless.tsv with
-the reason. The exit status is 1 if tests found less than 95% of the changes that are not listed
+the reason; they are not tried. The exit status is 1 if tests found less than 95% of the changes that are not listed
 there.
 
 All programs are linked with LeakSanitizer, which needs no other compilation. A test then also finds a
@@ -31,244 +33,49 @@ survivors are tried again after any change of the tree.
 import argparse
 import concurrent.futures
 import fnmatch
-import hashlib
 import json
 import os
 import random
 import re
-import resource
-import shlex
 import signal
 import subprocess
 import sys
 import threading
 import time
-import xml.etree.ElementTree as tree
-from pathlib import Path
 
 import mutations
-from mutate_tests import QUICK, QUICK_NEAR, UNRELATED, kills_of, order_tests
+from mutate_copy import ROOT, WORK, Copy, hash_of_tree, sha
+from mutate_tests import QUICK, QUICK_NEAR, kills_of, order_tests
 
-ROOT = Path(__file__).resolve().parent.parent
-WORK = ROOT / "build-mutate"
 HARMLESS = ROOT / "tools" / "mutate-harmless.tsv"
 WANTED = 0.95
-GIB = 1 << 30
 FLAGS = "-DBSMM_WERROR=ON -DCMAKE_EXE_LINKER_FLAGS=-fsanitize=leak"
-LIBRARY = ("libbsmm.a", "bsmm")  # These files are compared with the unchanged ones.
-
-def sha(*paths):
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(Path(path).read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def limit():
-    """Limits the files and the memory of a changed program."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4 * GIB, 4 * GIB))
-    resource.setrlimit(resource.RLIMIT_DATA, (6 * GIB, 6 * GIB))
-
-
-def tracked():
-    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-                           capture_output=True, check=True).stdout.decode().split("\0")
-    return sorted(name for name in names if name and (ROOT / name).is_file())
-
-
-def hash_of_tree():
-    return hashlib.sha256(b"".join(n.encode() + (ROOT / n).read_bytes() for n in tracked())).hexdigest()[:16]
-
-
-class Copy:
-    """Represents a copy of the tree with its own build folder, in which one worker tries
-    changes."""
-
-    def __init__(self, options, number):
-        self.options = options
-        self.root = WORK / f"copy{number}"
-        self.build_folder = self.root / "build"
-        self.jobs = max(1, options.jobs // options.workers)
-        # `tests` maps each test to the files that it runs, relative to the build folder.
-        self.tests = {}
-        # `unchanged` maps each of these files to its hash on the unchanged sources.
-        self.unchanged = {}
-        self.process = None
-
-    # The methods from here on handle the files of the copy of the source tree.
-
-    def update(self):
-        """Updates the files that differ, so that the build stays incremental."""
-        names = set(tracked())
-        for name in names:
-            source, target = ROOT / name, self.root / name
-            if not target.is_file() or target.read_bytes() != source.read_bytes():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(source.read_bytes())
-                target.chmod(source.stat().st_mode)
-        for path in list(self.root.rglob("*")):
-            relative = path.relative_to(self.root)
-            if path.is_file() and relative.parts[0] not in ("build", ".cache", ".git", "home") \
-                    and str(relative) not in names:
-                path.unlink()
-
-    # The methods from here on run commands in the copy.
-
-    def run(self, command, seconds, quiet=True):
-        """Runs a command and returns its exit status. After `seconds` seconds it kills the command
-        with all its child processes and returns None."""
-        home = self.root / "home"
-        home.mkdir(exist_ok=True)
-        sink = subprocess.DEVNULL if quiet else None
-        process = subprocess.Popen(command, cwd=self.root, stdout=sink, stderr=sink, stdin=subprocess.DEVNULL,
-                                   env={**os.environ, "HOME": str(home)}, preexec_fn=limit, start_new_session=True)
-        self.process = process
-        try:
-            return process.wait(timeout=seconds or None)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            self.kill()
-            process.wait()
-
-    def kill(self):
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except (AttributeError, ProcessLookupError):
-            pass
-
-    def build(self, *targets, jobs=0, seconds=1800):
-        return self.run(["ninja", "-C", str(self.build_folder), "-j", str(jobs or self.jobs), *targets], seconds) == 0
-
-    def ctest(self, report, names, seconds, *more):
-        """Runs tests and returns their results from ctest's report, or None if they took too long."""
-        report.unlink(missing_ok=True)
-        chosen = "|".join(re.escape(name) for name in names)
-        self.run(["ctest", "--test-dir", str(self.build_folder), "-R", f"^({chosen})$", "--output-junit", str(report),
-                  *more], seconds)
-        return list(tree.parse(report).getroot().iter("testcase")) if report.exists() else None
-
-    def run_tests(self, names, seconds):
-        """Returns the name of a test that failed, or an empty string."""
-        cases = self.ctest(self.root / "home" / "report.xml", names, seconds, "-j", str(self.jobs),
-                           "--stop-on-failure")
-        if cases is None:
-            return "a timeout"
-        return next((c.get("name") for c in cases if c.find("failure") is not None), "")
-
-    # The methods from here on build the unchanged sources.
-
-    def configure(self):
-        flags = shlex.split(self.options.flags)
-        if self.options.kernels:
-            flags.append(f"-DBSMM_NVCC={self.kernel_copier()}")
-        if self.run(["cmake", "--preset", "release", "-S", str(self.root), "-B", str(self.build_folder), *flags], 600,
-                    quiet=False) != 0:
-            sys.exit("the copy cannot be configured")
-        # Removes the lists of headers from the rules of GPU kernels. Without these lists, the
-        # kernels are not built again when a header changes.
-        rules = self.build_folder / "build.ninja"
-        rules.write_text(re.sub(r"^  depfile = \S*CMakeFiles/d/.*\n", "", rules.read_text(), flags=re.M))
-
-    def kernel_copier(self):
-        """Writes a script that stands for nvcc and takes each image from the folder --kernels."""
-        script = self.root / "home" / "nvcc"
-        script.parent.mkdir(parents=True, exist_ok=True)
-        script.write_text(f"""#!/bin/sh
-while [ $# -gt 0 ]; do
-    case $1 in -o) made=$2 ;; -MF) list=$2 ;; esac
-    shift
-done
-name=${{made#{self.build_folder}/}}
-[ -z "$list" ] || : >"$list"
-exec cp "{Path(self.options.kernels).resolve()}/${{name%.full}}" "$made"
-""")
-        script.chmod(0o755)
-        return script
-
-    def read_tests(self):
-        """Reads which programs each test runs. A script may run any program outside tests/."""
-        listed = json.loads(subprocess.run(["ctest", "--test-dir", str(self.build_folder), "--show-only=json-v1"],
-                                           capture_output=True, check=True).stdout)
-        tests = [t for t in listed["tests"] if "command" in t and not UNRELATED.match(t["name"])]
-        tools = [p.name for p in sorted(self.build_folder.iterdir())
-                 if p.is_file() and os.access(p, os.X_OK) and p.suffix == ""]
-        emulator = [str(p.relative_to(self.build_folder))
-                    for p in self.build_folder.glob("tests/emulated_cuda/libcuda.so.1")]
-        for test in tests:
-            program = Path(test["command"][0])
-            inside = program.is_relative_to(self.build_folder)
-            own = [str(program.relative_to(self.build_folder))] if inside else tools
-            self.tests[test["name"]] = own + (emulator if test["name"].startswith("emulated_") else [])
-        files = {*LIBRARY, *(name for names in self.tests.values() for name in names)}
-        self.unchanged = {name: sha(self.build_folder / name) for name in files}
-
-    def prepare(self):
-        self.update()
-        self.configure()
-        if not self.build(jobs=self.options.jobs, seconds=0):
-            sys.exit(f"the unchanged copy does not build: ninja -C {self.build_folder}")
-        self.read_tests()
-
-    def times_of_tests(self):
-        """Returns the seconds that each test takes on the unchanged sources. Tests that fail there
-        are left out."""
-        times = {}
-        for case in self.ctest(WORK / "baseline.xml", list(self.tests), 3600, "-j", str(self.options.jobs)):
-            if case.get("status") == "run" and case.find("failure") is None:
-                times[case.get("name")] = float(case.get("time"))
-            else:
-                print(f"left out, since it does not pass unchanged: {case.get('name')}")
-        return times
-
-    # The methods from here on try one change.
-
-    def differs(self, name):
-        return sha(self.build_folder / name) != self.unchanged[name]
-
-    def try_one(self, groups, times):
-        """Tries the change that was written to the copy. Returns (outcome, name of the test that
-        found it)."""
-        if not self.build(*LIBRARY):
-            return "does not compile", ""
-        if not any(self.differs(name) for name in LIBRARY):
-            return "same code", ""
-        for group in groups:
-            if not self.build(*{name for test in group for name in self.tests[test]}):
-                return "does not compile", ""
-            chosen = [t for t in group if any(self.differs(name) for name in self.tests[t])]
-            failed = chosen and self.run_tests(chosen, 20 + 10 * sum(times[t] for t in chosen))
-            if failed:
-                return "found", failed
-        return "survived", ""
-
-    def change(self, name, text, changed, groups, times):
-        try:
-            (self.root / name).write_text(changed)
-            return self.try_one(groups, times)
-        finally:
-            (self.root / name).write_text(text)
-
 
 # The functions from here on build the unchanged sources.
 
 
 def baseline(options, copies, tree_hash):
-    """Builds the copies. Returns the seconds that each test takes."""
+    """Builds the copies. Returns the changes to be tried, the seconds that each test takes, and the
+    tests that execute the function of each changed line (see Copy.measure)."""
     store = WORK / "baseline.json"
     known = json.loads(store.read_text()) if store.exists() else {}
     print("building the copies", flush=True)
     for copy in copies:
         copy.prepare()
-    asked = {"tree": tree_hash, "flags": options.flags}
+    chosen = choose(options, sources(copies[0]))
+    asked = {"tree": tree_hash, "flags": options.flags,
+             "lines": sorted({f"{name}:{index + 1}" for name, index, _ in chosen})}
     if {key: known.get(key) for key in asked} != asked:
         print("running the tests once", flush=True)
-        known = {**asked, "times": copies[0].times_of_tests()}
+        times, reached = copies[0].measure(chosen)
+        known = {**asked, "times": times,
+                 "reached": {f"{name}:{index + 1}": tests for (name, index), tests in reached.items()}}
         store.write_text(json.dumps(known))
     long = {name: seconds for name, seconds in known["times"].items() if seconds > options.limit}
     for name, seconds in sorted(long.items()):
         print(f"left out, since it takes {seconds:.0f} s: {name}")
-    return {name: seconds for name, seconds in known["times"].items() if name not in long and name in copies[0].tests}
+    times = {name: seconds for name, seconds in known["times"].items() if name not in long and name in copies[0].tests}
+    return chosen, times, known["reached"]
 
 
 def sources(copy):
@@ -359,8 +166,9 @@ def remembered(records, tree_hash, quick):
 class Run:
     """Holds the changes of one run, their results so far, and the copies that are free."""
 
-    def __init__(self, options, copies, times, tree_hash, chosen):
-        self.options, self.times, self.tree_hash, self.chosen = options, times, tree_hash, chosen
+    def __init__(self, options, copies, tree_hash, chosen, times, reached):
+        self.options, self.tree_hash, self.chosen = options, tree_hash, chosen
+        self.times, self.reached = times, reached
         self.log = WORK / "results.jsonl"
         self.records = read_log(self.log)
         self.held = remembered(self.records, tree_hash, options.quick)
@@ -375,9 +183,12 @@ class Run:
         lines = text.split("\n")
         record = {"file": name, "line": index + 1, "before": lines[index], "after": new, "source": sha(ROOT / name),
                   "tree": self.tree_hash}
+        reached = self.reached.get(f"{name}:{index + 1}", self.times)
+        times = {test: seconds for test, seconds in self.times.items() if test in reached}
+        record["reached"] = len(times)
         with self.lock:
             copy = self.free.pop()
-            groups = order_tests(name, self.times, kills_of(self.records), self.options.quick)
+            groups = order_tests(name, times, kills_of(self.records), self.options.quick)
         began = time.time()
         record["status"], record["test"] = copy.change(
             name, text, "\n".join(lines[:index] + [new] + lines[index + 1:]), groups, self.times)
@@ -394,15 +205,17 @@ class Run:
         return record
 
     def note(self, record):
-        key = (record["file"], record["before"].strip(), record["after"].strip())
-        if record["status"] in ("survived", "undecided") and is_harmless(*key, self.excused, self.classes):
-            record = {**record, "status": "harmless"}
         self.results.append(record)
-        print(f"{len(self.results):4}/{len(self.chosen)} {record['status']} {record['test']} {show(record)}",
+        tests = f" by {record['reached']} tests" if record["status"] == "survived" else ""
+        print(f"{len(self.results):4}/{len(self.chosen)} {record['status']}{tests} {record['test']} {show(record)}",
               flush=True)
 
     def one(self, change):
-        record = self.held.get((change[0], change[1] + 1, change[2]))
+        name, index, new = change
+        before = (ROOT / name).read_text().split("\n")[index]
+        record = self.held.get((name, index + 1, new))
+        if is_harmless(name, before.strip(), new.strip(), self.excused, self.classes):
+            record = {"file": name, "line": index + 1, "before": before, "after": new, "status": "harmless", "test": ""}
         if not record:
             if self.stopped or self.options.seconds and time.time() - self.started > self.options.seconds:
                 return
@@ -464,8 +277,7 @@ def main():
     WORK.mkdir(exist_ok=True)
     tree_hash = hash_of_tree()
     copies = [Copy(options, number) for number in range(options.workers)]
-    times = baseline(options, copies, tree_hash)
-    run = Run(options, copies, times, tree_hash, choose(options, sources(copies[0])))
+    run = Run(options, copies, tree_hash, *baseline(options, copies, tree_hash))
     sys.exit(0 if summarize(run.all()) else 1)
 
 

@@ -50,6 +50,36 @@ assert quick_tests("src/cuda/host/tma_rows.c") == {"test_sol", "sim_ptx_test_cud
 assert quick_tests("cli/bench_shapes.c") == {"test_sol", "test_bench"}
 assert quick_tests("src/sol/units.c") == {"test_sol"}
 
+# The functions that a change of a line can affect: its own, or all of a file for a local table. They
+# are not known for a table that other files may read, and for headers of GPU kernels.
+import mutate_reach
+
+text = """static const int table[] = {
+    7,
+};
+const int shared = 8;
+static int first(int a,
+                 int b) {
+    int c = table[a];
+
+    return b + c;
+}
+
+int second(void) {
+    return first(1, 2);
+}"""
+lines = text.split("\n")
+for index, wanted in ((1, [5, 11]), (3, None), (4, [5, 11]), (6, [5]), (8, [5]), (12, [11])):
+    assert mutate_reach.places("src/io/a.c", lines, index) == wanted, index
+assert mutate_reach.places("cli/a.h", lines, 12) == [11]
+assert mutate_reach.places("src/gpu/a.h", lines, 12) is None
+changes = [("src/io/a.c", 1, "8"), ("src/io/a.c", 3, "9"), ("src/io/a.c", 12, ""), ("src/io/a.c", 12, "x")]
+marked, numbered = mutate_reach.mark(changes, lambda name: text)
+assert numbered == {0: ("src/io/a.c", 1), 2: ("src/io/a.c", 12)}, numbered
+made = marked["src/io/a.c"].split("\n")
+assert len(made) == len(lines) + 1
+assert [line.count("mutate_reached(") for line in made if "mutate_reached(" in line] == [1, 1, 2], made
+
 # Each change that tools/mutate-harmless.tsv lists must be one that the tool can make, in a line
 # that still exists.
 import mutate
