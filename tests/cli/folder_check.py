@@ -155,7 +155,9 @@ def check_inputs(folder, calibration):
         largest = f32(expected_amax(amax, layer))
         wanted = f32(largest / full) if wide else f32(full / largest)
         assert (dtype, shape) == ("F32", [1]) and struct.unpack("<f", data)[0] == wanted, layer
-    groups = {g["format"]: g["input_activations"] for g in config_of(folder)["quantization_config"]["config_groups"].values()}
+    groups = config_of(folder)["quantization_config"]["config_groups"].values()
+    assert all(g["weights"]["dynamic"] is False and g["weights"]["symmetric"] is True for g in groups), groups
+    groups = {g["format"]: g["input_activations"] for g in groups}
     assert groups["nvfp4-pack-quantized"]["dynamic"] == "local" and groups["float-quantized"]["dynamic"] is False, groups
 
 
