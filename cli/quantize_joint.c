@@ -6,8 +6,9 @@
 /* Fused weights, such as those of q, k and v, share a scale that follows from the largest magnitude
  * of all of them. Returns the description of a copy of a matrix that has one more row. This row
  * receives the largest magnitude, so that quantizing the copy gives the shared scale. The function
- * allocates memory for the copy's elements. If the matrix has a scale, its single block grows by
- * one row too. */
+ * allocates memory for the copy's elements. A matrix that has a scale
+ * has only one, whose block is the whole matrix. The copy's block therefore has one more row, too.
+ */
 static bsmm_matrix taller(const bsmm_matrix *matrix, const char **why) {
     bsmm_matrix copy = *matrix;
     copy.rows++;

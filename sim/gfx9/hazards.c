@@ -211,10 +211,11 @@ void gfx9_hazards_of(gfx9_inst *i) {
 
 /* Records what an instruction does to a register. w->touched tells, for each kind of effect, when
  * an instruction last had this effect on the register. The kinds in the mask `effects` are recorded
- * for now. The kinds in the mask `ended` are deleted, because a write makes earlier writes
- * irrelevant. For example, after a SALU instruction has overwritten an SGPR, it no longer matters
- * that a VALU instruction wrote the SGPR earlier. Effects that are more than MOST_STATES wait
- * states old matter to no instruction, so the simulator does not need to delete them. */
+ * with the current time, w->issued. The kinds in the mask `ended` are deleted, because a write
+ * makes earlier writes irrelevant. For example, after a SALU instruction has overwritten an SGPR,
+ * it no longer matters that a VALU instruction wrote the SGPR earlier. Effects that are more than
+ * MOST_STATES wait states old matter to no instruction, so the simulator does not need to delete
+ * them. */
 static void touch(gfx9_wave *w, uint32_t effects, uint32_t ended, uint32_t reg) {
     for (uint32_t left = effects; left; left &= left - 1) {
         const uint32_t k = (uint32_t)__builtin_ctz(left);

@@ -56,8 +56,9 @@ typedef struct bsmm_storage {
      * scale of one matrix. */
     uint32_t global_ndim;
     bool global_optional;
-    /* `unmistakable` is true if no other family has data tensors with such a name. If the file
-     * lacks the weight's other tensors, the library then reports the weight as broken. */
+    /* `unmistakable` is true if this checkpoint family alone names data tensors in this way. If a
+     * file then has a data tensor of this name but not the weight's other tensors, the library
+     * reports that the weight is broken. */
     bool unmistakable;
     /* `declared` is true if the file's metadata describes the weight (declaration.c). */
     bool declared;

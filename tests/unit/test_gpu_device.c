@@ -42,8 +42,8 @@ static double random_double(rng *r) {
         double value;
     } both = {.bits = rng_next(r)};
     both.bits = (both.bits & ~(0x7ffull << 52)) | (1023 - 170 + rng_next(r) % 340) << 52;
-    /* In some inputs the low bits are set to 0. Such an input is either exactly representable or
-     * lies halfway between two codes. */
+    /* In a quarter of the inputs, a random number of low bits is set to 0, so that some inputs are
+     * representable exactly, and some lie halfway between two codes. */
     if (rng_next(r) % 4 == 0) both.bits &= ~0ull << (rng_next(r) % 52);
     return both.value;
 }

@@ -190,8 +190,9 @@ static void store_patterns(const test_matrix *t, uint32_t low) {
         bsmm_elem_store(t->m.format.elem, t->m.data, i, wide ? i << 16 | low : i);
 }
 
-/* Checks formats without scales, in which each value is rounded separately. Also checks formats
- * with scales, in whose blocks all values have similar magnitudes. */
+/* Compares vector code with the portable functions for values of every bit pattern. Formats without
+ * scales round each value separately. Consecutive patterns are values of similar magnitudes, so all
+ * values of a block of the formats with scales have similar magnitudes here. */
 static void check_patterns(const test_matrix *src) {
     static const char *const formats[] = {"e4m3",  "e4m3fnuz",   "e5m2",        "e5m2fnuz",
                                           "e3m2",  "e2m3",       "e2m1",        "mxfp4",
