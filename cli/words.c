@@ -116,9 +116,9 @@ static bool write_form(const bench_device_kind *kind, uint32_t index, char *form
     return true;
 }
 
-/* Returns entry `index` of a list of devices' names without device numbers, such as "cpu" or
- * "sim:gfx950". If a kind of device has models, its names include the model. A name occurs twice if
- * two kinds of device have the same name and model. */
+/* Returns entry `index` of a list of devices' names without device numbers, such as "cpu". If a
+ * kind of device has models, its names include the model. A name occurs twice if two kinds of
+ * device have the same name and model. */
 static const char *device_row_at(uint32_t index) {
     static char forms[32][40];
     const bench_device_kind *kind;

@@ -134,6 +134,7 @@ static void test_known_tiles(void **state) {
         {1024, 1536, 7168, "gemm_block_128x96"},
         {1024, 4608, 7168, "gemm_block_128x128"},
         {6144, 4608, 7168, "gemm_block_192x128"},
+        {1024, 8192, 14336, "gemm_block_128x256"},
     };
     for (size_t i = 0; i < BSMM_COUNT(known); i++) {
         bsmm_product p = {.device = &h200};

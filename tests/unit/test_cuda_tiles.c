@@ -43,6 +43,8 @@ static const tile_case cases[] = {
     {"gemm_f16_block", "cuda_sm90a_f16", "f16", "fp8_block128", BSMM_WGMMA_BLOCK, 0, SHORT_K},
     {"gemm_block_192x128", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, 0,
      SHORT_K},
+    {"gemm_block_128x256", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, 0,
+     LONG_K},
     {"gemm_block_192x128_alone", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK,
      0, 256},
     {"gemm_block_128x128", "cuda_sm90a_fp8", "fp8_group128", "fp8_block128", BSMM_WGMMA_BLOCK, 0,

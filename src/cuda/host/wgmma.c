@@ -91,8 +91,9 @@ static const double
      * this takes for each accumulator. */
     CYCLES_OF_RESULT = 0.1,
     /* LAST_CYCLES_OF_RESULT is the number of additional cycles for each accumulator of a tile if
-     * the last tiles are split (split_last). It is for FP8 kernels with 128 x 128 scales of B and
-     * three consumers. Times of kernels for bf16 or with two consumers show no such cost. */
+     * the last tiles are split (split_last). It is for FP8 kernels with 128 x 128 scales of B whose
+     * tiles are larger than 128 x 128. Times of kernels for bf16 or with smaller tiles show no such
+     * cost. */
     LAST_CYCLES_OF_RESULT = 0.35;
 
 /* Returns the number of cycles that device memory needs to move A, B and D. */
@@ -158,7 +159,7 @@ static void split_last(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t 
     const int64_t waves = all / room - 1, whole = waves * room;
     const double computing = (double)(all * blocks) / (double)room * block_cycles(p, t);
     double split = together(computing, memory_cycles(p, t)) + (double)(waves + 2) * t->tile_cycles;
-    if (t->kind == BSMM_WGMMA_BLOCK && !is_wide(t->a_elem) && t->consumers == 3)
+    if (t->kind == BSMM_WGMMA_BLOCK && !is_wide(t->a_elem) && t->tile_m * t->tile_n > 128 * 128)
         split += (double)t->tile_m * t->tile_n * LAST_CYCLES_OF_RESULT;
     if (whole == 0) split += ALL_SPLIT * computing;
     if (split >= d->cycles || (all - whole) * blocks > INT32_MAX) return;

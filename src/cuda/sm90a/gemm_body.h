@@ -80,13 +80,13 @@
 #define PTX_E5M2    "e5m2"
 #define WGMMA_NAME  wgmma_step
 #define WGMMA_HOLD  hold
-#define WGMMA_N     TILE_N
+#define WGMMA_N     SUM_COLS
 #define WGMMA_TYPES "f32." JOINED(PTX_, GEMM_A) "." JOINED(PTX_, GEMM_B)
 #if GEMM_WIDE
-#    define WGMMA_SHAPE "m64n" TEXT(TILE_N) "k16"
+#    define WGMMA_SHAPE "m64n" TEXT(SUM_COLS) "k16"
 #    define WGMMA_TAIL  ", 1, 1, 0, 0"
 #else
-#    define WGMMA_SHAPE "m64n" TEXT(TILE_N) "k32"
+#    define WGMMA_SHAPE "m64n" TEXT(SUM_COLS) "k32"
 #    define WGMMA_TAIL  ", 1, 1"
 #endif
 #include "cuda/ptx/wgmma_one.h"

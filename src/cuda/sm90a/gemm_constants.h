@@ -3,6 +3,15 @@
  * gemm_body.h includes this file. */
 
 #define GEMM_SCALES JOINED(GEMM_SCALES_OF_, GEMM_KIND)
+/* SUM_COLS is the number of columns of D that a wgmma instruction computes. With block scales, a
+ * thread has sums of one k block besides its totals over K. If the tile has 256 columns, a thread
+ * has no room in its registers for 128 sums and 128 totals. A wgmma instruction then computes only
+ * 128 columns. */
+#if TILE_N == 256 && PARTIALS > 0
+#    define SUM_COLS 128
+#else
+#    define SUM_COLS TILE_N
+#endif
 /* GEMM_WIDE is 1 if operand elements have 16 bits, and 0 if they have 8. */
 #define GEMM_WIDE    (JOINED(BITS_OF_, GEMM_A) == 16)
 #define BITS_OF_BF16 16
@@ -58,6 +67,11 @@ enum {
     /* ACCUMULATORS is the number of accumulators of a thread. The 128 threads of a consumer
      * warpgroup compute 64 rows x TILE_N columns of the tile. */
     ACCUMULATORS = TILE_N / 2,
+    /* SUMS is the number of a thread's sums of one k block, which a wgmma instruction writes. The
+     * columns of a tile are TURNS ranges of SUM_COLS columns. These ranges use the same registers
+     * for their sums, one range after the other. */
+    SUMS = SUM_COLS / 2,
+    TURNS = TILE_N / SUM_COLS,
     /* BLOCK_THREADS is the number of threads of a thread block. Kernels of the kind POW2 have idle
      * warps besides the warps that load, multiply and store. The idle warps help in the fallback,
      * in which a thread block packs A and B to bf16 or computes D from the stored operands. */
@@ -138,7 +152,8 @@ static_assert(128 * PRODUCER_REGISTERS + 128 * CONSUMERS * MATH_REGISTERS +
                       (BLOCK_THREADS - 128 * (1 + CONSUMERS)) * SPARE_REGISTERS <=
                   BLOCK_THREADS * (BLOCK_THREADS == 384 ? 168 : 128),
               "a block waits forever for registers that it does not have");
-static_assert(COL_BLOCKS == 1 || (TILE_N % COL_GROUP == 0 && TILE_N <= 128 + COL_GROUP),
+static_assert(COL_BLOCKS == 1 ||
+                  (TILE_N % COL_GROUP == 0 && (TILE_N <= 128 + COL_GROUP || TILE_N == 256)),
               "a tile's columns lie in two blocks of B");
 static_assert(!GEMM_SHORT || (GEMM_SCALES == GEMM_ROW_BLOCK && PARTIALS == 1),
               "other loops know a stage's addresses");

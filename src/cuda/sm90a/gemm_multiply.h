@@ -125,13 +125,14 @@ static __device__ __forceinline__ factors factors_of(const consumer *c, uint32_t
     return f;
 }
 
-/* Starts the wgmma instructions that multiply this warpgroup's 64 rows of A in a stage by the tile
- * of B in this stage, i.e. one k block. If `keep` is 1, the products are added to `sum`. If `keep`
- * is 0, they overwrite `sum`. */
+/* Starts the wgmma instructions that multiply this warpgroup's 64 rows of A in a stage by SUM_COLS
+ * rows of B in this stage, i.e. one k block. These rows of B belong to columns [turn * SUM_COLS,
+ * (turn + 1) * SUM_COLS) of the tile. If `keep` is 1, the products are added to `sum`. If `keep` is
+ * 0, they overwrite `sum`. */
 static __device__ __forceinline__ void start_sums(const consumer *c, float *sum, uint32_t stage,
-                                                  uint32_t keep) {
+                                                  uint32_t turn, uint32_t keep) {
     uint64_t a_at = c->a + ((stage * STAGE_BYTES) >> 4);
-    uint64_t b_at = c->b + ((stage * STAGE_BYTES) >> 4);
+    uint64_t b_at = c->b + ((stage * STAGE_BYTES + turn * SUM_COLS * K_BYTES) >> 4);
     if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
     ptx_wgmma_fence();
 #pragma unroll
@@ -141,10 +142,10 @@ static __device__ __forceinline__ void start_sums(const consumer *c, float *sum,
     if (GEMM_SCALES != GEMM_UNSCALED) hold(sum);
 }
 
-/* Starts the wgmma instructions of a stage (start_sums), and returns the scales of A and B for the
- * stage's k block. */
+/* Starts the wgmma instructions for the first SUM_COLS columns of the tile in a stage (start_sums),
+ * and returns the scales of A and B for the stage's k block. */
 static __device__ __forceinline__ factors start(const consumer *c, float *sum, uint32_t stage,
                                                 uint32_t keep) {
-    start_sums(c, sum, stage, keep);
+    start_sums(c, sum, stage, 0, keep);
     return factors_of(c, stage);
 }

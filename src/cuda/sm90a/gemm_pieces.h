@@ -55,20 +55,27 @@ static __device__ __forceinline__ void multiply_unscaled(consumer *c, float *tot
     hold(total);
 }
 
-/* Finishes a stage whose wgmma instructions are already running. Waits for them, multiplies their
- * sums by the scales, and adds the results to the totals over K (promotion). Releases the stage to
- * the producer when nobody reads it any more. Usually this is when the stage's scales have been
- * read. But if `even` is set, each row has one scale for all of K, and the scales of the last stage
- * are read only by end_even, which then releases this stage. Returns nonzero if there is another
- * stage. */
+/* Finishes a stage whose first wgmma instructions are already running. Waits for them, multiplies
+ * their sums by the scales, and adds the results to the totals over K (promotion). If a wgmma
+ * instruction computes only some columns of the tile, does the same for the other columns. Releases
+ * the stage to the producer when nobody reads it any more. Usually this is when the stage's scales
+ * have been read. But if `even` is set, each row has one scale for all of K, and the scales of the
+ * last stage are read only by end_even, which then releases this stage. Returns nonzero if there is
+ * another stage. */
 static __device__ __forceinline__ int end_stage(consumer *c, float *total, float *sum, factors f,
                                                 progress *now, uint32_t stage, bool even) {
     const bool more = --now->left > 0, read = GEMM_SCALES != GEMM_ROW_ROW || even;
     now->last = stage;
+#pragma unroll
+    for (uint32_t turn = 1; turn < TURNS; turn++) {
+        PTX_WGMMA_WAIT(0);
+        add_sum(c, total, sum, f, turn - 1, even);
+        start_sums(c, sum, stage, turn, 0);
+    }
     PTX_WGMMA_WAIT(0);
     if (read && (more || !even)) release(stage, c);
     now->tested = more ? is_full(&c->r, stage_after(stage)) : 0;
-    add_sum(c, total, sum, f, even);
+    add_sum(c, total, sum, f, TURNS - 1, even);
     if (!read) release(stage, c);
     return more;
 }
@@ -88,7 +95,7 @@ static __device__ __forceinline__ void start_stage(consumer *c, float *sum, fact
                                                    const progress *now, uint32_t stage, bool even) {
     wait_full(&c->r, stage, now->tested);
     if (even)
-        start_sums(c, sum, stage, 0);
+        start_sums(c, sum, stage, 0, 0);
     else
         *f = start(c, sum, stage, 0);
 }
@@ -144,11 +151,12 @@ static __device__ __forceinline__ void multiply_from(consumer *c, float *total, 
 }
 
 static_assert(PARTIALS < 2 || STAGES % 2 == 0, "a stage always meets the same sum");
+static_assert(PARTIALS < 2 || TURNS == 1, "a second set of sums is for all columns of the tile");
 
 static __device__ __forceinline__ void promote_stage(consumer *c, float *total, float *sum,
                                                      uint32_t stage, factors f) {
     if (GEMM_SCALES != GEMM_ROW_ROW) release(stage, c);
-    promote(c, total, sum, f);
+    promote(c, total, sum, f, 0);
     if (GEMM_SCALES == GEMM_ROW_ROW) release(stage, c);
 }
 
@@ -210,7 +218,7 @@ static __device__ __forceinline__ void multiply(consumer *c, float *total, const
     } else if (PARTIALS == 2) {
         multiply_pairs(c, total, unit);
     } else {
-        float sum[ACCUMULATORS];
+        float sum[SUMS];
         const factors none = {{1, 1}, {1, 1}, 0, true};
         multiply_from(c, total, sum, none, unit);
     }
@@ -315,7 +323,7 @@ static __device__ __forceinline__ void end_by_copies(consumer *c, shared *told, 
 }
 
 static __device__ __forceinline__ void consume_early(consumer *c, shared *told) {
-    float total[ACCUMULATORS], sum[ACCUMULATORS];
+    float total[ACCUMULATORS], sum[SUMS];
     work unit = told_work(c, told, 0);
     if (unit.k_begin == unit.k_end) return;
     factors f = begin(c, sum);

@@ -41,19 +41,24 @@ static __device__ __forceinline__ void watch_factors(consumer *c, const float *b
     c->most = max(max(up, down), c->most);
 }
 
-static __device__ __forceinline__ void promote_by_blocks(consumer *c, float *total,
-                                                         const float *sum, const factors *f) {
+/* Multiplies the sums of one k block by the scales of A and B, and adds them to the totals of
+ * columns [turn * SUM_COLS, (turn + 1) * SUM_COLS) of the tile. If TURNS is 2, each of the two
+ * ranges of columns lies in one 128 x 128 block of B. */
+static __device__ __forceinline__ void
+promote_by_blocks(consumer *c, float *total, const float *sum, const factors *f, int turn) {
     float by[COL_BLOCKS][2];
 #pragma unroll
     for (int i = 0; i < COL_BLOCKS; i++) {
+        if (TURNS > 1 && i != turn) continue;
         by[i][0] = f->row[0] * f->col[i];
         by[i][1] = f->row[1] * f->col[i];
         watch_factors(c, by[i]);
     }
 #pragma unroll
-    for (int i = 0; i < ACCUMULATORS; i++) {
+    for (int i = 0; i < SUMS; i++) {
+        const int block = TURNS > 1 ? turn : block_of(c, i);
         const float factor = by[0][i % 4 / 2], other = by[COL_BLOCKS - 1][i % 4 / 2];
-        total[i] = fmaf(block_of(c, i) ? other : factor, sum[i], total[i]);
+        total[turn * SUMS + i] = fmaf(block ? other : factor, sum[i], total[turn * SUMS + i]);
     }
 }
 
@@ -85,10 +90,11 @@ static __device__ __forceinline__ void promote_by_rows(float *total, const float
     }
 }
 
-static __device__ __forceinline__ void promote(consumer *c, float *total, float *sum, factors f) {
+static __device__ __forceinline__ void promote(consumer *c, float *total, float *sum, factors f,
+                                               int turn) {
     hold(sum);
     if (GEMM_SCALES == GEMM_ROW_BLOCK) {
-        promote_by_blocks(c, total, sum, &f);
+        promote_by_blocks(c, total, sum, &f, turn);
         return;
     }
     if (CAREFUL && !f.moderate) find_unsafe(c, &f);
@@ -101,9 +107,9 @@ static __device__ __forceinline__ void promote(consumer *c, float *total, float 
  * scale_even multiplies the totals by the scales at the end of the tile. If the scales are powers
  * of two, both ways give bitwise identical results. */
 static __device__ __forceinline__ void add_sum(consumer *c, float *total, float *sum, factors f,
-                                               bool even) {
+                                               int turn, bool even) {
     if (!even) {
-        promote(c, total, sum, f);
+        promote(c, total, sum, f, turn);
         return;
     }
     hold(sum);
