@@ -373,6 +373,19 @@ static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile 
     };
 }
 
+/* Returns the number of thread blocks that a launch puts into a cluster, or 0 for a launch without
+ * clusters. Kernels whose tiles need no clusters run in pairs, too, if there is an even number of
+ * thread blocks. The GPU places the blocks of a cluster on neighboring SMs. Consecutive blocks
+ * mostly read the same rows of B at the same time, and these reads then take less time: FP8 with
+ * (M, N, K) = (96, 8192, 4096) takes 13.2 instead of 15.9 us on an H200. If K is split, consecutive
+ * blocks compute parts of the same tile, which have no rows of B in common. */
+static uint32_t blocks_together(const bsmm_wgmma_tile *t, const bsmm_wgmma_deal *d) {
+    const uint32_t blocks = t->cluster_m * t->cluster_n;
+    if (blocks > 1) return blocks;
+    const bool is_split = d->splits > 1 || d->whole < d->tiles_m * d->tiles_n;
+    return d->clusters % 2 == 0 && !is_split ? 2 : 0;
+}
+
 static void make_maps(const bsmm_product *p, const bsmm_wgmma_tile *t, const bsmm_wgmma_form *a,
                       const bsmm_wgmma_form *b, bsmm_wgmma_engine *made) {
     int64_t m = p->d.m.rows, n = p->d.m.cols;
@@ -401,7 +414,7 @@ bsmm_status bsmm_wgmma_make(const bsmm_product *p, const bsmm_wgmma_tile *t,
                                     .function = &t->function,
                                     .grid = {(uint32_t)d.clusters * blocks},
                                     .block = {threads_of(t)},
-                                    .cluster = {blocks},
+                                    .cluster = {blocks_together(t, &d)},
                                     .shared_bytes = t->function.shared_bytes,
                                     .overlap = true,
                                 },
