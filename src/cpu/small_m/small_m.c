@@ -176,18 +176,13 @@ typedef struct strip {
 
 /* multiply_copied copies at most COPY_BYTES bytes of B at once, so that the copy stays in L1
  * together with the other data of the loop. It copies at least BSMM_SMALL_M_GROUP steps (32
- * elements of K each), which may have up to MOST_COPY_BYTES bytes, because f32 elements are the
- * widest. */
+ * elements of K each), i.e. up to MOST_COPY_BYTES bytes with f32, the widest elements. READ_PAST
+ * bytes after the copy must be readable, because `multiply` reads several steps at once. */
 enum {
     COPY_BYTES = 16384,
-    COPY_ROWS = BSMM_SMALL_M_PANELS * LANES,
-    MOST_COPY_BYTES = COPY_ROWS * BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP * 4
+    MOST_COPY_BYTES = BSMM_SMALL_M_PANELS * LANES * BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP * 4,
+    READ_PAST = BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP
 };
-
-/* READ_PAST is the number of bytes after the copy of B that must be readable, because the function
- * `multiply` reads several steps (32 elements of K) at once even if fewer steps are left. */
-enum { READ_PAST = BSMM_SMALL_M_GROUP * BSMM_SMALL_M_STEP };
-
 _Static_assert(MOST_COPY_BYTES >= COPY_BYTES, "the copy holds COPY_BYTES");
 
 static bool is_compact(const product_run *x) {
@@ -203,9 +198,8 @@ static const uint8_t *row_at(const product_run *x, int64_t row) {
 /* Returns the number of steps (32 elements of K each) whose codes are copied at once. The number is
  * a multiple of BSMM_SMALL_M_GROUP. */
 static int64_t copied_steps(const product_run *x) {
-    int64_t step = x->d->panels * LANES * x->m->step_bytes;
-    int64_t groups = COPY_BYTES / step / BSMM_SMALL_M_GROUP;
-    return (groups > 0 ? groups : 1) * BSMM_SMALL_M_GROUP;
+    const int64_t group = x->d->panels * LANES * x->m->step_bytes * BSMM_SMALL_M_GROUP;
+    return (group < COPY_BYTES ? COPY_BYTES / group : 1) * BSMM_SMALL_M_GROUP;
 }
 
 /* Multiplies the steps (32 elements of K each) from number `step` to the end of K, reading B from a
