@@ -34,8 +34,8 @@ sed -E -e '/^\t\.section\t\.debug_/,$d' \
                  } else {
                      class = name
                      sub(/[0-9]+$/, "", class)
-                     key = name " " declared[class]
                      if (class in declared) {
+                         key = name " " declared[class]
                          if (!(key in number)) number[key] = ++used[class]
                          name = class number[key]
                      }

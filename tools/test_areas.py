@@ -25,7 +25,7 @@ AREAS = {
     "examples": ["engine", "example", "llm"],
     "fuzz": ["fuzz"],
     "abi": ["abi", "abidiff", "check_abi", "check_abidiff", "check_exports", "check_hooks", "consumer", "surface"],
-    "tree": ["areas", "check", "docs", "mutations", "run"],
+    "tree": ["areas", "check", "docs", "mutations", "run", "trim"],
 }
 
 
