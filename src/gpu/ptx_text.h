@@ -3,8 +3,8 @@
  *
  * PTX has a new register for almost every instruction. Two kernels with the same code therefore
  * differ in most register numbers if one of them has a few more instructions at its start. The
- * stored form has no numbers: it says how recently the text used the register (a move-to-front
- * transform). Equal code then has almost equal text, which zstd compresses well. The same holds for
+ * stored form mostly has no numbers: it says how recently the text used the register (move-to-front
+ * coding). Equal code then has almost equal text, which zstd compresses well. The same holds for
  * labels. The stored form is smallest if registers and labels are numbered in the order in which
  * the text first names them (cmake/trim-ptx.sh), but any numbers can be restored. */
 #ifndef BSMM_GPU_PTX_TEXT_H
