@@ -135,6 +135,9 @@ static void test_known_tiles(void **state) {
         {1024, 4608, 7168, "gemm_block_128x128"},
         {6144, 4608, 7168, "gemm_block_192x128"},
         {1024, 8192, 14336, "gemm_block_128x256"},
+        {192, 4096, 7168, "gemm_block_64x96"},
+        {256, 8192, 2048, "gemm_block_128x128_alone"},
+        {512, 6144, 1536, "gemm_block_128x192"},
     };
     for (size_t i = 0; i < BSMM_COUNT(known); i++) {
         bsmm_product p = {.device = &h200};

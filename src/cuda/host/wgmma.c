@@ -92,8 +92,8 @@ static const double
     CYCLES_OF_RESULT = 0.1,
     /* LAST_CYCLES_OF_RESULT is the number of additional cycles for each accumulator of a tile if
      * the last tiles are split (split_last). It is for FP8 kernels with 128 x 128 scales of B whose
-     * tiles are larger than 128 x 128. Times of kernels for bf16 or with smaller tiles show no such
-     * cost. */
+     * tiles are larger than 128 x 128, or as large but without a cluster. Times of kernels for bf16
+     * or with smaller tiles show no such cost. */
     LAST_CYCLES_OF_RESULT = 0.35;
 
 /* Returns the number of cycles that device memory needs to move A, B and D. */
@@ -147,6 +147,12 @@ static void split_all(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t r
     if (t->kind != BSMM_WGMMA_POW2) d->clusters = all * d->splits;
 }
 
+/* Returns true if passing on accumulators of the last tiles costs LAST_CYCLES_OF_RESULT. */
+static bool is_slow_if_last_split(const bsmm_wgmma_tile *t) {
+    const uint32_t results = t->tile_m * t->tile_n, clustered = t->cluster_m * t->cluster_n > 1;
+    return t->kind == BSMM_WGMMA_BLOCK && !is_wide(t->a_elem) && results >= 128 * 128 + clustered;
+}
+
 /* A wave is the tiles that all clusters compute at the same time, one each. If the last wave is
  * incomplete, some clusters have no tile in it. The function then splits the tiles of the last two
  * waves along K over all clusters (split-K), if that is predicted to take less time. Each cluster
@@ -159,8 +165,7 @@ static void split_last(const bsmm_product *p, const bsmm_wgmma_tile *t, int64_t 
     const int64_t waves = all / room - 1, whole = waves * room;
     const double computing = (double)(all * blocks) / (double)room * block_cycles(p, t);
     double split = together(computing, memory_cycles(p, t)) + (double)(waves + 2) * t->tile_cycles;
-    if (t->kind == BSMM_WGMMA_BLOCK && !is_wide(t->a_elem) && t->tile_m * t->tile_n > 128 * 128)
-        split += (double)t->tile_m * t->tile_n * LAST_CYCLES_OF_RESULT;
+    if (is_slow_if_last_split(t)) split += (double)t->tile_m * t->tile_n * LAST_CYCLES_OF_RESULT;
     if (whole == 0) split += ALL_SPLIT * computing;
     if (split >= d->cycles || (all - whole) * blocks > INT32_MAX) return;
     d->whole = whole;
@@ -377,13 +382,15 @@ static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile 
  * clusters. Kernels whose tiles need no clusters run in pairs, too, if there is an even number of
  * thread blocks. The GPU places the blocks of a cluster on neighboring SMs. Consecutive blocks
  * mostly read the same rows of B at the same time, and these reads then take less time: FP8 with
- * (M, N, K) = (96, 8192, 4096) takes 13.2 instead of 15.9 us on an H200. If K is split, consecutive
- * blocks compute parts of the same tile, which have no rows of B in common. */
+ * (M, N, K) = (96, 8192, 4096) takes 13.2 instead of 15.9 us on an H200. There are two exceptions.
+ * If only the last tiles are split along K, or if the only tile is, consecutive blocks compute
+ * parts of the same tile, which have no rows of B in common. */
 static uint32_t blocks_together(const bsmm_wgmma_tile *t, const bsmm_wgmma_deal *d) {
     const uint32_t blocks = t->cluster_m * t->cluster_n;
     if (blocks > 1) return blocks;
-    const bool is_split = d->splits > 1 || d->whole < d->tiles_m * d->tiles_n;
-    return d->clusters % 2 == 0 && !is_split ? 2 : 0;
+    const int64_t all = d->tiles_m * d->tiles_n;
+    const bool shares_b = d->splits > 1 ? all > 1 : d->whole == all;
+    return d->clusters % 2 == 0 && shares_b ? 2 : 0;
 }
 
 static void make_maps(const bsmm_product *p, const bsmm_wgmma_tile *t, const bsmm_wgmma_form *a,

@@ -270,7 +270,7 @@ static __device__ __forceinline__ void end_unit(consumer *c, shared *told, float
     }
 #pragma unroll 1
     for (int32_t i = 1; i < c->p->splits; i++)
-        take_over(c, total, i);
+        take_over(c, total, i * c->p->tiles_m * c->p->tiles_n);
     store(c, told, total, unit->at);
 }
 

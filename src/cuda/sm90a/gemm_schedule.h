@@ -22,10 +22,11 @@
  *
  * If the number of tiles is at most half the number of clusters that run at once, the host may set
  * `splits` to 2 or more. The k blocks of each tile are then split into this number of parts, and
- * each part has a cluster of its own. All parts begin with accumulators of zero. The cluster of a
- * tile's last part adds the accumulators of the other parts to its own, from the next to last part
- * down to the first. In this case, the order of additions depends on `splits`, and so do the bits
- * of the results. */
+ * each part has a cluster of its own. The first clusters compute the first parts of all tiles, the
+ * next clusters the second parts, and so on, so that consecutive clusters read the same rows of B.
+ * All parts begin with accumulators of zero. The cluster of a tile's last part adds the
+ * accumulators of the other parts to its own, from the next to last part down to the first. In this
+ * case, the order of additions depends on `splits`, and so do the bits of the results. */
 #ifndef BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
 #define BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
 
@@ -82,8 +83,8 @@ static __device__ __forceinline__ gemm_schedule gemm_schedule_make(const bsmm_wg
     s.whole_tiles = p->whole_tiles;
     s.begin = s.end = 0;
     if (p->splits > 1) {
-        const int32_t tile = cluster / p->splits, part = cluster % p->splits;
-        if (tile < tiles) {
+        const int32_t part = cluster / tiles, tile = cluster - part * tiles;
+        if (part < p->splits) {
             s.begin = tile * s.k_blocks + part * s.k_blocks / p->splits;
             s.end = tile * s.k_blocks + (part + 1) * s.k_blocks / p->splits;
         }
