@@ -24,16 +24,28 @@ static const cli_column columns[] = {
     {0},
 };
 
+/* Writes a number in decimal digits that end before `end`. Returns the address of the first digit.
+ * printf would take a tenth of the time in which the command lists a million tensors. */
+static char *write_digits(char *end, uint64_t number) {
+    do
+        *--end = (char)('0' + number % 10);
+    while (number /= 10);
+    return end;
+}
+
 /* Shows a shape as an array in JSON and as "2x3" in the table. */
 static void shape_cell(cli_rows *rows, uint32_t ndim, const int64_t *shape) {
-    char text[BSMM_MAX_DIMS * 21] = "";
-    json_t *array = json_array();
-    for (uint32_t i = 0; i < ndim; i++) {
-        size_t length = strlen(text);
-        snprintf(text + length, sizeof text - length, "%s%lld", i ? "x" : "", (long long)shape[i]);
-        json_array_append_new(array, json_integer(shape[i]));
+    char text[BSMM_MAX_DIMS * 21 + 1];
+    char *const end = text + sizeof text - 1, *at = end;
+    json_t *array = cli_rows_are_json(rows) ? json_array() : NULL;
+    *end = '\0';
+    for (uint32_t i = ndim; i-- > 0;) {
+        at = write_digits(at, (uint64_t)shape[i]);
+        if (i) *--at = 'x';
     }
-    cli_row_value(rows, array, "%s", ndim ? text : "scalar");
+    for (uint32_t i = 0; i < ndim && array; i++)
+        json_array_append_new(array, json_integer(shape[i]));
+    cli_row_cell(rows, array, ndim ? at : "scalar");
 }
 
 static void scale_cells(cli_rows *rows, const bsmm_weight *weight) {
@@ -63,7 +75,7 @@ static void weight_row(cli_rows *rows, const bsmm_weight *weight, const char *er
         cli_row_text(rows, cli_format_text(weight->format).text);
         scale_cells(rows, weight);
     }
-    cli_row_value(rows, error ? json_string(error) : NULL, "%s", error ? error : "");
+    cli_row_cell(rows, error ? json_string(error) : NULL, error ? error : "");
 }
 
 static void tensor_row(cli_rows *rows, const bsmm_tensor *tensor) {
@@ -73,7 +85,7 @@ static void tensor_row(cli_rows *rows, const bsmm_tensor *tensor) {
     shape_cell(rows, tensor->ndim, tensor->shape);
     for (int i = 0; i < 3; i++)
         cli_row_text(rows, NULL);
-    cli_row_value(rows, NULL, "%s", "");
+    cli_row_cell(rows, NULL, "");
 }
 
 /* Prints the collected rows of the table after every 4096 rows, so that memory use does not grow

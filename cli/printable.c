@@ -62,7 +62,10 @@ static size_t take(const unsigned char *at, uint32_t *code) {
 
 char *cli_printable(char *text) {
     char *to = text;
-    for (const char *from = text; *from;) {
+    /* Printable ASCII stays as it is, and most texts are nothing else. */
+    while (*to >= 0x20 && *to < 0x7F)
+        to++;
+    for (const char *from = to; *from;) {
         uint32_t code;
         size_t length = take((const unsigned char *)from, &code);
         if (length == 0 || is_hidden(code)) {

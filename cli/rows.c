@@ -8,6 +8,12 @@
 
 static const size_t TITLES = SIZE_MAX;
 
+/* A cell of the table that is not yet printed. `text` is the offset of its text, and `width` is the
+ * width of the text on a terminal. */
+typedef struct cell {
+    size_t text, width;
+} cell;
+
 struct cli_rows {
     const cli_column *columns;
     size_t column_count;
@@ -17,7 +23,7 @@ struct cli_rows {
     /* `texts` holds the texts of the table's cells that are not yet printed, each with its NUL. */
     char *texts;
     size_t text_bytes, text_capacity;
-    size_t *cells; /* `cells` holds the offset of each of these texts. */
+    cell *cells;
     size_t cell_count, cell_capacity;
     size_t *widths;
 };
@@ -77,14 +83,13 @@ static void store_cell(cli_rows *rows, const char *text) {
         rows->text_capacity = rows->text_capacity * 2 + bytes;
         rows->texts = cli_realloc(rows->texts, rows->text_capacity, 1);
     }
-    char *cell = cli_printable(memcpy(rows->texts + rows->text_bytes, text, bytes));
-    size_t width = width_of(cell);
+    size_t width = width_of(cli_printable(memcpy(rows->texts + rows->text_bytes, text, bytes)));
     if (width > rows->widths[rows->column]) rows->widths[rows->column] = width;
-    rows->cells[rows->cell_count++] = rows->text_bytes;
+    rows->cells[rows->cell_count++] = (cell){rows->text_bytes, width};
     rows->text_bytes += bytes;
 }
 
-static void add_cell(cli_rows *rows, json_t *value, const char *text) {
+void cli_row_cell(cli_rows *rows, json_t *value, const char *text) {
     const cli_column *column = &rows->columns[rows->column];
     if (rows->json && column->key) {
         if (!rows->object) rows->object = json_object();
@@ -98,23 +103,27 @@ static void add_cell(cli_rows *rows, json_t *value, const char *text) {
     if (!rows->column && rows->json) print_json(rows);
 }
 
+bool cli_rows_are_json(const cli_rows *rows) {
+    return rows->json;
+}
+
 void cli_row_text(cli_rows *rows, const char *text) {
     json_t *value = rows->json && text ? json_string(text) : NULL;
     if (rows->json && text && !value)
         exit(cli_fail("a name is not UTF-8 and cannot be printed as JSON"));
-    add_cell(rows, value, text && *text ? text : "-");
+    cli_row_cell(rows, value, text && *text ? text : "-");
 }
 
 void cli_row_integer(cli_rows *rows, int64_t value) {
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)value);
-    add_cell(rows, json_integer(value), text);
+    cli_row_cell(rows, json_integer(value), text);
 }
 
 void cli_row_number(cli_rows *rows, double value, const char *format) {
     char text[64];
     snprintf(text, sizeof text, format, value);
-    add_cell(rows, isfinite(value) ? json_real(value) : NULL, text);
+    cli_row_cell(rows, isfinite(value) ? json_real(value) : NULL, text);
 }
 
 void cli_row_value(cli_rows *rows, json_t *value, const char *format, ...) {
@@ -123,7 +132,7 @@ void cli_row_value(cli_rows *rows, json_t *value, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    add_cell(rows, value, text);
+    cli_row_cell(rows, value, text);
 }
 
 /* Tells whether a column is shown. A column whose cells are all empty is left out. */
@@ -145,9 +154,11 @@ static void print_line(const cli_rows *rows, size_t first) {
     int blanks = 0;
     for (size_t i = 0; i < rows->column_count; i++) {
         if (!is_shown(rows, i)) continue;
-        const char *text =
-            first == TITLES ? rows->columns[i].title : rows->texts + rows->cells[first + i];
-        int padding = (int)(rows->widths[i] - width_of(text));
+        const char *title = rows->columns[i].title;
+        const bool is_title = first == TITLES;
+        const char *text = is_title ? title : rows->texts + rows->cells[first + i].text;
+        size_t width = is_title ? strlen(title) : rows->cells[first + i].width;
+        int padding = (int)(rows->widths[i] - width);
         if (rows->columns[i].right) blanks += padding;
         for (; *text && blanks > 0; blanks--)
             putchar_unlocked(' ');

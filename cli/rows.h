@@ -24,6 +24,12 @@ void cli_row_number(cli_rows *rows, double value, const char *format)
 void cli_row_value(cli_rows *rows, json_t *value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Sets the next cell to `text`, or in JSON output to `value`. A NULL `value` becomes null, and a
+ * table does not need it. The function releases the caller's reference to `value`. */
+void cli_row_cell(cli_rows *rows, json_t *value, const char *text);
+/* Tells whether the rows are printed as JSON, so that cells need values. */
+bool cli_rows_are_json(const cli_rows *rows);
+
 /* Prints the rows that were collected so far. Later rows use at least the same column widths. A
  * row whose cells are not all set is dropped. */
 void cli_rows_flush(cli_rows *rows);

@@ -230,16 +230,33 @@ static bool is_sorted(const bsmm_file *file) {
     return true;
 }
 
+/* Fills the list of weights that is sorted by name. It follows the sorted names of the element
+ * tensors, because most weights have the name of their element tensor. The list is then sorted
+ * already, and sorting a million names would need 50 MB for a moment. `numbers` has one entry for
+ * each tensor, which is 0 at first. */
+static bsmm_status list_names(bsmm_file *file, uint64_t *numbers) {
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < file->weight_count; i++)
+        numbers[file->weights[i].data] = i + 1;
+    for (uint64_t i = 0; i < file->tensor_count; i++) {
+        uint64_t number = numbers[file->by_name[i].index];
+        if (number == 0) continue;
+        file->weights_by_name[count++] = (bsmm_name){file->weights[number - 1].name, number - 1};
+    }
+    return bsmm_names_sort(file->weights_by_name, file->weight_count);
+}
+
 /* Sorts the weights by the order of their element tensors, and makes the list of weights that is
  * sorted by name. */
 static bsmm_status sort_weights(bsmm_file *file) {
     if (!is_sorted(file))
         qsort(file->weights, file->weight_count, sizeof *file->weights, compare_records);
     file->weights_by_name = malloc((file->weight_count + 1) * sizeof *file->weights_by_name);
-    if (!file->weights_by_name) return bsmm_fail_memory();
-    for (uint64_t i = 0; i < file->weight_count; i++)
-        file->weights_by_name[i] = (bsmm_name){file->weights[i].name, i};
-    return bsmm_names_sort(file->weights_by_name, file->weight_count);
+    uint64_t *numbers = calloc(file->tensor_count + 1, sizeof *numbers);
+    bsmm_status status =
+        file->weights_by_name && numbers ? list_names(file, numbers) : bsmm_fail_memory();
+    free(numbers);
+    return status;
 }
 
 static bsmm_status recognise(recognising *r) {
