@@ -1,11 +1,31 @@
 #!/bin/sh
-# Builds the Python wheel, installs it into .cache/python and tests it: types, doctests, tests.
-# Without a network and without .cache/python the script says so and tests nothing.
+# Builds the Python wheel, installs it into .cache/python and tests it: types, doctests, tests. If
+# .cache/python is missing and there is no network, the script says so and tests nothing. If there is
+# a network, a failure to make .cache/python fails the script.
 #   usage: test-python.sh [BUILD]
 set -eu
 cd "$(dirname "$0")/.."
+# Tells whether the server answers from which pip gets packages. Any answer counts, also an error.
+has_network() {
+    index=${PIP_INDEX_URL:-$(python3 -m pip config get global.index-url 2>/dev/null || echo https://pypi.org/simple)}
+    python3 - "${index%/}/pip/" <<'END'
+import ssl, sys, urllib.error, urllib.request
+try:
+    urllib.request.urlopen(sys.argv[1], timeout=20)
+except urllib.error.HTTPError:
+    pass
+except OSError as error:
+    sys.exit(not isinstance(getattr(error, "reason", error), ssl.SSLError))
+END
+}
 if ! tools/install-deps.sh build python; then
-    echo "skipped: the Python packages of python/requirements.txt are neither in .cache/python nor on PyPI"
+    if has_network; then
+        echo "failed: the packages of python/requirements.txt could not be installed, and there is a network"
+        echo "0 passed, 1 failed"
+        exit 1
+    fi
+    echo "skipped: the packages of python/requirements.txt are not in .cache/python, and there is no network"
+    echo "0 passed, 0 failed"
     exit 0
 fi
 tools/make-wheel.sh "${1:-}"
