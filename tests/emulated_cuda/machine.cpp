@@ -1,137 +1,17 @@
-#include "machine.h"
+/* Runs the threads of the emulated GPU, and makes those of a warp, block or cluster meet. */
+#include "state.h"
 
-#include <ucontext.h>
-
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <map>
-#include <memory>
-#include <vector>
 
-namespace {
-
-/* SHARED_AT is the offset of dynamic shared memory. It is a multiple of 128 but not of 1024, as may
- * happen on a GPU, so that kernels must align their tiles themselves. */
-enum { SHARED_AT = 1152, STACK_BYTES = 256 << 10, WARP = 32, ROUNDS_WITHOUT_PROGRESS = 20000 };
-enum { MOST_ROUNDS_OF_WARP = 32 };
-
-typedef std::function<void()> work;
-
-struct queue {
-    std::vector<work> open;
-    std::deque<std::vector<work>> groups;
-};
-
-/* `place` is the point at which a fiber continues, stored by the compiler's own setjmp, which
- * stores only a few words. The C library's setjmp is slower, because it stores all registers and
- * its longjmp looks for cleanups on the stack. */
-struct place {
-    void *words[5];
-};
-
-/* A fiber runs one thread of the emulated GPU after another. It is started once by setcontext.
- * Later switches between fibers are jumps, because setcontext makes slow system calls. */
-struct fiber : emulated_thread {
-    place at;
-    bool started, ended;
-    uint32_t exchanges; /* The number of warp-wide exchanges in which the thread has taken part. */
-    ucontext_t context;
-    queue queues[EMULATED_QUEUES];
-};
-
-struct mbarrier {
-    int64_t count, arrivals_left, bytes_left;
-    uint32_t phase;
-};
-
-struct warp_state {
-    uint64_t values[2][3 * WARP];
-    uint32_t arrived[2], left[2], ended;
-    uint32_t nonzero[2]; /* A mask of the lanes whose first word of an exchange is not 0. */
-};
-
-struct meeting {
-    uint32_t arrived, number;
-};
-
-} // namespace
-
-struct emulated_warp : warp_state {
-    std::vector<double> memory; /* The memory that emulated_warp_memory returns. */
-};
-
-struct released {
-    void operator()(uint8_t *memory) const {
-        free(memory);
-    }
-};
-
-struct emulated_block {
-    uint32_t rank, threads_left;
-    std::unique_ptr<uint8_t[], released> shared;
-    size_t shared_bytes;
-    std::vector<emulated_warp> warps;
-    meeting barriers[16];
-    bool any;
-};
-
-namespace {
-
-struct cluster {
-    std::vector<emulated_block> blocks;
-    std::vector<fiber> fibers;
-    std::map<void *, mbarrier> mbarriers;
-    std::vector<work> later;
-    meeting together;
-    uint32_t threads_left;
-    uint64_t random;
-    bool progress;
-};
+enum { STACK_BYTES = 256 << 10, ROUNDS_WITHOUT_PROGRESS = 20000, MOST_ROUNDS_OF_WARP = 32 };
 
 cluster *running;
-place scheduler;
-fiber *round_end; /* run_round runs the fibers before this one. */
-emulated_kernel running_kernel;
-void **running_arguments;
-char anchor; /* The addresses of static variables are relative to this variable. */
-
-fiber *now() {
-    return static_cast<fiber *>(emulated_now);
-}
-
-uint32_t random_below(uint32_t n) {
-    running->random = running->random * 6364136223846793005u + 1442695040888963407u;
-    return uint32_t(running->random >> 33) % n;
-}
-
-void run_all(std::vector<work> &list) {
-    std::vector<work> taken;
-    taken.swap(list);
-    for (work &w : taken)
-        w();
-    if (!taken.empty()) running->progress = true;
-}
-
-/* Executes some pending TMA copies, in random order. */
-void run_some_later() {
-    std::vector<work> &list = running->later;
-    for (size_t i = 0; i < list.size();) {
-        if (random_below(3)) {
-            i++;
-            continue;
-        }
-        work w = std::move(list[i]);
-        list.erase(list.begin() + std::ptrdiff_t(i));
-        w();
-        running->progress = true;
-    }
-}
-
-} // namespace
-
 emulated_thread *emulated_now;
+
+static place scheduler;
+static fiber *round_end; /* run_round runs the fibers before this one. */
+static emulated_kernel running_kernel;
+static void **running_arguments;
 
 /* Looks for a fiber whose thread has not ended, from `f` up to the fiber before `round_end`.
  * Continues the first one, or the scheduler if there is none. This is a separate function, because
@@ -243,117 +123,16 @@ uint32_t emulated_rank(void) {
     return now()->in->rank;
 }
 
-/* ---- shared memory ---- */
-
-void *emulated_shared(void) {
-    return now()->in->shared.get() + SHARED_AT;
-}
-
-/* Makes a 32-bit address in shared memory. Bits 24 to 30 are the thread block's rank in the
- * cluster. Bit 31 marks a static variable, whose address is stored as the distance from the
- * variable `anchor`. */
-uint32_t emulated_address(const void *pointer) {
-    const emulated_block *b = now()->in;
-    const uint8_t *at = static_cast<const uint8_t *>(pointer);
-    if (at >= b->shared.get() && at <= b->shared.get() + b->shared_bytes)
-        return b->rank << 24 | uint32_t(at - b->shared.get());
-    return 1u << 31 | (uint32_t(at - reinterpret_cast<uint8_t *>(&anchor)) & INT32_MAX);
-}
-
-void *emulated_pointer(uint32_t address) {
-    if (address >> 31) return &anchor + (int32_t(address << 1) >> 1);
-    const emulated_block *b = &running->blocks.at(address >> 24);
-    if ((address & 0xffffff) > b->shared_bytes) {
-        fprintf(stderr, "shared memory: offset %u of %zu\n", address & 0xffffff, b->shared_bytes);
-        abort();
-    }
-    return b->shared.get() + (address & 0xffffff);
-}
-
-uint32_t emulated_mapped(uint32_t address, uint32_t rank) {
-    return (address & 0xffffff) | rank << 24;
-}
-
-/* ---- asynchronous work ---- */
-
-void emulated_push(emulated_queue queue, std::function<void()> w) {
-    now()->queues[queue].open.push_back(std::move(w));
-}
-
-void emulated_commit(emulated_queue queue) {
-    auto &q = now()->queues[queue];
-    q.groups.push_back(std::move(q.open));
-    q.open.clear();
-}
-
-void emulated_wait_groups(emulated_queue queue, uint32_t pending) {
-    auto &q = now()->queues[queue];
-    while (q.groups.size() > pending) {
-        run_all(q.groups.front());
-        q.groups.pop_front();
-    }
-}
-
-void emulated_later(std::function<void()> w) {
-    running->later.push_back(std::move(w));
-}
-
-/* ---- mbarriers ---- */
-
-static void turn_if_complete(mbarrier *b) {
-    if (b->arrivals_left != 0 || b->bytes_left != 0) return;
-    b->arrivals_left = b->count;
-    b->phase++;
-    running->progress = true;
-}
-
-static mbarrier *mbarrier_at(uint32_t address) {
-    auto found = running->mbarriers.find(emulated_pointer(address));
-    if (found == running->mbarriers.end()) {
-        fprintf(stderr, "no mbarrier at %#x\n", address);
-        abort();
-    }
-    return &found->second;
-}
-
-void emulated_mbarrier_init(uint32_t barrier, uint32_t count) {
-    running->mbarriers[emulated_pointer(barrier)] = {count, count, 0, 0};
-}
-
-void emulated_mbarrier_arrive(uint32_t barrier, uint32_t expected_bytes) {
-    mbarrier *b = mbarrier_at(barrier);
-    if (b->arrivals_left == 0) {
-        fprintf(stderr, "mbarrier at %#x: more arrivals than its count\n", barrier);
-        abort();
-    }
-    b->bytes_left += expected_bytes;
-    b->arrivals_left--;
-    turn_if_complete(b);
-}
-
-void emulated_mbarrier_complete(uint32_t barrier, uint32_t bytes) {
-    mbarrier *b = mbarrier_at(barrier);
-    b->bytes_left -= bytes;
-    turn_if_complete(b);
-}
-
-bool emulated_mbarrier_passed(uint32_t barrier, uint32_t parity) {
-    mbarrier *b = mbarrier_at(barrier);
-    if ((b->phase & 1) != parity) return true;
-    emulated_give_way();
-    return (b->phase & 1) != parity;
-}
-
 /* ---- kernels ---- */
 
 /* Executes asynchronous work that no thread has waited for, when the thread that issued it ends. */
 static void finish_queues(fiber *me) {
     for (queue &q : me->queues) {
         while (!q.groups.empty()) {
-            run_all(q.groups.front());
+            emulated_run_all(q.groups.front());
             q.groups.pop_front();
         }
-        run_all(q.open);
+        emulated_run_all(q.open);
     }
 }
 
@@ -423,7 +202,7 @@ static bool run_cluster(cluster *c, uint32_t threads_of_block) {
     running = c;
     while (c->threads_left) {
         c->progress = false;
-        run_some_later();
+        emulated_run_some_later();
         bool progress = c->progress;
         for (size_t i = 0; i < c->fibers.size(); i += threads_of_block)
             for (uint32_t at = 0; at < threads_of_block; at += WARP) {
@@ -436,7 +215,7 @@ static bool run_cluster(cluster *c, uint32_t threads_of_block) {
         if (idle > ROUNDS_WITHOUT_PROGRESS) return false;
     }
     while (!c->later.empty())
-        run_some_later();
+        emulated_run_some_later();
     return true;
 }
 
