@@ -37,6 +37,9 @@ static const overhead_case queued_cases[] = {
     {"bf16", "mxfp4", 1, 512, 512, "sm90_small_m", 0, 0},
     {"f32", "mxfp4", 4, 512, 512, "sm90_small_m", 0, 0},
     {"fp8_group128", "fp8_block128", 4, 512, 512, "sm90a_fp8_small_m", 0, 0},
+    {"f16", "mxfp4", 128, 512, 512, "sm90a_mixed", 0, 0},
+    {"f16", "mxfp4", 128, 512, 512, "sm90a_f16", 0, 0},
+    {"f16", "mxfp4", 128, 512, 512, "sm90a_f16", 0, 1},
     {"f32", "f32", 64, 512, 512, "sm80_bf16", 0, 0},
     {"nvfp4", "nvfp4", 64, 512, 512, "sm80_bf16", 0, 0},
 };
