@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* Returns true if the file can be written. The caller must know this, because gnuplot writes to its
@@ -82,20 +83,28 @@ static bool is_whole(const char *path) {
     return strstr(tail, end) != NULL;
 }
 
+/* Returns the reason why a drawing is not complete. gnuplot does not tell it. The function must be
+ * called before the incomplete file is removed, because that makes room on the disk again. */
+static const char *reason(const char *path) {
+    struct statvfs disk;
+    bool full = is_regular(path) && statvfs(path, &disk) == 0 && disk.f_bavail == 0;
+    return full ? strerror(ENOSPC) : "gnuplot failed";
+}
+
 static const char *draw(const char *path, bench_gnuplot_put *put, const void *context) {
     /* gnuplot may exit early. Writing to its pipe then raises SIGPIPE, which must not end this
      * process. */
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
     /* NOLINTNEXTLINE(cert-env33-c): the command contains no input of the user */
     FILE *gnuplot = popen("gnuplot", "w");
-    bool drawn = gnuplot != NULL;
+    const char *failure = gnuplot ? NULL : "gnuplot failed";
     if (gnuplot) {
         put_script(gnuplot, put, context, path);
-        drawn = pclose(gnuplot) == 0 && is_whole(path);
-        if (!drawn && is_regular(path)) remove(path);
+        if (pclose(gnuplot) != 0 || !is_whole(path)) failure = reason(path);
+        if (failure && is_regular(path)) remove(path);
     }
     signal(SIGPIPE, before);
-    return drawn ? NULL : "gnuplot failed";
+    return failure;
 }
 
 /* Writes the gnuplot script FILE.gp. When the user runs it, it draws FILE.svg in the current
@@ -106,16 +115,17 @@ static const char *keep_script(const char *path, bench_gnuplot_put *put, const v
     size_t size = (size_t)stem + sizeof "svg";
     char *drawing = malloc(size);
     FILE *file = drawing ? fopen(path, "w") : NULL;
-    bool written = file != NULL;
+    const char *failure = file ? NULL : strerror(errno);
     if (file) {
         snprintf(drawing, size, "%.*ssvg", stem, name);
         put_script(file, put, context, drawing);
-        written = !ferror(file);
-        written = fclose(file) == 0 && written;
-        if (!written && is_regular(path)) remove(path);
+        bool written = fflush(file) == 0 && !ferror(file);
+        if (!written) failure = strerror(errno);
+        if (fclose(file) != 0 && written) failure = strerror(errno);
+        if (failure && is_regular(path)) remove(path);
     }
     free(drawing);
-    return written ? NULL : "the script could not be written";
+    return failure;
 }
 
 const char *bench_gnuplot_draw(const char *path, bench_gnuplot_put *put, const void *context) {

@@ -53,6 +53,25 @@ holds err "--plot"
 if bench -M 1 -N 1 -K 32 --plot "$work/nowhere/x.gp" 2>err; then fail "x.gp was kept"; fi
 holds err "No such file or directory"
 
+# On a full disk, the message names the cause and no part of a plot is left. Mounting a disk needs the
+# rights of root.
+mkdir disk
+if mount -t tmpfs -o size=64k bench_plot disk 2>err; then
+    trap 'umount "$work/disk"; rm -rf "$work"' EXIT
+    cat /dev/zero >disk/filled 2>/dev/null || true
+    names=x.gp
+    if command -v gnuplot >/dev/null; then names+=" x.svg"; fi
+    for name in $names; do
+        if bench -M 1 -N 1 -K 32 --plot disk/$name 2>err; then fail "$name was written to a full disk"; fi
+        holds err "disk/$name: No space left on device"
+        [ ! -e disk/$name ] || fail "a part of $name is left"
+    done
+    umount disk
+    trap 'rm -rf "$work"' EXIT
+else
+    echo "not tested on a full disk: $(cat err)"
+fi
+
 if ! "$BSMM" devices --json | grep '"cuda:0"' >/dev/null ||
     "$BSMM" explain --device cuda:0 -f mxfp4 -M 1 -N 1 -K 32 --json | grep 'no nvcc' >/dev/null; then
     echo "skipped the GPU's part: no CUDA device"
