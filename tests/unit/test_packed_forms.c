@@ -96,21 +96,29 @@ static void test_compact_is_a_permutation(void **state) {
     check_compact(b, FILL_SPECIAL, &r);
 }
 
-/* Tests that the form "compact" has at most 1.03 times B's bytes, for every format and for sizes of
- * real weights. The test only computes sizes. */
+/* Tests that the form "compact" has at most 1.03 times B's bytes if B has at least 64 rows and 64
+ * KiB, or if B is a stack of such matrices. The test only computes sizes. */
 static void test_compact_is_small(void **state) {
     (void)state;
-    static const int64_t rows[] = {64, 65, 257, 2880, 4096, 11008, 128256};
+    static const int64_t extents[] = {64,   65,   66,   127,  129,  257,   576,   1000,  1025,
+                                      2880, 4096, 4097, 7168, 9999, 11008, 28672, 128256};
     const format_list all = all_formats();
     for (size_t i = 0; i < all.count; i++)
-        for (size_t j = 0; j < BSMM_COUNT(rows); j++) {
-            const bsmm_matrix b = describe(format_named(all.names[i]), rows[j], 4096);
-            uint64_t bytes;
-            assert_int_equal(bsmm_packed_bytes(NULL, BSMM_PACKED_COMPACT, &b, 0, NULL, &bytes),
-                             BSMM_OK);
-            if ((double)bytes > 1.03 * (double)least_bytes(&b))
-                fail_msg("%s of %lld rows: %llu bytes", all.names[i], (long long)rows[j],
-                         (unsigned long long)bytes);
+        for (size_t j = 0; j < BSMM_COUNT(extents) * BSMM_COUNT(extents); j++) {
+            const bsmm_matrix b =
+                describe(format_named(all.names[i]), extents[j / BSMM_COUNT(extents)],
+                         extents[j % BSMM_COUNT(extents)]);
+            const uint64_t least = least_bytes(&b);
+            for (int64_t groups = 0; groups <= 32 && least >= 65536; groups += 32) {
+                const double most = 1.03 * (double)least * (double)(groups ? groups : 1);
+                uint64_t bytes;
+                assert_int_equal(
+                    bsmm_packed_bytes(NULL, BSMM_PACKED_COMPACT, &b, groups, NULL, &bytes),
+                    BSMM_OK);
+                if ((double)bytes > most)
+                    fail_msg("%s of %d x %d, %d groups: %llu bytes", all.names[i], (int)b.rows,
+                             (int)b.cols, (int)groups, (unsigned long long)bytes);
+            }
         }
 }
 
