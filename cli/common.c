@@ -126,21 +126,25 @@ bool cli_parse_refuse(const char *text, const char *rule) {
     return false;
 }
 
-bool cli_parse_size(const char *text, int64_t *value) {
-    char *end;
+static bool parse_whole(const char *text, long long most, int64_t *value) {
+    char *end, rule[64];
     errno = 0;
     long long parsed = strtoll(text, &end, 10);
-    if (end == text || *end || errno || parsed < 0)
+    if (end == text || *end || parsed < 0)
         return cli_parse_refuse(text, "must be a whole number, 0 or more");
+    snprintf(rule, sizeof rule, "must be at most %lld", most);
+    /* strtoll sets errno if the number has more than 63 bits. */
+    if (errno || parsed > most) return cli_parse_refuse(text, rule);
     *value = parsed;
     return true;
 }
 
+bool cli_parse_size(const char *text, int64_t *value) {
+    return parse_whole(text, INT64_MAX, value);
+}
+
 bool cli_parse_threads(const char *text, int64_t *value) {
-    char rule[64];
-    if (!cli_parse_size(text, value)) return false;
-    snprintf(rule, sizeof rule, "must be at most %d", CLI_MOST_THREADS);
-    return *value <= CLI_MOST_THREADS || cli_parse_refuse(text, rule);
+    return parse_whole(text, CLI_MOST_THREADS, value);
 }
 
 bool cli_parse_output(const char *text) {
