@@ -127,6 +127,7 @@ static int run(const void *arguments, char **args, int count) {
     if (!file) return CLI_FAILED;
     bool *claimed = cli_alloc(bsmm_file_tensor_count(file) + 1, sizeof *claimed);
     cli_rows *rows = cli_rows_open(columns, options->json);
+    cli_rows_collect(rows);
     uint64_t broken = list_weights(file, rows, claimed);
     list_others(file, rows, claimed);
     cli_rows_close(rows);

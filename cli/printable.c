@@ -60,11 +60,17 @@ static size_t take(const unsigned char *at, uint32_t *code) {
     return *code < least[length] || *code > 0x10FFFF || surrogate ? 0 : length;
 }
 
+/* Returns the number of printable ASCII characters at the beginning of a text. They need no other
+ * check, and most texts consist of nothing else. */
+static size_t plain_length(const char *text) {
+    size_t length = 0;
+    while (text[length] >= 0x20 && text[length] < 0x7F)
+        length++;
+    return length;
+}
+
 char *cli_printable(char *text) {
-    char *to = text;
-    /* Printable ASCII stays as it is, and most texts are nothing else. */
-    while (*to >= 0x20 && *to < 0x7F)
-        to++;
+    char *to = text + plain_length(text);
     for (const char *from = to; *from;) {
         uint32_t code;
         size_t length = take((const unsigned char *)from, &code);
@@ -82,6 +88,7 @@ char *cli_printable(char *text) {
 
 bool cli_is_printable(const char *text) {
     uint32_t code;
+    text += plain_length(text);
     for (size_t length; *text; text += length) {
         length = take((const unsigned char *)text, &code);
         if (length == 0 || is_hidden(code)) return false;

@@ -19,6 +19,7 @@ struct cli_rows {
     size_t column_count;
     size_t column; /* `column` is the index of the next cell's column. */
     bool json, headed;
+    bool collects;  /* `collects` is true if rows of JSON wait for cli_rows_flush. */
     json_t *object; /* `object` points to the JSON object of the row that is being built. */
     /* `texts` holds the texts of the table's cells that are not yet printed, each with its NUL. */
     char *texts;
@@ -45,7 +46,7 @@ static void put_line(const char *line) {
         if (*line == 0x7F)
             fputs("\\u007F", stdout);
         else
-            putchar(*line);
+            putchar_unlocked(*line);
     putchar('\n');
 }
 
@@ -59,7 +60,7 @@ static void print_json(cli_rows *rows) {
     }
     if (!line) exit(cli_fail("no memory for a row"));
     put_line(line);
-    fflush(stdout);
+    if (!rows->collects) fflush(stdout);
     free(line);
     json_decref(rows->object);
     rows->object = NULL;
@@ -168,7 +169,12 @@ static void print_line(const cli_rows *rows, size_t first) {
     putchar('\n');
 }
 
+void cli_rows_collect(cli_rows *rows) {
+    rows->collects = true;
+}
+
 void cli_rows_flush(cli_rows *rows) {
+    if (rows->json) fflush(stdout);
     if (rows->json || !rows->cell_count) return;
     if (!rows->headed) {
         widen_for_titles(rows);

@@ -30,6 +30,9 @@ void cli_row_cell(cli_rows *rows, json_t *value, const char *text);
 /* Tells whether the rows are printed as JSON, so that cells need values. */
 bool cli_rows_are_json(const cli_rows *rows);
 
+/* Lets rows of JSON wait for cli_rows_flush. Otherwise each row of JSON is written as soon as it is
+ * complete, because the next one may take long to measure. */
+void cli_rows_collect(cli_rows *rows);
 /* Prints the rows that were collected so far. Later rows use at least the same column widths. A
  * row whose cells are not all set is dropped. */
 void cli_rows_flush(cli_rows *rows);
