@@ -94,7 +94,7 @@ void llm_formats_set(llm_formats *formats, const char *weights, const char *acti
 /* Holds a product y = x w^T of one shape. All layers with weights of this shape share it. */
 typedef struct llm_product {
     const llm_formats *formats;
-    /* `a` and `d` have the largest number of rows of a product, and only `a` has memory here. */
+    /* `a` and `d` have as many rows as the largest product. Only `a` has host memory. */
     bsmm_matrix a, b, d;
     bsmm_plan *plan;
     /* A GPU's plan has a fixed number of rows, so `plan_of_one` is a separate plan for one row. */

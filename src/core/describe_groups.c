@@ -1,6 +1,7 @@
-/* Validates a bsmm_group: first its own fields, then how it fits the matrices. A group is one of
- * several products that run as one plan (docs/GROUPS.md). In a stack, each group has a matrix of
- * its own. In a divided matrix, each group owns a range of the rows or columns of one matrix. */
+/* Validates a bsmm_group, which describes several products that run as one plan (docs/GROUPS.md):
+ * first its own fields, then how it fits the matrices. Each of these products is a group. In a
+ * stack, each group has a matrix of its own. In a divided matrix, each group owns a range of the
+ * rows or columns of one matrix. */
 #include "base/choices.h"
 #include "core/epilogue.h"
 #include "core/groups.h"

@@ -1,5 +1,5 @@
-/* Runs products that are divided into parts on the CPU. A part is one product with a fixed number
- * of rows and without groups, for example the product of one group. For each part, the code chooses
+/* Runs products that are divided into parts on the CPU. A part is a plain product with a fixed
+ * number of rows, for example the product of one group. For each part, the code chooses
  * one of two kernels by the part's number of rows. */
 #include "core/parts.h"
 #include "core/packed.h"

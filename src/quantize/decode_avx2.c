@@ -220,8 +220,8 @@ typedef struct code_tables {
 /* Makes tables of the products of a block's scale and the magnitudes of all codes, for two blocks:
  * `first` is the scale for the lower 128 bits of the registers, `second` for the upper ones. The
  * products for negative codes are made by flipping the sign bit. That would be wrong for a NaN,
- * which must keep its sign. The function therefore returns false if a product is NaN, or if
- * rounding has turned an Inf into a NaN. */
+ * which must keep its sign. The function therefore returns false if a product is NaN. This is also
+ * the case if the rounded format has no Inf, and rounding has turned an Inf into a NaN. */
 INLINE bool code_tables_of(const shape s, const vector_values *v, __m256 first, __m256 second,
                            code_tables *t) {
     const __m256i lows = _mm256_set1_epi64x(0x0e0c0a0806040200), one = _mm256_set1_epi8(1);

@@ -89,8 +89,10 @@ static void damaged_images_are_named(void **state) {
     expect_damage(&cut);
 }
 
-/* This text declares the classes r and rd of registers twice, as two functions do. Some numbers are
- * the largest so far plus 1, and others are not. %rs4, %p1 and %SP0 are not declared. */
+/* This text declares the classes r and rd of registers twice, as two functions do. Most PTX numbers
+ * the registers of a class in the order in which they first occur. Here, some registers follow this
+ * order and others do not, because the code for storing PTX treats the two cases differently. %rs4,
+ * %p1 and %SP0 are not declared. */
 static const char ptx[] =
     ".visible .entry f(.param .u64 f_param_0)\n{\n\t.reg .b32 %r<4000000000>;\n\t.reg .b64 "
     "%rd<9>;\n"

@@ -140,9 +140,9 @@ static int check_shape(const char *a, bsmm_matrix d, const char *recipe, float l
     return ran;
 }
 
-/* Returns a second-level scale. Results are sums of 96 products near 1, for which a recipe would
- * choose another scale than 0.25. A kernel that computed the scale itself would therefore write
- * other bytes. */
+/* Returns the second-level scale of D, 0.25. A recipe would not choose this scale for results that
+ * are sums of 96 products, each of which is near 1. A kernel that computed the scale itself would
+ * therefore write other bytes. */
 static float level_of(bsmm_format format) {
     return format.scale == BSMM_SCALE_E4M3 ? 0.25f : 0;
 }

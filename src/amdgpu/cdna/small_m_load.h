@@ -2,9 +2,10 @@
  *
  * If the elements of an operand have at most 8 bits, lane l of a wave loads exactly the elements
  * that it passes to matrix instructions. In each step (128 elements of K), lane l loads 32 elements
- * of row l % 16 of each tile of 16 rows. Usually these are the elements from 32 * (l / 16) of the
- * step on. There is one exception: if elements have 8 bits and the scaled matrix instruction is
- * used, lane l loads 16 elements from 16 * (l / 16) on, and 16 elements that lie 64 elements later.
+ * of row l % 16 of each tile of 16 rows. Usually these start at element 32 * (l / 16) of the step
+ * (an integer division). There is one exception: if elements have 8 bits and the scaled matrix
+ * instruction is used, lane l loads 16 elements that start at 16 * (l / 16), and 16 elements that
+ * lie 64 elements later.
  *
  * If A is bf16 or f16, the lanes instead load A row by row, so that a load reads few cache lines.
  * They then exchange the elements of A through LDS. */

@@ -19,10 +19,10 @@ static uint64_t pitch_of(const bsmm_operand *o) {
 
 /* Returns true if the offsets of an operand's scales along K repeat after P = BSMM_CDNA_SCALES
  * blocks, i.e. if the offset of scale i + P is that of scale i plus a constant (bsmm_cdna_side).
- * The map from columns to offsets splits a column number into mixed-radix digits (gpu/axis_map.h).
- * Let E be the product of the extents of all digits but the last. If P blocks together have a
- * multiple of E columns, scale i and scale i + P differ only in the last digit, and the offsets
- * repeat. */
+ * The map from columns to offsets splits a column number into mixed-radix digits, of which the last
+ * is the most significant (gpu/axis_map.h). Let E be the product of the extents of all digits but
+ * the last. If P blocks together have a multiple of E columns, scale i and scale i + P differ only
+ * in the last digit, and the offsets repeat. */
 static bool repeats(const bsmm_gpu_operand *o, uint32_t block) {
     uint64_t extent = 1;
     for (uint32_t i = 0; i + 1 < o->col_map.count; i++)

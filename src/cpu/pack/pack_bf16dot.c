@@ -97,7 +97,7 @@ typedef struct span {
     bsmm_pack_buffer buffer;
     int16_t shifts[LANES][STEPS / 2];
     float factors[LANES][STEPS];
-    /* `scales` holds fp32 scales, which are stored after each 128 elements of K. */
+    /* `scales` holds the bits of fp32 scales. In the packed rows they follow each 128 elements. */
     int32_t scales[LANES][STEPS];
 } span;
 

@@ -127,9 +127,10 @@ static bool has_steps(const bsmm_product *p, uint32_t lanes, uint32_t splits) {
 }
 
 /* Returns the predicted time in which the thread blocks read A, converted to bf16. The more rows of
- * B a thread block multiplies, the fewer thread blocks read A, and the shorter is this time. For up
- * to BSMM_SMALL_M_COLUMNS columns (rows of A, or bf16 numbers into which they are split) the result
- * is 0, because the time then does not change which shape of thread block is fastest. */
+ * B a thread block multiplies, the fewer thread blocks read A, and the shorter is this time. A row
+ * of A takes one column, or one for each bf16 part into which its elements are split. For up to
+ * BSMM_SMALL_M_COLUMNS columns the result is 0, because the time then does not change which shape
+ * of thread block is fastest. */
 static double time_of_a(const bsmm_product *p, const bsmm_small_m_speed *speed, uint32_t splits,
                         int64_t rows) {
     const int64_t columns = rows * bsmm_small_m_count_parts(&p->a);

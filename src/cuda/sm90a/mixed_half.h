@@ -19,10 +19,10 @@
 
 #include "cuda/sm90a/mixed_weights.h"
 
-/* The reference code of a row of B is the lowest scale code with which f16 holds the row's weights.
- * The kernel chooses it from the scales of the first steps of K. MIXED_LOOKS is the largest number
- * of these steps. MIXED_STEP_BLOCKS is the number of scale blocks (32 elements) that a row has in
- * one step. */
+/* f16 holds a row's weights exactly only if their scale codes lie in a short range. The kernel
+ * chooses this range for each row of B, from the row's scales in the first steps of K. The lowest
+ * code of the range is the row's reference code. MIXED_LOOKS is the largest number of these steps.
+ * MIXED_STEP_BLOCKS is the number of scale blocks (32 elements) that a row has in one step. */
 enum { MIXED_LOOKS = 3, MIXED_STEP_BLOCKS = BSMM_SMALL_M_K / 32 };
 
 /* The kernel chooses the range of scales of a row of B from the largest scale code in the row's
