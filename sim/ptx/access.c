@@ -129,10 +129,12 @@ static uint32_t must_be_zero(const ptx_inst *i, uint32_t bytes) {
  * each active lane accesses aligned bytes of the allocation in which the warp has last found an
  * address. Most accesses to global memory do so. Otherwise returns false, and ptx_resolve checks
  * one lane after another. The first loop has neither branches nor comparisons, so that the compiler
- * makes vector code of it. The second loop sets `at` of inactive lanes, too, which nobody reads. */
+ * makes vector code of it. gcc 12 does so only if `mask` has 32 bits. The second loop sets `at` of
+ * inactive lanes, too, which nobody reads. */
 static bool resolve_last(const ptx_warp *w, const ptx_inst *i, const uint64_t *address,
                          uint32_t bytes, uint8_t **at) {
-    const uint64_t low = must_be_zero(i, bytes), begin = w->begin, mask = w->mask;
+    const uint64_t low = must_be_zero(i, bytes), begin = w->begin;
+    const uint32_t mask = w->mask;
     uint64_t wrong = 0;
     if (!bytes || bytes > w->size) return false;
     const uint64_t last = w->size - bytes;
@@ -140,7 +142,8 @@ static bool resolve_last(const ptx_warp *w, const ptx_inst *i, const uint64_t *a
         /* If `offset` is larger than `last`, bit 63 of `offset` or of last - offset is set, because
          * allocations have fewer than 2^63 bytes. */
         const uint64_t offset = address[l] - begin, outside = (offset | (last - offset)) >> 63;
-        wrong |= ((address[l] & low) | outside) & -(mask >> l & 1);
+        const uint64_t active = 0 - (uint64_t)(mask >> l & 1);
+        wrong |= ((address[l] & low) | outside) & active;
     }
     if (wrong) return false;
     for (uint32_t l = 0; l < LANES; l++)
@@ -199,9 +202,15 @@ static int space_of(const ptx_inst *i, const ptx_operand *address) {
 
 static void load_words(ptx_warp *w, const ptx_operand *o, uint8_t *const *at, uint32_t offset) {
     uint32_t words[LANES];
-    for (uint32_t left = w->mask; left; left &= left - 1) {
-        const uint32_t l = ptx_first(left);
-        memcpy(&words[l], at[l] + offset, 4);
+    if (w->mask == ~0u) {
+        /* A loop over all lanes is faster, because it need not look for the active ones. */
+        for (uint32_t l = 0; l < LANES; l++)
+            memcpy(&words[l], at[l] + offset, 4);
+    } else {
+        for (uint32_t left = w->mask; left; left &= left - 1) {
+            const uint32_t l = ptx_first(left);
+            memcpy(&words[l], at[l] + offset, 4);
+        }
     }
     ptx_commit(w, o, words);
 }

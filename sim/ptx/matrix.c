@@ -173,34 +173,53 @@ static double element_in(const shape *s, ptx_type type, uint64_t reg, uint32_t e
     return ptx_value_of(type, type == T_e2m1 ? bits >> 2 & 15 : bits);
 }
 
+/* Decodes the elements of a register and stores them at to[0], to[stride] and so on. Most products
+ * have bf16 elements, so these have a loop of their own. */
+static void read_register(const shape *s, ptx_type type, uint64_t reg, double *to, size_t stride) {
+    const uint32_t each = elements_in(s, type);
+    if (type == T_bf16) {
+        for (uint32_t e = 0; e < 2; e++)
+            to[e * stride] = (double)ptx_bf16_to_f32((uint32_t)reg >> 16 * e & 0xffff);
+        return;
+    }
+    for (uint32_t e = 0; e < each; e++)
+        to[e * stride] = element_in(s, type, reg, e);
+}
+
 static void read_a(const ptx_warp *w, const ptx_operand *o, const shape *s, tile *t) {
     const uint32_t each = elements_in(s, s->a), rows = s->m / 8;
-    for (uint32_t r = 0; r < s->k / (4 * each) * rows; r++)
+    for (uint32_t r = 0; r < s->k / (4 * each) * rows; r++) {
+        const ptx_operand *from = ptx_element(o, r);
+        const uint32_t row = 8 * (r % rows), k = 4 * each * (r / rows);
         for (uint32_t l = 0; l < LANES; l++)
-            for (uint32_t e = 0; e < each; e++)
-                t->a[l / 4 + 8 * (r % rows)][each * (l % 4) + e + 4 * each * (r / rows)] =
-                    element_in(s, s->a, ptx_lane(w, ptx_element(o, r), l), e);
+            read_register(s, s->a, ptx_lane(w, from, l), &t->a[l / 4 + row][each * (l % 4) + k], 1);
+    }
 }
 
 static void read_b(const ptx_warp *w, const ptx_operand *o, const shape *s, tile *t) {
     const uint32_t each = elements_in(s, s->b);
-    for (uint32_t r = 0; r < s->k / (4 * each); r++)
+    for (uint32_t r = 0; r < s->k / (4 * each); r++) {
+        const ptx_operand *from = ptx_element(o, r);
         for (uint32_t l = 0; l < LANES; l++)
-            for (uint32_t e = 0; e < each; e++)
-                t->b[each * (l % 4) + e + 4 * each * r][l / 4] =
-                    element_in(s, s->b, ptx_lane(w, ptx_element(o, r), l), e);
+            read_register(s, s->b, ptx_lane(w, from, l),
+                          &t->b[each * (l % 4) + 4 * each * r][l / 4], 8);
+    }
 }
 
 /* Reads the accumulators C from registers. A register holds two f16 accumulators or one
  * accumulator of another type. */
 static void read_c(const ptx_warp *w, const ptx_operand *o, const shape *s, tile *t) {
-    for (uint32_t n = 0; n < s->m / 4; n++)
+    const bool half = s->c == T_f16;
+    for (uint32_t n = 0; n < s->m / 4; n++) {
+        const ptx_operand *from = ptx_element(o, half ? n / 2 : n);
         for (uint32_t l = 0; l < LANES; l++) {
-            const bool half = s->c == T_f16;
-            const uint64_t reg = ptx_lane(w, ptx_element(o, half ? n / 2 : n), l);
+            const uint64_t reg = ptx_lane(w, from, l);
             t->c[l / 4 + n / 2 * 8][2 * (l % 4) + n % 2] =
-                ptx_value_of(s->c, half ? ptx_element_bits(T_f16, reg, n % 2) : reg);
+                s->c == T_f32
+                    ? (double)sim_float((uint32_t)reg)
+                    : ptx_value_of(s->c, half ? ptx_element_bits(T_f16, reg, n % 2) : reg);
         }
+    }
 }
 
 /* Returns the exponent of the smallest normal number of an element type. Returns 0 if it is not

@@ -425,7 +425,9 @@ static inline uint64_t ptx_uniform(const ptx_warp *w, const ptx_operand *o) {
     return ptx_lane(w, o, ptx_first(w->mask));
 }
 /* Returns element k of a vector operand, or the operand itself if it is no vector. */
-const ptx_operand *ptx_element(const ptx_operand *o, uint32_t k);
+static inline const ptx_operand *ptx_element(const ptx_operand *o, uint32_t k) {
+    return o->place == VECTOR ? &o->elements[k] : o;
+}
 /* Writes `value` to a register in the lanes of w->mask. `value` is an array with one entry for each
  * lane: 64 bits for registers of 8 bytes, and 32 bits for smaller registers. */
 void ptx_commit(ptx_warp *w, const ptx_operand *o, const void *value);

@@ -44,10 +44,6 @@ void ptx_set_mode(ptx_warp *w, unsigned mode) {
 #endif
 }
 
-const ptx_operand *ptx_element(const ptx_operand *o, uint32_t k) {
-    return o->place == VECTOR ? &o->elements[k] : o;
-}
-
 void ptx_commit(ptx_warp *w, const ptx_operand *o, const void *value) {
     const uint32_t mask = w->mask;
     if (o->place != REG) return;
