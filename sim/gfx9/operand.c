@@ -225,10 +225,16 @@ void gfx9_store(gfx9_wave *w, const gfx9_inst *inst, const gfx9_operand *o, int 
     } else if (wide(type)) {
         uint32_t *hi = w->v[o->reg + 1];
         w->written[o->reg + 1] |= w->lane_exec;
-        for (int l = 0; l < LANES; l++) {
-            to[l] = (to[l] & ~mask[l]) | ((uint32_t)value->u64[l] & mask[l]);
-            hi[l] = (hi[l] & ~mask[l]) | ((uint32_t)(value->u64[l] >> 32) & mask[l]);
-        }
+        if (w->lane_exec == ~0ull)
+            for (int l = 0; l < LANES; l++) {
+                to[l] = (uint32_t)value->u64[l];
+                hi[l] = (uint32_t)(value->u64[l] >> 32);
+            }
+        else
+            for (int l = 0; l < LANES; l++) {
+                to[l] = (to[l] & ~mask[l]) | ((uint32_t)value->u64[l] & mask[l]);
+                hi[l] = (hi[l] & ~mask[l]) | ((uint32_t)(value->u64[l] >> 32) & mask[l]);
+            }
     } else {
         if (half(type))
             for (int l = 0; l < LANES; l++)
