@@ -58,18 +58,26 @@ void bench_device_forget(bench_device *device, bench_graph *graph) {
     *graph = (bench_graph){0};
 }
 
+/* Allocates a buffer for copies whose time is measured. The time of a copy on a simulated device
+ * does not depend on the bytes, so the buffer is not filled there. */
+static bool new_buffer(bench_device *device, uint64_t bytes, void **memory) {
+    return device->kind->is_simulated ? bench_device_allocate(device, bytes, memory)
+                                      : bench_device_new(device, NULL, bytes, memory);
+}
+
 bool bench_device_time_copy(bench_device *device, bench_samples *rates) {
     enum { TIMES = 4 };
     const bench_device_kind *kind = device->kind;
+    const int times = bench_device_repeats(device, TIMES);
     double elapsed;
     for (int i = 0; i < 2; i++)
-        if (!device->copies[i] && !bench_device_new(device, NULL, copied_bytes, &device->copies[i]))
+        if (!device->copies[i] && !new_buffer(device, copied_bytes, &device->copies[i]))
             return false;
     if (!kind->start_time(device->state)) return false;
-    for (int i = 0; i < TIMES; i++)
+    for (int i = 0; i < times; i++)
         if (!kind->copy(device->state, device->copies[i % 2], device->copies[1 - i % 2],
                         copied_bytes))
             return false;
     return kind->finish_time(device->state, &elapsed) &&
-           !bench_samples_add(rates, 2.0 * TIMES * (double)copied_bytes / elapsed);
+           !bench_samples_add(rates, 2.0 * times * (double)copied_bytes / elapsed);
 }
