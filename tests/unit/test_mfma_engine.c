@@ -113,6 +113,21 @@ static const product_case next_cases[] = {
     {"mxfp4", "mxfp8", 512, 256, 1024, 0, 0, FILL_ORDINARY, false},
 };
 
+/* If both operands are mxfp4, a wave stores results of 16 bits in the first step of its next tile.
+ * In the third of these products, the general epilogue stores the last tile, and in the fourth it
+ * stores all tiles. The last product has no plain steps, so that every tile is stored at its
+ * end. */
+static const struct {
+    product_case product;
+    const char *d;
+} late_cases[] = {
+    {{"mxfp4", "mxfp4", 768, 256, 512, 0, 0, FILL_ORDINARY, false}, "bf16"},
+    {{"mxfp4", "mxfp4", 256, 768, 1792, 0, 0, FILL_ORDINARY, false}, "f16"},
+    {{"mxfp4", "mxfp4", 600, 256, 1024, 0, 0, FILL_ORDINARY, false}, "bf16"},
+    {{"mxfp4", "mxfp4", 512, 256, 1024, 0, 0, FILL_SPECIAL, false}, "bf16"},
+    {{"mxfp4", "mxfp4", 512, 256, 512, BSMM_LAYOUT_NV_128X4, 0, FILL_ORDINARY, false}, "bf16"},
+};
+
 static bsmm_matrix shape_of(const product_case *c, const char *format, int64_t rows,
                             uint32_t layout) {
     bsmm_matrix m = describe(format_named(format), rows, c->k);
@@ -121,11 +136,15 @@ static bsmm_matrix shape_of(const product_case *c, const char *format, int64_t r
     return m;
 }
 
-static void check_result(const double *a, const double *b, int64_t k, double got, double bound) {
+/* `bits` is the number of bits of the significand of D's format, with the leading one. */
+static void check_result(const double *a, const double *b, int64_t k, double got, double bound,
+                         int bits) {
     double sum = 0, magnitude = 0;
     for (int64_t i = 0; i < k; i++)
         sum += a[i] * b[i], magnitude += fabs(a[i] * b[i]);
-    const double most = (bound + (double)k * 0x1p-53 + 0x1p-24) * magnitude;
+    const double exact = (bound + (double)k * 0x1p-53) * magnitude;
+    const double most = exact + ldexp(bits == 24 ? magnitude : fabs(sum) + exact, -bits);
+    if (bits == 11 && fabs(got) >= 65504 && fabs(sum) + most >= 65504) return;
     if (!(fabs(got - sum) <= most || (isnan(got) && isnan(sum)) || got == (double)(float)sum))
         fail_msg("got %a, want %a, at most %a off", got, sum, most);
 }
@@ -152,13 +171,15 @@ static double multiply(const bsmm_matmul_desc *desc) {
     return e.bound;
 }
 
-/* Runs one product by every MFMA kernel that accepts it. Returns the number of these kernels. */
-static int run_case(const product_case *c, rng *r) {
+/* Runs one product, whose D has the format `format`, by every MFMA kernel that accepts it. Returns
+ * the number of these kernels. */
+static int run_case(const product_case *c, const char *format, rng *r) {
     test_matrix a, b, d;
     int ran = 0;
     test_matrix_make(&a, shape_of(c, c->a, c->m, c->a_layout), c->how, r);
     test_matrix_make(&b, shape_of(c, c->b, c->n, c->b_layout), c->how, r);
-    test_matrix_make(&d, describe(format_named("f32"), c->m, c->n), FILL_SPECIAL, r);
+    test_matrix_make(&d, describe(format_named(format), c->m, c->n), FILL_SPECIAL, r);
+    const int bits = strcmp(format, "f32") == 0 ? 24 : strcmp(format, "f16") == 0 ? 11 : 8;
     double *x = test_matrix_values(&a), *y = test_matrix_values(&b);
     bsmm_matmul_desc desc = {.struct_size = sizeof desc, .a = &a.m, .b = &b.m, .d = &d.m};
     for (size_t i = 0; i < 2 * BSMM_COUNT(kernels); i++) {
@@ -167,9 +188,10 @@ static int run_case(const product_case *c, rng *r) {
         if (!is_taken(&desc)) continue;
         memset(d.m.data, 0xa5, d.data_bytes);
         const double bound = multiply(&desc);
+        double *results = test_matrix_values(&d);
         for (int64_t e = 0; e < c->m * c->n; e++)
-            check_result(x + e / c->n * c->k, y + e % c->n * c->k, c->k,
-                         (double)((const float *)d.m.data)[e], bound);
+            check_result(x + e / c->n * c->k, y + e % c->n * c->k, c->k, results[e], bound, bits);
+        free(results);
         ran++;
     }
     free(x), free(y);
@@ -184,7 +206,7 @@ static void run_all(const char *tile, const product_case *list, size_t count) {
     int ran = 0;
     setenv("BSMM_TEST_MFMA", tile, 1);
     for (size_t i = 0; i < count; i += test_sample_step())
-        ran += run_case(&list[i], &r);
+        ran += run_case(&list[i], "f32", &r);
     assert_true(ran >= 1);
     printf("%s tiles: %d products on simulators\n", tile, ran);
 }
@@ -235,6 +257,19 @@ static void test_next_loads(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(next_cases); i += test_sample_step())
         run_all("large", &next_cases[i], 1);
     unsetenv("BSMM_TEST_MFMA_GROUPS");
+}
+
+/* Tests results of 16 bits, which a workgroup may store in the first step of its next tile. */
+static void test_late_stores(void **state) {
+    (void)state;
+    rng r = {13};
+    int ran = 0;
+    setenv("BSMM_TEST_MFMA_GROUPS", "1", 1);
+    setenv("BSMM_TEST_MFMA", "large", 1);
+    for (size_t i = 0; i < BSMM_COUNT(late_cases); i += test_sample_step())
+        ran += run_case(&late_cases[i].product, late_cases[i].d, &r);
+    unsetenv("BSMM_TEST_MFMA_GROUPS");
+    assert_true(ran >= 1);
 }
 
 /* Tests workgroups that compute several tiles, where some workgroups compute one tile fewer than
@@ -389,7 +424,8 @@ int main(void) {
         cmocka_unit_test(test_largest_grid), cmocka_unit_test(test_small_tiles),
         cmocka_unit_test(test_large_tiles),  cmocka_unit_test(test_tall_tiles),
         cmocka_unit_test(test_parts_of_k),   cmocka_unit_test(test_several_tiles),
-        cmocka_unit_test(test_next_loads),   cmocka_unit_test(test_odd_rounds),
+        cmocka_unit_test(test_late_stores),  cmocka_unit_test(test_next_loads),
+        cmocka_unit_test(test_odd_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

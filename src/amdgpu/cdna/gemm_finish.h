@@ -11,7 +11,7 @@
 #ifndef BSMM_AMDGPU_CDNA_GEMM_FINISH_H
 #define BSMM_AMDGPU_CDNA_GEMM_FINISH_H
 
-#include "amdgpu/cdna/gemm_shape.h"
+#include "amdgpu/cdna/gemm_load.h"
 
 typedef bsmm_f32x4 gemm_sums[GEMM_MOST_ROW_TILES][GEMM_MOST_COL_TILES];
 
@@ -203,26 +203,28 @@ BSMM_DEVICE uint32_t gemm_round_bf16(float x, float y) {
 #endif
 }
 
+/* Rounds eight neighbouring sums to `elem`, which is f16 or bf16. */
+BSMM_DEVICE bsmm_i32x4 gemm_round_eight(bsmm_f32x4 x, bsmm_f32x4 y, uint32_t elem) {
+    bsmm_i32x4 codes;
+#pragma unroll
+    for (uint32_t h = 0; h < 4; h++) {
+        const float a = h < 2 ? x[2 * h] : y[2 * h - 4];
+        const float b = h < 2 ? x[2 * h + 1] : y[2 * h - 3];
+        codes[h] = (int32_t)(elem == BSMM_ELEM_F16 ? gemm_round_f16(a, b) : gemm_round_bf16(a, b));
+    }
+    return codes;
+}
+
 /* Stores the sums of one row of D that a lane holds. The sums lie in 4 * col_tiles neighbouring
  * columns. */
 BSMM_DEVICE void gemm_store_row(gemm_shape s, const bsmm_f32x4 sums[GEMM_MOST_COL_TILES],
                                 uint32_t elem, BSMM_GLOBAL bsmm_i32x4 *to) {
 #pragma unroll
     for (uint32_t j = 0; j < s.col_tiles; j += 2) {
-        const bsmm_f32x4 x = sums[j], y = sums[j + 1];
-        if (elem == BSMM_ELEM_F32) {
-            to[j] = (bsmm_i32x4)x, to[j + 1] = (bsmm_i32x4)y;
-            continue;
-        }
-        bsmm_i32x4 codes;
-#pragma unroll
-        for (uint32_t h = 0; h < 4; h++) {
-            const float a = h < 2 ? x[2 * h] : y[2 * h - 4];
-            const float b = h < 2 ? x[2 * h + 1] : y[2 * h - 3];
-            codes[h] =
-                (int32_t)(elem == BSMM_ELEM_F16 ? gemm_round_f16(a, b) : gemm_round_bf16(a, b));
-        }
-        to[j / 2] = codes;
+        if (elem == BSMM_ELEM_F32)
+            to[j] = (bsmm_i32x4)sums[j], to[j + 1] = (bsmm_i32x4)sums[j + 1];
+        else
+            to[j / 2] = gemm_round_eight(sums[j], sums[j + 1], elem);
     }
 }
 
@@ -246,6 +248,27 @@ BSMM_DEVICE gemm_target gemm_target_of(const bsmm_gpu_epilogue *e, gemm_shape s,
                           e->d_elem};
     __asm__ volatile("" : "+v"(target.to), "+v"(target.step), "+v"(target.elem));
     return target;
+}
+
+/* Says where to store the results of a tile that the wave stores in the first step of its next tile
+ * (gemm_begin_row). The results of a row of 16 x 16 tiles lie in the registers of the row's first
+ * sums. `any` is 1 if there are such results, else 0. */
+typedef struct gemm_late {
+    gemm_target target;
+    uint32_t any;
+} gemm_late;
+
+/* Rounds all sums of a wave to `elem`, which is f16 or bf16, and keeps the results in the registers
+ * of the first sums of each row. Then it waits until the wave's loads for the first step of its
+ * next tile have finished. The loads for the second step and the prefetches, which the wave has
+ * issued after them, may be unfinished. */
+BSMM_DEVICE void gemm_keep_rows(gemm_shape s, gemm_sums sums, uint32_t elem) {
+#pragma unroll
+    for (uint32_t i = 0; i < s.row_tiles; i++)
+#pragma unroll
+        for (uint32_t j = 0; j < s.col_tiles; j += 2)
+            sums[i][j / 2] = (bsmm_f32x4)gemm_round_eight(sums[i][j], sums[i][j + 1], elem);
+    bsmm_isa_wait_loads(gemm_stage_loads(s) + gemm_scouted_first(s));
 }
 
 /* Rounds all sums of a wave to D's element type and stores them. `elem` is a constant in each call,
@@ -286,10 +309,12 @@ BSMM_DEVICE void gemm_epilogue_fetch(const bsmm_cdna_gemm *p) {
 
 /* Stores the sums of a wave's tile. `row` and `col` are the tile's first row and column in D. The
  * conditions are joined by & instead of &&, so that there is no branch between them. The wave then
- * waits only once for all kernel parameters that the conditions read. */
-BSMM_DEVICE void gemm_epilogue_store(const bsmm_cdna_gemm *p, gemm_shape s, const gemm_sums sums,
+ * waits only once for all kernel parameters that the conditions read. If `keeps` is true and no sum
+ * must be computed again, results of 16 bits are not stored yet. They replace the sums, and *late
+ * tells where to store them. */
+BSMM_DEVICE void gemm_epilogue_store(const bsmm_cdna_gemm *p, gemm_shape s, gemm_sums sums,
                                      BSMM_IN_LDS float *strip, uint32_t row, uint32_t col,
-                                     gemm_trust trust) {
+                                     gemm_trust trust, bool keeps, gemm_late *late) {
     const gemm_target target = gemm_target_of(&p->epilogue, s, row, col);
     const bool plain = (row + s.row_tiles * BSMM_CDNA_EDGE <= p->sides[0].rows) &
                        (col + s.col_tiles * BSMM_CDNA_EDGE <= p->sides[1].rows) &
@@ -301,6 +326,14 @@ BSMM_DEVICE void gemm_epilogue_store(const bsmm_cdna_gemm *p, gemm_shape s, cons
         return;
     }
     const int32_t elem = __builtin_amdgcn_readfirstlane((int32_t)target.elem);
+    if (keeps && elem != BSMM_ELEM_F32) {
+        *late = (gemm_late){target, 1};
+        if (elem == BSMM_ELEM_F16)
+            gemm_keep_rows(s, sums, BSMM_ELEM_F16);
+        else
+            gemm_keep_rows(s, sums, BSMM_ELEM_BF16);
+        return;
+    }
     if (elem == BSMM_ELEM_F32)
         gemm_store_rows(target, s, sums, BSMM_ELEM_F32);
     else if (elem == BSMM_ELEM_F16)

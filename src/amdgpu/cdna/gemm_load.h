@@ -126,6 +126,11 @@ BSMM_DEVICE uint32_t gemm_rounds(gemm_shape s, uint32_t side) {
     return gemm_side_bytes(s, side) / (gemm_threads(s) * gemm_load_bytes(s.types[side]));
 }
 
+/* Returns the number of loads that a wave issues for a stage that is loaded directly to LDS. */
+BSMM_DEVICE uint32_t gemm_stage_loads(gemm_shape s) {
+    return gemm_rounds(s, 0) + gemm_rounds(s, 1);
+}
+
 /* Loads one round of a stage directly to LDS, i.e. one load by every lane of the workgroup. A round
  * consists of whole rows. Their number is a multiple of the period of the swizzle, and of the
  * length of the pattern in which LDS permutes B's rows (gemm_row_of). From one round to the next, a

@@ -31,5 +31,5 @@ add_parts(bsmm_cdna_gemm p, uint32_t stored_rows, uint32_t stored_cols) {
     }
     gemm_epilogue_store(gemm_params_here(), s, sums,
                         strips + gemm_wave() * ROWS * gemm_strip_pitch(s), row, col,
-                        GEMM_TRUST_ZERO);
+                        GEMM_TRUST_ZERO, false, NULL);
 }

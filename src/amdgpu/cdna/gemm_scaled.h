@@ -121,7 +121,7 @@ typedef struct gemm_late_order {
  * between two matrix instructions must therefore be short, or the matrix core waits. */
 BSMM_DEVICE gemm_late_order gemm_late_order_of(gemm_shape s) {
     if (s.col_tiles == 2) return (gemm_late_order){0, {1, 3}, 1, {2, 3}};
-    if (gemm_units(s) == 2) return (gemm_late_order){0, {1, 3}, 1, {6, 6}};
+    if (gemm_units(s) == 2) return (gemm_late_order){0, {2, 4}, 1, {6, 6}};
     return (gemm_late_order){1, {3, 4}, 2, {5, 6}};
 }
 
@@ -204,6 +204,8 @@ typedef struct gemm_chores {
      * all parts of K are numbered together. `more` is 1 if the workgroup computes another tile
      * after this one. */
     uint32_t group, more;
+    /* `late` tells where the tile's first step stores results of the previous tile. */
+    gemm_late late;
 } gemm_chores;
 
 enum { GEMM_NEVER = 1 << 30 };
@@ -421,6 +423,22 @@ BSMM_DEVICE void gemm_paired_begin(gemm_chores *c, gemm_shape s, gemm_stage_pair
     pair->next = pair->now + (c->half ? -bytes : bytes);
     c->step = number * 2 + c->half, c->loading = c->step + 1;
     c->stage = pair->next;
+}
+
+/* Begins row i of the wave's 16 x 16 tiles in a tile's first step: stores the results of the
+ * previous tile that this row still holds, and sets the row's sums to 0. The compiler knows these
+ * zeros, so that the first matrix instructions take 0 instead of registers that hold 0. */
+BSMM_DEVICE void gemm_begin_row(gemm_chores *c, gemm_shape s, uint32_t i, gemm_sums sums) {
+#if defined(__gfx950__)
+    bsmm_isa_store_if(c->late.any, c->late.target.to, (bsmm_i32x4)sums[i][0],
+                      (bsmm_i32x4)sums[i][1]);
+    c->late.target.to += c->late.target.step;
+#    pragma unroll
+    for (uint32_t j = 0; j < s.col_tiles; j++)
+        sums[i][j] = (bsmm_f32x4){0};
+#else
+    (void)c, (void)s, (void)i, (void)sums;
+#endif
 }
 
 /* Multiplies row i of the wave's 16 x 16 tiles in a plain step of a large tile. (A plain step loads

@@ -42,6 +42,15 @@ BSMM_DEVICE void gemm_scaled_wait(gemm_shape s, bool direct) {
     bsmm_isa_barrier();
 }
 
+/* Waits like gemm_scaled_wait, at the end of the first step of a tile whose second step was loaded
+ * before it (gemm_loads_both). After the loads for the second step, the wave has issued prefetches
+ * (gemm_scout_first), stores of the previous tile (gemm_begin_row), and in the first step a load of
+ * scales and a prefetch. All of them may be unfinished. */
+BSMM_DEVICE void gemm_scaled_wait_first(gemm_shape s) {
+    bsmm_isa_wait_loads(gemm_scouted_first(s) + s.row_tiles * s.col_tiles / 2 + 2);
+    bsmm_isa_barrier();
+}
+
 /* Issues the loads with which a tile begins. A stage is a buffer in LDS for the elements of one
  * step. The function loads elements for all stages but one, or for both stages of a large tile
  * (gemm_loads_both). It also loads the tile's first scales if one wide load suffices. Before the
@@ -62,21 +71,26 @@ BSMM_DEVICE void gemm_scaled_step(gemm_scaled *g, const gemm_position *at, gemm_
                                   gemm_sums sums) {
     const uint32_t stages = gemm_stage_count(s), early = s.row_tiles - GEMM_LATE_ROWS;
     chores->step = step, chores->loading = step + stages - 1;
-    const bool paired = plain && gemm_scouts(s);
+    const bool paired = plain && gemm_scouts(s), first = paired && chores->loaded;
     if (plain && !paired) gemm_scaled_aim(chores, at, s);
     if (!plain && chores->loading >= chores->whole && chores->loading < at->steps)
         gemm_load_stage(at, s, chores->loading, chores->stage);
 #pragma unroll
-    for (uint32_t i = 0; i < early; i++)
+    for (uint32_t i = 0; i < early; i++) {
+        if (first) gemm_begin_row(chores, s, i, sums);
         if (paired)
             gemm_paired_row(g, at, s, pair, i, chores, sums);
         else
             gemm_scaled_row(g, at, s, pair->now, i, chores, plain, sums);
+    }
+#pragma unroll
+    for (uint32_t i = early; first && i < s.row_tiles; i++)
+        gemm_begin_row(chores, s, i, sums);
 #pragma unroll
     for (uint32_t n = early * s.col_tiles; !paired && n < gemm_chore_count(s); n++)
         gemm_scaled_chore(chores, at, s, n, plain);
-    if (paired && chores->loaded)
-        bsmm_isa_barrier();
+    if (first)
+        gemm_scaled_wait_first(s);
     else
         gemm_scaled_wait(s, plain || chores->loading < chores->whole);
     /* At the end of each step, the wave reads the first operands of the next step from LDS. After
@@ -110,8 +124,17 @@ BSMM_DEVICE void gemm_scaled_pair(gemm_scaled *g, const gemm_position *at, gemm_
  * scales that it issues, are therefore constants in this code. */
 BSMM_DEVICE uint32_t gemm_scaled_pairs(gemm_scaled *g, const gemm_position *at, gemm_chores *chores,
                                        gemm_shape s, gemm_stage_pair *pair, gemm_sums sums) {
-    if (!chores->plain) return 0;
-    if (gemm_loads_both(s)) gemm_scaled_pair(g, at, chores, s, pair, 0, true, sums);
+    /* Both branches read the first operands. If the code read them ahead of the branch, the
+     * compiler would spill registers. */
+    if (!chores->plain) {
+        if (gemm_loads_both(s)) gemm_clear_sums(s, sums), gemm_scaled_begin(g, at, s, pair->now);
+        return 0;
+    }
+    if (gemm_loads_both(s)) {
+        gemm_scaled_begin(g, at, s, pair->now);
+        chores->late.any = (uint32_t)__builtin_amdgcn_readfirstlane((int32_t)chores->late.any);
+        gemm_scaled_pair(g, at, chores, s, pair, 0, true, sums);
+    }
 #pragma clang loop unroll(disable)
     for (uint32_t step = gemm_loads_both(s) ? 2 : 0; step < chores->plain; step += 2)
         gemm_scaled_pair(g, at, chores, s, pair, step, false, sums);
@@ -167,7 +190,7 @@ BSMM_DEVICE void gemm_scaled_multiply(const gemm_position *at, gemm_chores *chor
     bsmm_isa_barrier();
     g.reader = gemm_scaled_reader(at, s);
     gemm_scaled_scales(s, chores->ring, g.reader, 0, &g.scales);
-    gemm_scaled_begin(&g, at, s, pair.now);
+    if (!gemm_loads_both(s)) gemm_scaled_begin(&g, at, s, pair.now);
     uint32_t step = 0;
     if (gemm_scouts(s)) {
         step = gemm_scaled_pairs(&g, at, chores, s, &pair, sums);
@@ -194,8 +217,10 @@ void gemm_needs_larger_trays(void)
 
 /* Issues the first loads of the tile that this workgroup computes next: the loads that
  * gemm_scaled_request issues for a first tile, and prefetches of the following steps to L2. If the
- * workgroup issued these loads after it stores results, the loads would wait for the stores. */
-BSMM_DEVICE void gemm_scaled_request_next(const gemm_position *at, gemm_chores *c, gemm_shape s) {
+ * workgroup issued these loads after it stores results, the loads would wait for the stores.
+ * `wanted` is the number of steps that the wave prefetches of A and of B (gemm_scout_first). */
+BSMM_DEVICE void gemm_scaled_request_next(const gemm_position *at, gemm_chores *c, gemm_shape s,
+                                          const uint32_t wanted[2]) {
     const uint32_t stages = gemm_stage_count(s), loaded = stages - !gemm_loads_both(s);
     const uint32_t tray = GEMM_WAVE * BSMM_CDNA_TRAY;
     if (stages != 2) gemm_needs_two_stages();
@@ -211,15 +236,15 @@ BSMM_DEVICE void gemm_scaled_request_next(const gemm_position *at, gemm_chores *
         for (uint32_t i = 0; i < gemm_stage_loads(s); i++)
             gemm_load_part_near(at, s, c->lds, c->offsets, i);
 #endif
+        if (step == 0) gemm_request_scales(&c->carrier, s, c->ring);
     }
     c->stage = gemm_stage(s, stages - 1);
-    gemm_request_scales(&c->carrier, s, c->ring);
     /* gemm_store_rows later waits until only the n newest memory operations of the wave are
      * unfinished, and assumes that prefetches are among these n. If there are no prefetches, that
      * wait could end before the loads above have finished, so this function waits for the loads
      * here. */
     if (c->plain)
-        gemm_scout_first(at, s, loaded, gemm_scouted_first(s), gemm_unused(c, at, s, 2));
+        gemm_scout_first(at, s, loaded, gemm_scouted_first(s), wanted, gemm_unused(c, at, s, 2));
     else
         bsmm_isa_wait_loads(0);
 }
@@ -236,11 +261,6 @@ BSMM_DEVICE gemm_chores gemm_chores_of(const bsmm_cdna_gemm *p, const gemm_posit
         .plain = gemm_plain_steps(at, s, p->sides[0].scales_in_row & p->sides[1].scales_in_row)};
 }
 
-/* Returns the value of a gemm_trust that a vector register holds. */
-BSMM_DEVICE gemm_trust gemm_trust_here(uint32_t trust) {
-    return (gemm_trust)__builtin_amdgcn_readfirstlane((int32_t)trust);
-}
-
 /* Computes the tiles of a workgroup, one after another. A workgroup issues the first loads of the
  * next tile before it stores the results of a tile, so that the loads overlap with the stores. Only
  * workgroups with large tiles compute several tiles. */
@@ -250,31 +270,40 @@ BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
     gemm_lds *strips = gemm_scouts(s) ? chores.ring + 2 * gemm_ring_half(s)
                                       : gemm_stage(s, gemm_stage_count(s) - 1);
     bool arrived = false;
+    gemm_sums sums;
+    if (gemm_loads_both(s) && chores.plain) {
+        const uint32_t wanted[2] = {1, 1};
+        gemm_scaled_request_next(&at, &chores, s, wanted);
+        bsmm_isa_wait_loads(gemm_stage_loads(s) + gemm_scouted_first(s));
+        arrived = true;
+    }
     do {
-        gemm_sums sums;
-        gemm_clear_sums(s, sums);
+        if (!gemm_loads_both(s)) gemm_clear_sums(s, sums);
         if (!arrived) gemm_scaled_request(&at, &chores.carrier, s);
         gemm_scaled_multiply(&at, &chores, s, arrived, sums);
         p = gemm_params_here();
-        /* `trust` says which sums are accurate (gemm_trust_of). The empty assembly moves it to a
-         * vector register, because scalar registers are scarce while the wave computes the next
-         * tile's addresses. */
-        uint32_t trust = gemm_trust_of(&chores.carrier, s, chores.ring);
-        __asm__ volatile("" : "+v"(trust));
-        const uint32_t first[2] = {at.first[0], at.first[1]};
+        const uint32_t first[2] = {at.first[0], at.first[1]}, low = chores.carrier.low;
         if (!gemm_scouts(s)) {
-            gemm_store_sums(s, sums, first, strips, gemm_trust_here(trust));
+            gemm_store_sums(s, sums, first, strips, gemm_trust_of(low, s, chores.ring), false,
+                            NULL);
             return;
         }
         const gemm_next next = gemm_next_of(p, s);
         chores.group += next.groups;
         chores.more = gemm_next_exists(&next, chores.group);
         if (chores.more) {
+            const uint32_t row = at.tile[0], most = gemm_scouted_first(s);
             gemm_next_tile(&next, &at, &chores, s);
-            gemm_scaled_request_next(&at, &chores, s);
+            /* If the rows of A are the same as before, the Infinity Cache holds them. It delivers
+             * them in time even while the stores of results occupy HBM. */
+            const uint32_t wanted[2] = {at.tile[0] == row ? 2 : most, most};
+            gemm_scaled_request_next(&at, &chores, s, wanted);
         }
         const gemm_kept kept = gemm_keep(&at, &chores);
-        gemm_store_sums(s, sums, first, strips, gemm_trust_here(trust));
+        const bool keeps = gemm_loads_both(s) && chores.more && chores.plain;
+        const gemm_trust trust = gemm_trust_of(low, s, chores.ring);
+        chores.late = (gemm_late){.any = 0};
+        gemm_store_sums(s, sums, first, strips, trust, keeps, &chores.late);
         gemm_take_kept(&at, &chores, kept);
         arrived = chores.whole;
     } while (chores.more);

@@ -350,14 +350,26 @@ BSMM_DEVICE void gemm_pick_scales(gemm_shape s, const gemm_scale_words *from, ui
                 i + 1 < tiles / 2 ? (pairs[i] & 0xffff) | (pairs[i + 1] & 0xffff0000u) : pairs[i];
 }
 
+/* Returns the minimum of `value` over all lanes of the wave. The code uses DPP, by which a lane
+ * reads another lane's register without LDS. The first four steps give the last lane of each row of
+ * 16 lanes the minimum of its row. The last two give it to the next row, and to the upper half of
+ * the wave. A lane without such a neighbour keeps its value. */
 BSMM_DEVICE uint32_t gemm_wave_least(uint32_t value) {
-    const int32_t lane = (int32_t)(gemm_thread_of_tile() % GEMM_WAVE);
-    for (int distance = GEMM_WAVE / 2; distance > 0; distance /= 2) {
-        const uint32_t other =
-            (uint32_t)__builtin_amdgcn_ds_bpermute(4 * (lane ^ distance), (int32_t)value);
-        value = other < value ? other : value;
-    }
-    return value;
+#define LOWER(control)                                                                             \
+    do {                                                                                           \
+        const uint32_t other = (uint32_t)__builtin_amdgcn_update_dpp(                              \
+            (int32_t)value, (int32_t)value, control, 0xf, 0xf, false);                             \
+        value = other < value ? other : value;                                                     \
+    } while (0)
+    enum { ROW_SHR = 0x110, ROW_BCAST_15 = 0x142, ROW_BCAST_31 = 0x143 };
+    LOWER(ROW_SHR + 1);
+    LOWER(ROW_SHR + 2);
+    LOWER(ROW_SHR + 4);
+    LOWER(ROW_SHR + 8);
+    LOWER(ROW_BCAST_15);
+    LOWER(ROW_BCAST_31);
+#undef LOWER
+    return (uint32_t)__builtin_amdgcn_readlane((int32_t)value, GEMM_WAVE - 1);
 }
 
 /* Returns which sums are certainly accurate. A term of a sum is a product of two elements, times a
@@ -370,15 +382,15 @@ BSMM_DEVICE uint32_t gemm_wave_least(uint32_t value) {
  * To find the least scales of the workgroup's rows, each wave writes the least scale of its own
  * rows to the second half of the ring buffer in LDS. No wave may still need the scales in this
  * half. */
-BSMM_DEVICE gemm_trust gemm_trust_of(const gemm_carrier *c, gemm_shape s, gemm_lds *ring) {
+BSMM_DEVICE gemm_trust gemm_trust_of(uint32_t low, gemm_shape s, gemm_lds *ring) {
     /* The empty assembly hides the address from the compiler, which would otherwise keep the
      * address of each word in a register throughout the main loop. */
     __asm__ volatile("" : "+s"(ring));
     BSMM_IN_LDS uint32_t *lows = (BSMM_IN_LDS uint32_t *)(ring + gemm_ring_half(s));
     uint32_t least[2] = {255, 255};
-    const uint32_t odd = c->low >> 24, even = c->low >> 8 & 255;
+    const uint32_t odd = low >> 24, even = low >> 8 & 255;
     lows[gemm_wave()] = gemm_wave_least(odd < even ? odd : even);
-    bsmm_isa_wait_barrier();
+    bsmm_isa_barrier();
     for (uint32_t w = 0; w < gemm_threads(s) / GEMM_WAVE; w++) {
         const uint32_t side = w * GEMM_WAVE >= gemm_rows(s, 0);
         least[side] = lows[w] < least[side] ? lows[w] : least[side];

@@ -96,9 +96,10 @@ BSMM_DEVICE bool gemm_scouts(gemm_shape s) {
     return gemm_rows(s, 0) == 256 && gemm_rows(s, 1) == 256 && gemm_threads(s) == 512;
 }
 
-/* Returns true if workgroups of this shape load both stages of a tile before its main loop. They do
- * so only if A and B are both e2m1. With other element types, the kernel would need more registers
- * than a wave has. */
+/* Returns true if workgroups of this shape load both stages of a tile before its main loop. The
+ * first step of a tile then has code of its own. In it, the workgroup also stores the results of
+ * its previous tile (gemm_begin_row). Workgroups do this only if A and B are both e2m1. With other
+ * element types, the kernel would need more registers than a wave has. */
 BSMM_DEVICE bool gemm_loads_both(gemm_shape s) {
     return gemm_scouts(s) && s.types[0] == GEMM_E2M1_TWICE;
 }

@@ -97,11 +97,6 @@ BSMM_DEVICE void gemm_load_stage(const gemm_position *at, gemm_shape s, uint32_t
     gemm_load(&at->sources[1], s, 1, step, stage + gemm_side_bytes(s, 0));
 }
 
-/* Returns the number of loads that a wave issues for a stage that is loaded directly to LDS. */
-BSMM_DEVICE uint32_t gemm_stage_loads(gemm_shape s) {
-    return gemm_rounds(s, 0) + gemm_rounds(s, 1);
-}
-
 /* Issues direct load number `number` of a stage to LDS. `stage` is the stage's address. */
 BSMM_DEVICE void gemm_load_part(const gemm_position *at, gemm_shape s, uint32_t step,
                                 uint32_t stage, uint32_t number) {
@@ -180,18 +175,21 @@ BSMM_DEVICE void gemm_scout_to(const gemm_position *at, uint32_t offset, uint32_
     bsmm_isa_load_to_lds(gemm_scout_buffer(at), unused, at->scout.lane_offset, offset, 4);
 }
 
-/* Prefetches to L2 this workgroup's part of the cache lines that steps `first` to first + count - 1
- * read. For each step, each wave loads one word of each of 64 cache lines to LDS, only to bring the
- * lines to L2. These words take 256 bytes in LDS for each step, beginning at `unused`, and nothing
- * reads them. */
+/* Prefetches to L2 this workgroup's part of the cache lines that the steps from `first` on read.
+ * The waves that prefetch A do so for wanted[0] steps, and those that prefetch B for wanted[1]
+ * steps. For each step, each wave loads one word of each of 64 cache lines to LDS, only to bring
+ * the lines to L2. Every wave issues `count` loads, so that the number of its loads is a constant.
+ * It repeats the last one if fewer are wanted. The words take 256 bytes in LDS for each load,
+ * beginning at `unused`, and nothing reads them. */
 BSMM_DEVICE void gemm_scout_first(const gemm_position *at, gemm_shape s, uint32_t first,
-                                  uint32_t count, uint32_t unused) {
+                                  uint32_t count, const uint32_t wanted[2], uint32_t unused) {
     const bsmm_i32x4 buffer = gemm_scout_buffer(at);
     const uint32_t bytes = gemm_scout_bytes(at, s);
+    const uint32_t most = first + (at->sources[0].wave / 4 ? wanted[1] : wanted[0]) - 1;
 #pragma unroll
     for (uint32_t i = 0; i < count; i++)
         bsmm_isa_load_to_lds(buffer, unused + i * GEMM_WAVE * 4, at->scout.lane_offset,
-                             (first + i) * bytes, 4);
+                             (first + i < most ? first + i : most) * bytes, 4);
 }
 
 /* With split-K, stores the sums of this workgroup's part of K to the workspace. The kernels of
@@ -224,9 +222,10 @@ BSMM_DEVICE void gemm_store_part(const bsmm_cdna_gemm *p, gemm_shape s, const ge
 /* Stores the sums of a wave's tile. The tile begins in row first[0] and column first[1] of D. The
  * function may use LDS from `strips` on, where each wave of the workgroup has a staging buffer
  * (strip) of gemm_strip_bytes bytes. With split-K, it stores the sums of a part of K in the
- * workspace; otherwise it stores results in D. */
-BSMM_DEVICE void gemm_store_sums(gemm_shape s, const gemm_sums sums, const uint32_t first[2],
-                                 gemm_lds *strips, gemm_trust trust) {
+ * workspace; otherwise it stores results in D. For `keeps` and `late`, see
+ * gemm_epilogue_store. */
+BSMM_DEVICE void gemm_store_sums(gemm_shape s, gemm_sums sums, const uint32_t first[2],
+                                 gemm_lds *strips, gemm_trust trust, bool keeps, gemm_late *late) {
     const bsmm_cdna_gemm *p = gemm_params_here();
     gemm_epilogue_fetch(p);
     if (p->parts > 1)
@@ -234,14 +233,14 @@ BSMM_DEVICE void gemm_store_sums(gemm_shape s, const gemm_sums sums, const uint3
     else
         gemm_epilogue_store(p, s, sums,
                             (BSMM_IN_LDS float *)(strips + gemm_wave() * gemm_strip_bytes(s)),
-                            first[0], first[1], trust);
+                            first[0], first[1], trust, keeps, late);
 }
 
 /* Stores the sums after all stages (ranges of K) of the tile have been multiplied. The buffers for
  * rows of sums overwrite the stages in LDS. */
-BSMM_DEVICE void gemm_end(const gemm_position *at, gemm_shape s, const gemm_sums sums) {
+BSMM_DEVICE void gemm_end(const gemm_position *at, gemm_shape s, gemm_sums sums) {
     bsmm_isa_wait_barrier();
-    gemm_store_sums(s, sums, at->first, gemm_stage(s, 0), GEMM_TRUST_ZERO);
+    gemm_store_sums(s, sums, at->first, gemm_stage(s, 0), GEMM_TRUST_ZERO, false, NULL);
 }
 
 #endif

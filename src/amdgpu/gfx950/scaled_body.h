@@ -31,10 +31,15 @@ enum {
 #    define TILE_e2m1(size, b)
 #endif
 
+/* A file that includes this one may define KERNEL_ATTRIBUTES, for further attributes of its
+ * kernels. */
+#ifndef KERNEL_ATTRIBUTES
+#    define KERNEL_ATTRIBUTES
+#endif
 #define THREADS_small 256
 #define THREADS_large 512
 #define KERNEL(size, b)                                                                            \
-    BSMM_KERNEL(THREADS_##size) size##_##b(bsmm_cdna_gemm p) {                                     \
+    KERNEL_ATTRIBUTES BSMM_KERNEL(THREADS_##size) size##_##b(bsmm_cdna_gemm p) {                   \
         gemm_scaled_run(&p, gemm_##size(A_TYPE, B_##b));                                           \
     }
 #define TILE(size, a, b) TILE_##a(size, b)

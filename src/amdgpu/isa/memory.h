@@ -94,24 +94,38 @@ BSMM_DEVICE void bsmm_isa_load_to_lds_unless(uint32_t skip, bsmm_i32x4 buffer, u
 }
 #endif
 
+#if defined(__gfx950__)
+/* Each lane stores 16 bytes `x` at `to`, and 16 bytes `y` after them, unless `any` is 0. The
+ * function has no branch: if `any` is 0, it makes no lane active during the stores. All lanes must
+ * be active before the call. After a store, two wait states must pass before an instruction may
+ * overwrite the stored registers. */
+BSMM_DEVICE void bsmm_isa_store_if(uint32_t any, uint64_t to, bsmm_i32x4 x, bsmm_i32x4 y) {
+    __asm__ volatile("s_cmp_lg_u32 %0, 0\n\ts_cselect_b64 exec, -1, 0\n\t"
+                     "global_store_dwordx4 %1, %2, off\n\t"
+                     "global_store_dwordx4 %1, %3, off offset:16\n\ts_mov_b64 exec, -1\n\ts_nop 0"
+                     :
+                     : "s"(any), "v"(to), "v"(x), "v"(y)
+                     : "memory", "scc");
+}
+#endif
+
 /* Prefetches cache lines to L2. Each lane loads one 32-bit word of a cache line to the register
  * v254 or, if `odd` is true, v255, and nothing uses the word. The compiler does not know that the
  * load may overwrite the register long after this function has returned. A kernel that calls this
- * function must therefore need fewer than 254 vector registers. The next prefetch to the same
- * register may start only when this load has finished. The simulator reports every other use of a
- * register while a load to it is pending. */
+ * function must therefore have the attribute amdgpu_num_vgpr(126), which gives the compiler only
+ * 252 vector registers. tools/check-amdgpu-loops.py checks that it uses neither v254 nor v255. The
+ * next prefetch to the same register may start only when this load has finished. The simulator
+ * reports every other use of a register while a load to it is pending. */
 BSMM_DEVICE void bsmm_isa_touch(bsmm_i32x4 buffer, uint32_t lane_offset, uint32_t offset,
                                 bool odd) {
     if (odd)
         __asm__ volatile("buffer_load_dword v255, %0, %1, %2 offen"
                          :
-                         : "v"(lane_offset), "s"(buffer), "s"(offset)
-                         : "v255");
+                         : "v"(lane_offset), "s"(buffer), "s"(offset));
     else
         __asm__ volatile("buffer_load_dword v254, %0, %1, %2 offen"
                          :
-                         : "v"(lane_offset), "s"(buffer), "s"(offset)
-                         : "v254");
+                         : "v"(lane_offset), "s"(buffer), "s"(offset));
 }
 
 /* Forces the compiler to compute `value` at this place in the code, although the value is used only
