@@ -70,6 +70,13 @@ def check_method(folder, method):
     assert config_of(folder)["quantization_config"]["quant_method"] == str(method), config_of(folder)
 
 
+def check_quark(folder, dtype):
+    """Checks how Quark's quantization_config describes the weights of all layers."""
+    entry = config_of(folder)["quantization_config"]["global_quant_config"]
+    assert entry["weight"] == {"dtype": str(dtype), "qscheme": "per_group", "group_size": 32, "scale_format": "e8m0",
+                               "is_dynamic": False}, entry
+
+
 def check_scheme(folder, name, strategy, scale):
     """Checks that one scheme quantizes the weights of all layers and none of the inputs. `scale` is
     the expected (dtype, shape) of up_proj's scale."""

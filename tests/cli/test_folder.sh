@@ -25,6 +25,7 @@ for pair in quark:mxfp4 modelopt:nvfp4 gpt-oss-hf:mxfp4; do
 done
 "$bsmm" quantize in -o deepseek --family deepseek --format fp8_block128 >/dev/null || fail deepseek
 check method quark quark
+check quark quark fp4
 check method modelopt modelopt
 check method gpt-oss-hf mxfp4
 check method deepseek fp8
