@@ -52,6 +52,16 @@ int fchmod(int descriptor, mode_t mode) {
     return -1;
 }
 
+/* If `cannot_reserve` is true, the function `posix_fallocate` below behaves like a file system that
+ * cannot reserve space. */
+static bool cannot_reserve;
+
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): libc reserves its own */
+int posix_fallocate(int descriptor, off_t offset, off_t bytes) {
+    if (cannot_reserve) return EOPNOTSUPP;
+    return syscall(SYS_fallocate, descriptor, 0, offset, bytes) != 0 ? errno : 0;
+}
+
 static void test_rename(void **state) {
     named_only = *state != NULL;
     const char *path = make_folder("rename");
@@ -187,6 +197,22 @@ static void test_file_size_limit(void **state) {
     assert_int_equal(entries_in(temp_path("limited")), 1);
 }
 
+/* Tests a file system that cannot reserve space. The writer must fill the new file with zeros, so
+ * that the disk has space for all of it, and must report if there is too little space. */
+static void test_zeros(void **state) {
+    named_only = false;
+    cannot_reserve = true;
+    test_file_size_limit(state);
+    const char *path = make_folder("zeros");
+    bsmm_writer *writer = begin_one(path, 100000);
+    assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
+    cannot_reserve = false;
+    struct stat file;
+    assert_int_equal(stat(path, &file), 0);
+    assert_true(file.st_size > 400000);
+    assert_true(file.st_blocks * 512 >= file.st_size);
+}
+
 /* Tests a disk that is really full. The test needs the right to mount one. */
 static void test_full_disk(void **state) {
     named_only = *state != NULL;
@@ -220,6 +246,7 @@ int main(void) {
                                        BOTH(test_full_disk),
                                        cmocka_unit_test(test_fixed_modes),
                                        cmocka_unit_test(test_mode_of_temporary),
-                                       cmocka_unit_test(test_kill)};
+                                       cmocka_unit_test(test_kill),
+                                       cmocka_unit_test(test_zeros)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
