@@ -13,8 +13,9 @@
 enum { GIGA = 1 << 30, MOST = INT32_MAX };
 
 /* Says how the operands are stored. A_GAP and B_GAP mean 8 unused elements after each row of A or
- * B. B_COLUMNS means a column-major B. */
-typedef enum how { PLAIN, A_GAP, B_GAP, B_COLUMNS } how;
+ * B. B_COLUMNS means a column-major B. THREES and FOURS mean that B's scales are stored in tiles of
+ * one row and 3 or 4 columns. */
+typedef enum how { PLAIN, A_GAP, B_GAP, B_COLUMNS, THREES, FOURS } how;
 
 typedef struct refusal {
     const char *device, *kernel;
@@ -217,6 +218,9 @@ static const refusal refusals[] = {
      "A is mxfp4 and B is nvfp4; the kernel takes 4-, 6- and 8-bit floats with e8m0"},
     {"sim:gfx950", "hip_gfx950_scaled", "mxfp4", "mxfp4", 4, 32, 32, B_COLUMNS,
      "B is ORDER_COL; the kernel takes only ORDER_ROW"},
+    {"sim:gfx950", "hip_gfx950_scaled", "mxfp4", "mxfp4", 4, 4, 384, FOURS, NULL},
+    {"sim:gfx950", "hip_gfx950_scaled", "mxfp4", "mxfp4", 4, 4, 384, THREES,
+     "B's scales have the layout tile_contiguous; their order must repeat after"},
     {"sim:gfx950", "hip_gfx950_scaled", "mxfp4", "mxfp4", 4, 4, 0, PLAIN,
      "K is 0; the kernel takes 1 to 2147483647"},
     {"sim:gfx950", "hip_bf16", "bf16", "mxfp4", MOST + 1LL, 4, 32, PLAIN,
@@ -250,6 +254,11 @@ static bool ask(const refusal *r, bsmm_explanation *e) {
     bsmm_matrix b = describe_side(r->b, r->n, r->k, r->how == B_GAP);
     const bsmm_matrix d = describe(format_named("bf16"), r->m, r->n);
     if (r->how == B_COLUMNS) b.order = BSMM_ORDER_COL, b.ld = r->n;
+    if (r->how == THREES || r->how == FOURS) {
+        b.scale_layout = BSMM_LAYOUT_TILE_CONTIGUOUS;
+        b.scale_tile_rows = 1;
+        b.scale_tile_cols = r->how == THREES ? 3 : 4;
+    }
     const bsmm_matmul_desc desc = {.struct_size = sizeof desc,
                                    .a = &a,
                                    .b = &b,
