@@ -36,9 +36,10 @@ AREAS = {
 
 
 # Matches tests that run GPU kernels and no CPU kernels. Such a test runs only for changes in
-# REACHED_BY_GPUS, the folders whose code it can reach.
+# REACHED_BY_GPUS, the folders and files whose code it can reach. cli/level*.c has the rounding of
+# GPU kernels, with which test_cli_level compares their results.
 ON_GPUS = re.compile(r"emulated_test_|sim_ptx_|test_.*_gfx|test_mfma_engine|test_matmul_large_tiles")
-REACHED_BY_GPUS = ("src/base/", "src/format/", "src/core/", "src/gpu/", "src/cuda/", "src/amdgpu/")
+REACHED_BY_GPUS = ("src/base/", "src/format/", "src/core/", "src/gpu/", "src/cuda/", "src/amdgpu/", "cli/level")
 
 # Maps patterns of files to patterns of tests that run the kernels which these files choose. These
 # tests run first, even with --quick and however long they take.
@@ -56,6 +57,7 @@ OWN = {
     r"src/amdgpu/host/recode": "test_gpu_recode_device_gfx9",
     r"src/quantize/.*_avx": "test_quantize_fast$",
     r"cli/": "test_cli$",
+    r"cli/level": "(emulated_|sim_ptx_)?test_cli_level",
     r"cli/(bench|cmd_bench)": "test_bench(_plot)?$",
 }
 

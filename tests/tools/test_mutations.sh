@@ -39,7 +39,8 @@ assert lines == ["    return a + 1;"], lines
 # With --quick, long tests do not run, except the tests that belong to the changed file.
 from mutate_tests import order_tests
 
-times = {"test_sol": 0.1, "sim_ptx_test_cuda_scaled_sm_100": 26, "emulated_test_matmul": 395, "test_bench": 31}
+times = {"test_sol": 0.1, "sim_ptx_test_cuda_scaled_sm_100": 26, "emulated_test_matmul": 395, "test_bench": 31,
+         "sim_ptx_test_cli_level_sm_90a": 12}
 
 
 def quick_tests(name):
@@ -49,6 +50,7 @@ def quick_tests(name):
 assert quick_tests("src/cuda/host/tma_rows.c") == {"test_sol", "sim_ptx_test_cuda_scaled_sm_100"}
 assert quick_tests("cli/bench_shapes.c") == {"test_sol", "test_bench"}
 assert quick_tests("src/sol/units.c") == {"test_sol"}
+assert quick_tests("cli/level_sum.c") == {"test_sol", "sim_ptx_test_cli_level_sm_90a"}
 
 # The functions that a change of a line can affect: its own, or all of a file for a local table. They
 # are not known for a table that other files may read, and for headers of GPU kernels.
