@@ -196,7 +196,13 @@ exec cp "{Path(self.options.kernels).resolve()}/${{name%.full}}" "$made"
             if not self.build(*LIBRARY, *programs, jobs=self.options.jobs, seconds=0):
                 sys.exit(f"the marked copy does not build: ninja -C {self.build_folder}")
             with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
-                results = dict(zip(self.tests, pool.map(self.measure_one, self.tests)))
+                try:
+                    results = dict(zip(self.tests, pool.map(self.measure_one, self.tests)))
+                except BaseException:
+                    # Otherwise all tests that have not begun would still run.
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    self.kill()
+                    raise
         finally:
             for name, text in texts.items():
                 (self.root / name).write_text(text)
