@@ -156,6 +156,22 @@ static void test_sizes(void **state) {
     bsmm_cpu_mask_features(~0u);
 }
 
+/* Tests that products with B in compact order (format/compact.c) count as tiny, too. */
+static void test_compact(void **state) {
+    (void)state;
+    rng r = {24};
+    for (size_t i = 0; i < BSMM_COUNT(pairs); i++) {
+        product p;
+        bsmm_request request;
+        make(&p, &pairs[i], 4, 40, 128, FILL_ORDINARY, &r);
+        assert_int_equal(bsmm_describe(&p.desc, &request), BSMM_OK);
+        const bsmm_operand stored = request.product.b;
+        assert_int_equal(bsmm_compact_view(&stored, &request.product.b), BSMM_OK);
+        if (!bsmm_small_m_is_tiny(&request.product)) fail_msg("%s", pairs[i].b);
+        product_free(&p);
+    }
+}
+
 /* Tests matrices with gaps between their rows. The scales stay row-major without gaps. */
 static void test_pitches(void **state) {
     (void)state;
@@ -254,10 +270,9 @@ static void test_unusual(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_pitches),
-        cmocka_unit_test(test_epilogues),
-        cmocka_unit_test(test_unusual),
+        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_pitches),
+        cmocka_unit_test(test_epilogues), cmocka_unit_test(test_unusual),
+        cmocka_unit_test(test_compact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
