@@ -9,7 +9,8 @@ barrier before the first matrix instruction and one barrier among the matrix ins
 waits for all loads, and has at most 16 loads and LDS writes in a row without a matrix instruction.
 
 bsmm_isa_touch (isa/memory.h) loads to v254 and v255 without the compiler's knowledge. In a kernel
-that has such a load, no other instruction may name these registers.
+that has such a load, no other instruction may name these registers, and the kernel must allocate
+all 256 vector registers.
 
 A kernel with e8m0 scales has two loops: one for plain steps (gemm_scaled.h) and one for the other
 steps. Each step has one barrier among its matrix instructions, after the counted waits for memory
@@ -70,10 +71,18 @@ def named_registers(line):
         yield (int(match[1]), int(match[1])) if match[1] else (int(match[2]), int(match[3]))
 
 
-def check_touched(lines):
+def read_vector_registers(image):
+    """Maps each kernel of a code object to the number of vector registers that a wave of it gets."""
+    text = subprocess.run(["llvm-readelf-22", "--notes", str(image)], check=True, capture_output=True, text=True).stdout
+    return {name: int(count) for name, count in re.findall(r"^    \.name: +(\S+)\n(?:    .*\n)*?    \.vgpr_count: +(\d+)", text, re.M)}
+
+
+def check_touched(lines, allocated):
     touch = re.compile(r"buffer_load_dword v25[45], ")
     if not any(touch.match(line) for line in lines):
         return
+    if allocated != 256:
+        yield f"allocates {allocated} vector registers; bsmm_isa_touch needs v254 and v255"
     for line in lines:
         operands = touch.sub("", line)
         if any(last >= 254 for _, last in named_registers(operands)):
@@ -140,13 +149,13 @@ def check_pairs(image, name, loop):
                 yield f"has no matrix instruction ahead of {crowded} loads to LDS in step {number} of a pair"
 
 
-def check(image, name, lines):
+def check(image, name, lines, allocated):
     """Yields a message for each violation in a kernel's main loop."""
     at = [i for i, line in enumerate(lines) if line.startswith("v_mfma")]
     if not at:
         yield "has no matrix instruction"
         return
-    yield from check_touched(lines)
+    yield from check_touched(lines, allocated)
     if name.startswith("tall_"):
         yield from check_tall(lines[at[0] - 1:])
         return
@@ -159,10 +168,11 @@ def main():
     for image in sorted((Path(sys.argv[1]) / "amdgpu").glob("*/*.image")):
         if not re.match(r"scaled_|groupwise", image.name):
             continue
+        allocated = read_vector_registers(image)
         for name, lines in kernels(image):
             if ENGINE.match(name):
                 count += 1
-                wrong += [f"{image.name} {name}: {what}" for what in check(image.name, name, lines)]
+                wrong += [f"{image.name} {name}: {what}" for what in check(image.name, name, lines, allocated[name])]
     print("\n".join(wrong) if wrong else f"{count} main loops are as they are written")
     return bool(wrong) or not count
 

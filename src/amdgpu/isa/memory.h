@@ -110,22 +110,27 @@ BSMM_DEVICE void bsmm_isa_store_if(uint32_t any, uint64_t to, bsmm_i32x4 x, bsmm
 #endif
 
 /* Prefetches cache lines to L2. Each lane loads one 32-bit word of a cache line to the register
- * v254 or, if `odd` is true, v255, and nothing uses the word. The compiler does not know that the
- * load may overwrite the register long after this function has returned. A kernel that calls this
- * function must therefore have the attribute amdgpu_num_vgpr(126), which gives the compiler only
- * 252 vector registers. tools/check-amdgpu-loops.py checks that it uses neither v254 nor v255. The
- * next prefetch to the same register may start only when this load has finished. The simulator
- * reports every other use of a register while a load to it is pending. */
+ * v254 or, if `odd` is true, v255, and nothing uses the word. The load may overwrite the register
+ * long after this function has returned, which the compiler does not know. A kernel that calls this
+ * function must therefore have the attribute amdgpu_num_vgpr(126), which keeps the compiler from
+ * using more than 252 vector registers of its own. `word` makes the compiler count all 256
+ * registers in the kernel's descriptor, so that the GPU allocates v254 and v255.
+ * tools/check-amdgpu-loops.py checks both. The next prefetch to the same register may start only
+ * when this load has finished. The simulator reports every other use of a register while a load to
+ * it is pending. */
 BSMM_DEVICE void bsmm_isa_touch(bsmm_i32x4 buffer, uint32_t lane_offset, uint32_t offset,
                                 bool odd) {
-    if (odd)
-        __asm__ volatile("buffer_load_dword v255, %0, %1, %2 offen"
-                         :
+    if (odd) {
+        register uint32_t word __asm__("v255");
+        __asm__ volatile("buffer_load_dword %0, %1, %2, %3 offen"
+                         : "=v"(word)
                          : "v"(lane_offset), "s"(buffer), "s"(offset));
-    else
-        __asm__ volatile("buffer_load_dword v254, %0, %1, %2 offen"
-                         :
+    } else {
+        register uint32_t word __asm__("v254");
+        __asm__ volatile("buffer_load_dword %0, %1, %2, %3 offen"
+                         : "=v"(word)
                          : "v"(lane_offset), "s"(buffer), "s"(offset));
+    }
 }
 
 /* Forces the compiler to compute `value` at this place in the code, although the value is used only
