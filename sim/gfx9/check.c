@@ -85,6 +85,12 @@ static void check_states(gfx9_wave *w, const gfx9_inst *i) {
 }
 
 void gfx9_check_registers(gfx9_wave *w, const gfx9_inst *i) {
+    if (i->vgprs > w->vgprs || i->agprs > w->agprs) {
+        const bool v = i->vgprs > w->vgprs;
+        gfx9_stop(w, i, "%c%u lies outside the wave's %u registers", v ? 'v' : 'a',
+                  (v ? i->vgprs : i->agprs) - 1u, v ? w->vgprs : w->agprs);
+        return;
+    }
     if (w->group->checks & CHECK_STATES) {
         if (w->issued < w->matrix_until) check_states(w, i);
         gfx9_check_hazards(w, i);

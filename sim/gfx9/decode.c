@@ -322,6 +322,15 @@ static bool parse(gfx9_inst *i, char *text) {
     return true;
 }
 
+static void find_last_registers(gfx9_inst *i) {
+    for (uint32_t k = 0; k < i->operand_count; k++) {
+        if (i->op[k].place != VGPR) continue;
+        const uint32_t reg = i->op[k].reg, end = reg % 256 + i->op[k].count;
+        uint16_t *last = reg < 256 ? &i->vgprs : &i->agprs;
+        if (end > *last) *last = (uint16_t)end;
+    }
+}
+
 /* Removes the comments that LLVM prints for operands that the processor ignores. */
 static void strip_remarks(char *text) {
     for (char *from; (from = strstr(text, "/*")) != NULL;) {
@@ -364,6 +373,7 @@ static bool take(void *user, uint64_t address, uint32_t bytes, const char *text)
      * an error only if the kernel executes such an instruction. */
     if (!bytes || !parse(i, copy)) i->row = NULL;
     if (i->row) i->record = gfx9_record_of(i);
+    find_last_registers(i);
     return true;
 }
 

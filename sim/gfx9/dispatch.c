@@ -117,7 +117,7 @@ static void start_wave(const job *j, gfx9_group *g, uint32_t n, const uint32_t i
     memset(w->v, 0xcd, sizeof w->v);
     memset((char *)w + sizeof w->v, 0, sizeof *w - sizeof w->v);
     w->pending = pending, w->pending_room = pending ? MAX_PENDING : 0, w->scratch = scratch,
-    w->scratch_size = j->kernel->scratch;
+    w->scratch_size = j->kernel->scratch, w->vgprs = j->kernel->vgprs, w->agprs = j->kernel->agprs;
     for (uint32_t k = 0; k < MAX_PENDING; k++)
         w->pending_order[k] = (uint8_t)k;
     if (scratch) memset(scratch, 0xcd, (size_t)LANES * w->scratch_size);

@@ -102,7 +102,9 @@ static const char *read_descriptor(gfx9_object *object, gfx9_kernel *k, uint64_t
     memcpy(&k->rsrc2, d + 52, 4), memcpy(&k->properties, d + 56, 2);
     memcpy(&k->preload, d + 58, 2);
     k->descriptor = at, k->entry = at + (uint64_t)entry;
-    k->agpr_offset = ((rsrc3 & 63) + 1) * 4;
+    const uint32_t registers = 8 * ((k->rsrc1 & 63) + 1);
+    k->vgprs = ((rsrc3 & 63) + 1) * 4;
+    k->agprs = registers > k->vgprs ? registers - k->vgprs : 0;
     if (k->lds > MAX_LDS || k->scratch > 1 << 20 || k->kernarg_size > 1 << 16)
         return "a kernel descriptor is damaged";
     return k->entry % 4 || !inside(object->image_size, k->entry, 4)

@@ -24,7 +24,9 @@ typedef struct {
     /* `descriptor` and `entry` are the offsets of the kernel's descriptor and of its first
      * instruction in `image`, in bytes. */
     uint64_t descriptor, entry;
-    uint32_t lds, scratch, kernarg_size, agpr_offset;
+    uint32_t lds, scratch, kernarg_size;
+    /* A wave has `vgprs` VGPRs. The AGPRs follow them in the same register file. */
+    uint32_t vgprs, agprs;
     uint32_t rsrc1, rsrc2;
     uint16_t properties, preload;
     uint32_t arg_count;
@@ -165,6 +167,8 @@ struct gfx9_inst {
     /* `bytes` is the instruction's size in bytes, `operand_count` is its number of operands, and
      * `first` is the index in `op` of its first source. */
     uint8_t bytes, operand_count, first;
+    /* `vgprs` and `agprs` are 1 more than the highest VGPR and AGPR of the operands, or 0. */
+    uint16_t vgprs, agprs;
     bool sdwa, dpp, clamp, vop3;
     uint8_t omod, dst_sel, dst_unused;
     uint8_t dpp_rows, dpp_banks, dpp_bound;
@@ -218,6 +222,7 @@ struct gfx9_wave {
     gfx9_group *group;
     uint8_t *scratch;
     uint32_t scratch_size, id;
+    uint32_t vgprs, agprs; /* the numbers of VGPRs and AGPRs that the kernel allocates */
     uint64_t steps;
     /* `pending` holds the memory operations that have not finished, in no particular order.
      * pending_order lists them from the oldest to the newest. */

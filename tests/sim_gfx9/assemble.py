@@ -21,7 +21,7 @@ s_endpgm
   .amdhsa_system_sgpr_workgroup_id_x 1
   .amdhsa_next_free_vgpr 512
   .amdhsa_next_free_sgpr 96
-  .amdhsa_accum_offset 256
+  .amdhsa_accum_offset {vgprs}
   .amdhsa_kernarg_size {kernarg}
   .amdhsa_float_denorm_mode_32 3
   .amdhsa_ieee_mode 0
@@ -54,21 +54,21 @@ def clang(arch, source, language, *flags):
         return out.read_bytes()
 
 
-def assembly_text(kernels, arguments=2, lds=0, scratch=0):
+def assembly_text(kernels, arguments=2, lds=0, scratch=0, vgprs=256):
     """Returns the source of an assembly file with several kernels. The dictionary `kernels`
     maps each kernel's name to its instructions. Every kernel takes `arguments` pointers: s[0:1]
-    points to them, and v0 is the number of the thread."""
+    points to them, and v0 is the number of the thread. A wave has `vgprs` VGPRs."""
     args = "".join(ARG.format(offset=8 * k) for k in range(arguments))
-    values = dict(lds=lds, scratch=scratch, kernarg=8 * arguments, args=args)
+    values = dict(lds=lds, scratch=scratch, vgprs=vgprs, kernarg=8 * arguments, args=args)
     source = ".text\n" + "".join(KERNEL.format(name=n, body=b, **values) for n, b in kernels.items())
     source += ".amdgpu_metadata\n---\namdhsa.version: [ 1, 2 ]\namdhsa.kernels:\n"
     source += "".join(METADATA.format(name=n, **values) for n in kernels) + "...\n.end_amdgpu_metadata\n"
     return source
 
 
-def assembly(arch, kernels, arguments=2, lds=0, scratch=0):
+def assembly(arch, kernels, arguments=2, lds=0, scratch=0, vgprs=256):
     """Returns a code object with the kernels that assembly_text describes."""
-    return clang(arch, assembly_text(kernels, arguments, lds, scratch), "assembler")
+    return clang(arch, assembly_text(kernels, arguments, lds, scratch, vgprs), "assembler")
 
 
 def c(arch, source):

@@ -147,6 +147,14 @@ def inlined_line_is_named(device, arch):
     return isinstance(message, str) and "k.src:3, wave 0: global_load" in message
 
 
+def registers_are_counted(device, arch):
+    """Returns whether a kernel with 8 VGPRs may use v7 but not v8."""
+    code = assemble.assembly(arch, {"wrong": LOAD + "s_waitcnt vmcnt(0)\nv_mov_b32 v8, v2\n" + STORE,
+                                    "mended": LOAD + "s_waitcnt vmcnt(0)\nv_mov_b32 v7, v2\n" + STORE}, vgprs=8)
+    module = device.load(code)
+    return "v8 lies outside the wave's 8 registers" in str(run(device, module, "wrong", 64)) and not isinstance(run(device, module, "mended", 64), str)
+
+
 def fill_is_refused(device, words):
     """Returns whether hipMemsetD32 refuses to write `words` words to an allocation of 64 bytes."""
     at = device.upload(np.zeros(16, np.uint32))
@@ -178,6 +186,8 @@ def main():
                 failed.append(f"{name}: mended, but found: {mended}")
     if fill_is_refused(device, 16) or not fill_is_refused(device, 17) or not fill_is_refused(device, 1 << 62):
         failed.append("hipMemsetD32: a fill beyond the allocation is not found, or one inside is refused")
+    if not registers_are_counted(device, arch):
+        failed.append("a register beyond the kernel's is not found, or one of them is refused")
     words = ("scale_in_sgpr", "divergent", "endless", "jump")  # Instructions that are given as words have no text, and the other excluded findings do not concern one line.
     kernels = {"wrong_" + name: row[0] for name, row in mistakes.items() if name not in words}
     text = assemble.assembly_text(kernels, lds=1024, scratch=64)
