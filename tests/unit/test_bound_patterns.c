@@ -231,6 +231,7 @@ static void test_patterns(void **state) {
         for (size_t j = 0; j < BSMM_COUNT(lengths); j++)
             for (pattern how = 0; how < PATTERNS; how++)
                 try_kernels(pairs[i], lengths[j], how);
+    assert_true(*found[0].kernel); /* at least one kernel was tried */
     for (size_t i = 0; i < MOST_KERNELS && *found[i].kernel; i++)
         if (strncmp(found[i].kernel, "cpu_", 4) == 0 && found[i].share < 0.8)
             fail_msg("%s comes only to %.3f of its bound", found[i].kernel, found[i].share);
