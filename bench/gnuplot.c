@@ -118,9 +118,10 @@ static const char *keep_script(const char *path, bench_gnuplot_put *put, const v
     const char *failure = file ? NULL : strerror(errno);
     if (file) {
         snprintf(drawing, size, "%.*ssvg", stem, name);
+        errno = 0;
         put_script(file, put, context, drawing);
         bool written = fflush(file) == 0 && !ferror(file);
-        if (!written) failure = strerror(errno);
+        if (!written) failure = errno ? strerror(errno) : "a write failed";
         if (fclose(file) != 0 && written) failure = strerror(errno);
         if (failure && is_regular(path)) remove(path);
     }

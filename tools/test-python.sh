@@ -5,17 +5,17 @@
 #   usage: test-python.sh [BUILD]
 set -eu
 cd "$(dirname "$0")/.."
-# Tells whether the server answers from which pip gets packages. Any answer counts, also an error.
+# Tells whether there is a connection to the server from which pip gets packages.
 has_network() {
-    index=${PIP_INDEX_URL:-$(python3 -m pip config get global.index-url 2>/dev/null || echo https://pypi.org/simple)}
-    python3 - "${index%/}/pip/" <<'END'
-import ssl, sys, urllib.error, urllib.request
+    index=${PIP_INDEX_URL:-$(python3 -m pip config get install.index-url 2>/dev/null ||
+        python3 -m pip config get global.index-url 2>/dev/null || echo https://pypi.org/simple)}
+    python3 - "$index" <<'END'
+import socket, sys, urllib.parse
+url = urllib.parse.urlsplit(sys.argv[1])
 try:
-    urllib.request.urlopen(sys.argv[1], timeout=20)
-except urllib.error.HTTPError:
-    pass
-except OSError as error:
-    sys.exit(not isinstance(getattr(error, "reason", error), ssl.SSLError))
+    socket.create_connection((url.hostname, url.port or (443 if url.scheme == "https" else 80)), 20).close()
+except OSError:
+    sys.exit(1)
 END
 }
 if ! tools/install-deps.sh build python; then
@@ -39,7 +39,7 @@ package=$("$venv/python3" -P -c "import bsmm, os; print(os.path.dirname(bsmm.__f
 libcuda=$PWD/${1:-build}/sim/libcuda.so.1
 [ ! -e "$libcuda" ] || export BSMM_TEST_LIBCUDA="$libcuda"
 status=0
-timeout 300 "$venv/python3" -P -m pytest -q -p no:cacheprovider --doctest-modules \
+timeout 600 "$venv/python3" -P -m pytest -q -p no:cacheprovider --doctest-modules \
     --ignore="$package/torch" --junit-xml=build-wheel/tests.xml "$package" python/tests --doctest-glob=python.md docs/python.md || status=$?
 # The last line has the form that .ci/run counts.
 "$venv/python3" - <<'END'
