@@ -498,9 +498,9 @@ typedef enum bsmm_packed_form {
      * after the panels. bsmm_plan_packed_info gives the layout's name. */
     BSMM_PACKED_WIDE = 1,
     /* The codes and scales of B are stored in one order that is fixed for the kind of device. If B
-     * is row-major and each of its matrices has at least 64 KiB and 64 rows, they take at most 3%
-     * more bytes than B (docs/PACKING.md has the other cases). Every kernel of every device reads
-     * this form. */
+     * is row-major and each of its matrices has at least 64 KiB and 64 rows, packed weights take
+     * at most 3% more bytes than B (docs/PACKING.md has the other cases). Every kernel of every
+     * device reads this form. */
     BSMM_PACKED_COMPACT = 2
 } bsmm_packed_form;
 

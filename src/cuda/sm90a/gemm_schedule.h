@@ -23,10 +23,11 @@
  * If the number of tiles is at most half the number of clusters that run at once, the host may set
  * `splits` to 2 or more. The k blocks of each tile are then split into this number of parts, and
  * each part has a cluster of its own. The first clusters compute the first parts of all tiles, the
- * next clusters the second parts, and so on, so that consecutive clusters read the same rows of B.
- * All parts begin with accumulators of zero. The cluster of a tile's last part adds the
- * accumulators of the other parts to its own, from the next to last part down to the first. In this
- * case, the order of additions depends on `splits`, and so do the bits of the results. */
+ * next clusters the second parts, and so on, so that consecutive clusters read the same rows of B
+ * (of A, if D has one row of tiles). All parts begin with accumulators of zero. The cluster of a
+ * tile's last part adds the accumulators of the other parts to its own, from the next to last part
+ * down to the first. In this case, the order of additions depends on `splits`, and so do the bits
+ * of the results. */
 #ifndef BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
 #define BSMM_CUDA_SM90A_GEMM_SCHEDULE_H
 
