@@ -222,7 +222,7 @@ struct gfx9_wave {
     gfx9_group *group;
     uint8_t *scratch;
     uint32_t scratch_size, id;
-    uint32_t vgprs, agprs; /* the numbers of VGPRs and AGPRs that the kernel allocates */
+    uint32_t vgprs, agprs; /* The kernel allocates `vgprs` VGPRs and `agprs` AGPRs. */
     uint64_t steps;
     /* `pending` holds the memory operations that have not finished, in no particular order.
      * pending_order lists them from the oldest to the newest. */

@@ -385,7 +385,7 @@ static bsmm_wgmma_params params_of(const bsmm_product *p, const bsmm_wgmma_tile 
  * (M, N, K) = (96, 8192, 4096) takes 13.2 instead of 15.9 us on an H200. If D has one row of tiles,
  * consecutive blocks have different rows of B and the same rows of A, and pairs gain nothing. If
  * only the last tiles are split along K, or if the only tile is, consecutive blocks compute parts
- * of the same tile, which have no rows in common. They do not run in pairs. */
+ * of the same tile, which have no rows in common. Such blocks do not run in pairs. */
 static uint32_t blocks_together(const bsmm_wgmma_tile *t, const bsmm_wgmma_deal *d) {
     const uint32_t blocks = t->cluster_m * t->cluster_n;
     if (blocks > 1) return blocks;
