@@ -1,4 +1,4 @@
-/* Tests cuda_sm90a_mixed, the kernel for 65 to several hundred rows of A, which decodes weights
+/* Tests cuda_sm90a_mixed, the kernel for 9 to several hundred rows of A, which decodes weights
  * while it multiplies. The products are small. They have several tiles, the last of which is
  * incomplete, and an incomplete last step of K (128 elements). checked_run compares the results of
  * every kernel with a product in double. The test is skipped without a GPU. */
@@ -8,6 +8,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,21 +59,30 @@ static void need_hopper(void) {
     if (test_cuda_device()->capability != 90) skip();
 }
 
-/* Tests tiles of 96 and 128 columns. The kernel computes the transposed D, so each row of A gives
- * one column of a tile. */
+/* From now on, the library takes tiles of `columns` columns, and divides K among `splits` thread
+ * blocks, and in each of them among `groups` groups of warps. A 0 allows any number. */
+static void divide(uint32_t columns, uint32_t groups, uint32_t splits) {
+    char text[64];
+    snprintf(text, sizeof text, "%u,%u,%u", columns, groups, splits);
+    setenv("BSMM_TEST_MIXED", text, 1);
+}
+
+/* Tests each kernel. The kernel computes the transposed D, so each row of A gives one column of a
+ * tile. */
 static void test_formats(void **state) {
     (void)state;
     need_hopper();
     rng r = {81};
-    for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
-        checked_product p;
-        make(&p, "bf16", weights[i], "bf16", 70, 270, 544, FILL_ORDINARY, &r);
-        run(&p);
-        make(&p, "f16", weights[i], "f16", 67, 77, 928, FILL_ORDINARY, &r);
-        run(&p);
-        make(&p, "f16", weights[i], "f16", 102, 270, 544, FILL_ORDINARY, &r);
-        run(&p);
-    }
+    for (uint32_t columns = 32; columns <= 128; columns += 32)
+        for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
+            checked_product p;
+            divide(columns, 0, 0);
+            make(&p, "bf16", weights[i], "bf16", 70, 270, 544, FILL_ORDINARY, &r);
+            run(&p);
+            make(&p, "f16", weights[i], "f16", 35, 77, 928, FILL_ORDINARY, &r);
+            run(&p);
+        }
+    divide(0, 0, 0);
 }
 
 /* Tests a long K: each thread block multiplies more steps (128 elements of K) than its ring buffers
@@ -90,37 +100,32 @@ static void test_long(void **state) {
     }
 }
 
-/* EMULATED_SMS is the number of SMs of the emulated GPU. With so few SMs, the host also chooses
- * clusters of three thread blocks that split K into only three parts, one for each thread block. */
-enum { EMULATED_SMS = 11 };
-
-/* Tests clusters of three and five thread blocks. The thread blocks of a cluster store different
- * numbers of results, because 3 and 5 do not divide the rows of B in a tile. A result is the sum of
- * 3, 6 or 10 parts of K. In the cases with 3 parts, the host's choice depends on the number of SMs,
- * so the test checks the number of parts only on the emulated GPU. */
-static void test_odd_clusters(void **state) {
-    static const struct {
-        const char *a, *b;
-        int64_t m, n, k;
-        uint32_t parts;
-    } cases[] = {
-        {"bf16", "fp8_block128", 65, 650, 1088, 3}, {"f16", "nvfp4", 66, 650, 1088, 3},
-        {"bf16", "fp8_block128", 65, 125, 768, 6},  {"f16", "mxfp8", 70, 41, 704, 6},
-        {"fp8_row", "mxfp4", 65, 40, 2176, 6},      {"bf16", "mxfp8", 67, 78, 1280, 10},
-        {"f16", "nvfp4", 66, 125, 1248, 10},
+/* Tests all ways to divide K. The thread blocks of a cluster store different numbers of results if
+ * 3 or 5 of them divide the rows of B in a tile. */
+static void test_divisions(void **state) {
+    static const char *const pairs[][2] = {
+        {"bf16", "fp8_block128"}, {"f16", "nvfp4"},  {"bf16", "mxfp6_e2m3"},  {"f16", "mxfp8"},
+        {"fp8_row", "mxfp4"},     {"bf16", "mxfp8"}, {"f16", "fp8_block128"},
     };
+    static const uint32_t splits[] = {1, 2, 3, 4, 5, 8};
     (void)state;
     need_hopper();
     rng r = {91};
-    for (size_t i = 0; i < BSMM_COUNT(cases); i++)
-        for (fill how = FILL_ORDINARY; how <= FILL_SPECIAL; how++) {
-            checked_product p;
-            make(&p, cases[i].a, cases[i].b, how == FILL_ORDINARY ? "bf16" : "f32", cases[i].m,
-                 cases[i].n, cases[i].k, how, &r);
-            if (cases[i].parts > 3 || test_cuda_device()->multiprocessors == EMULATED_SMS)
-                assert_int_equal(parts_of(&p.desc), cases[i].parts);
-            run(&p);
-        }
+    size_t count = 0;
+    for (uint32_t columns = 32; columns <= 128; columns += 32)
+        for (uint32_t groups = 1; groups <= 2; groups++)
+            for (size_t i = 0; i < BSMM_COUNT(splits); i++, count++) {
+                const char *const *pair = pairs[count % BSMM_COUNT(pairs)];
+                const bool exists = columns < 128 || strcmp(pair[1], "fp8_block128") != 0;
+                const bool special = count % 3 == 2;
+                checked_product p;
+                divide(columns, groups, splits[i]);
+                make(&p, pair[0], exists ? pair[1] : "mxfp8", special ? "f32" : "bf16",
+                     (int64_t)columns + 3, 78, 2080, special ? FILL_SPECIAL : FILL_ORDINARY, &r);
+                assert_int_equal(parts_of(&p.desc), groups * splits[i]);
+                run(&p);
+            }
+    divide(0, 0, 0);
 }
 
 static void test_extreme(void **state) {
@@ -320,14 +325,13 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),      cmocka_unit_test(test_long),
-        cmocka_unit_test(test_odd_clusters), cmocka_unit_test(test_extreme),
-        cmocka_unit_test(test_narrow_a),     cmocka_unit_test(test_scaled_rows_of_a),
-        cmocka_unit_test(test_epilogues),    cmocka_unit_test(test_zeros),
-        cmocka_unit_test(test_scales),       cmocka_unit_test(test_columns_of_f16),
+        cmocka_unit_test(test_formats),   cmocka_unit_test(test_long),
+        cmocka_unit_test(test_divisions), cmocka_unit_test(test_extreme),
+        cmocka_unit_test(test_narrow_a),  cmocka_unit_test(test_scaled_rows_of_a),
+        cmocka_unit_test(test_epilogues), cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_scales),    cmocka_unit_test(test_columns_of_f16),
         cmocka_unit_test(test_refusals),
     };
-    setenv("EMULATED_CUDA_MULTIPROCESSORS", "11", 1);
-    setenv("BSMM_TEST_MIXED", "1", 1);
+    divide(0, 0, 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,9 @@ enum { N = 40, K = 160, PADDED = 2 };
  * tests change them. */
 static int64_t columns = N, depth = K;
 
+/* If `pads_a` is true, A is PADDED whatever the storage order of the other operands is. */
+static bool pads_a;
+
 /* `device` is the name of the simulated GPU on which the functions below run kernels. */
 static const char *device;
 
@@ -106,7 +109,8 @@ enum { PLAIN, WITH_C };
 static bool multiply(const char *kernel, const char *a, const char *b, int64_t m, uint32_t order,
                      uint32_t compute, int extra) {
     rng r = {(uint64_t)m + order};
-    test_matrix left = operand(a, m, order, &r), right = operand(b, columns, order, &r);
+    test_matrix left = operand(a, m, pads_a ? PADDED : order, &r),
+                right = operand(b, columns, order, &r);
     bsmm_matrix d = describe(format_named("f32"), m, columns);
     bsmm_matmul_desc desc = {.struct_size = sizeof desc,
                              .a = &left.m,
@@ -354,30 +358,34 @@ static void small_ring(void **state) {
     columns = N, depth = K;
 }
 
-/* Tests the mixed-input kernels, which have tiles of 96 and of 128 columns. With 70 rows the
- * library chooses 96 columns. With 128 rows it chooses 128 columns if there is such a kernel,
- * because the six SMs of the simulated device then compute all tiles at once. For an f16 A, only
- * mxfp8 weights have kernels with both tile sizes. */
+/* Tests every mixed-input kernel. There is one for each format of weights, each number of columns
+ * of a tile, and each of bf16 and f16. With fp32 scales along K there are no tiles of 128 columns.
+ */
 static void mixed_products(void **state) {
     static const char *const weights[] = {"mxfp4", "nvfp4",   "mxfp6_e2m3",  "mxfp6_e3m2",
                                           "mxfp8", "fp8_row", "fp8_block128"};
+    static const char *const divisions[] = {"32,0,0", "64,0,0", "96,0,0", "128,0,0"};
     (void)state;
     run_on("sim:sm_90a");
-    setenv("BSMM_TEST_MIXED", "1", 1);
-    for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
-        columns = N;
-        assert_true(
-            multiply("cuda_sm90a_mixed", "bf16", weights[i], 70, 0, BSMM_COMPUTE_EXACT, PLAIN));
-        columns = 1536;
-        assert_true(
-            multiply("cuda_sm90a_mixed", "bf16", weights[i], 128, 0, BSMM_COMPUTE_EXACT, PLAIN));
-        columns = N;
-        assert_true(
-            multiply("cuda_sm90a_mixed", "f16", weights[i], 70, 0, BSMM_COMPUTE_EXACT, PLAIN));
-    }
-    columns = 1536;
-    assert_true(multiply("cuda_sm90a_mixed", "f16", "mxfp8", 128, 0, BSMM_COMPUTE_EXACT, PLAIN));
-    columns = N;
+    for (size_t d = 0; d < BSMM_COUNT(divisions); d++)
+        for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
+            const bool exists = d < 3 || strcmp(weights[i], "fp8_block128") != 0;
+            setenv("BSMM_TEST_MIXED", divisions[d], 1);
+            assert_int_equal(
+                multiply("cuda_sm90a_mixed", "bf16", weights[i], 35, 0, BSMM_COMPUTE_EXACT, PLAIN),
+                exists);
+            assert_int_equal(
+                multiply("cuda_sm90a_mixed", "f16", weights[i], 35, 0, BSMM_COMPUTE_EXACT, PLAIN),
+                exists);
+        }
+    /* A kernel that runs first converts A. There is one for each way to read A: bf16 and f16 above,
+     * e4m3, e2m1, and one that takes any A. */
+    setenv("BSMM_TEST_MIXED", "0,0,0", 1);
+    assert_true(multiply("cuda_sm90a_mixed", "mxfp8", "mxfp4", 35, 0, BSMM_COMPUTE_EXACT, PLAIN));
+    assert_true(multiply("cuda_sm90a_mixed", "mxfp4", "mxfp4", 35, 0, BSMM_COMPUTE_EXACT, PLAIN));
+    pads_a = true;
+    assert_true(multiply("cuda_sm90a_mixed", "bf16", "mxfp4", 35, 0, BSMM_COMPUTE_EXACT, PLAIN));
+    pads_a = false;
     unsetenv("BSMM_TEST_MIXED");
 }
 

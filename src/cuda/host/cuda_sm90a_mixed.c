@@ -3,7 +3,7 @@
  * converts all of B to bf16 is faster for very many rows. cuda_sm90a_mixed refuses such products.
  *
  * An f16 A stays f16, and any other A is converted to bf16. Weights are decoded to the same type,
- * f16 or bf16. A column is one row of A. A thread block multiplies a tile of 96 or 128 columns by
+ * f16 or bf16. A column is one row of A. A thread block multiplies a tile of 32 to 128 columns by
  * 128 or 256 rows of B. K is split into ranges of whole steps of 128 elements. The accumulators of
  * the ranges are added in an order that depends on the column of D, but not on its row. */
 #include "cuda/host/kernel.h"
@@ -13,48 +13,52 @@
 
 #include <math.h>
 
-enum { COLUMN_CHOICES = 2 };
-static const uint32_t columns_of[COLUMN_CHOICES] = {96, 128};
+enum { COLUMN_CHOICES = 4 };
+static const uint32_t columns_of[COLUMN_CHOICES] = {32, 64, 96, 128};
 
 /* Describes a format of B and the kernels for it. functions[0] has the kernels that decode weights
  * to bf16, and functions[1] has those that decode them to f16, for an f16 A. Kernel number i of
  * each has tiles of columns_of[i] columns; a column is a row of A. The name of a kernel is NULL if
- * it does not exist. step[i] is the time in us in which a thread block of functions[0][i] computes
- * one step of 128 elements along K. It was measured on an H200 whose SMs all work. */
+ * it does not exist. step[h][i] is the time in us in which a thread block of functions[h][i]
+ * computes one step of 128 elements along K. It was measured on an H200 whose SMs all work. */
 typedef struct weights {
     bsmm_format format;
-    double step[COLUMN_CHOICES];
+    double step[2][COLUMN_CHOICES];
     const bsmm_cuda_function (*functions)[COLUMN_CHOICES];
 } weights;
 
 #define COLUMNS(...)
 #define KERNEL(module, name, format, columns, half)                                                \
-    [format][half][(columns) == 128] = {"sm90a/" #module, #name, BSMM_SMALL_M_MOST_SHARED},
+    [format][half][(columns) / 32 - 1] = {"sm90a/" #module, #name, BSMM_SMALL_M_MOST_SHARED},
 
 /* Lists the kernels. The first index is the format of the weights. The second index is 1 for
- * kernels that decode weights to f16, and 0 for bf16. The third index is 1 for tiles of 128
- * columns, and 0 for tiles of 96. */
+ * kernels that decode weights to f16, and 0 for bf16. The third index is that of columns_of. */
 static const bsmm_cuda_function all_functions[SMALL_M_FORMATS][2][COLUMN_CHOICES] = {
 #include "cuda/sm90a/mixed.def"
 };
 
 /* clang-format off */
 static const weights all_weights[] = {
-    {{BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, {1.15, 1.38}, all_functions[SMALL_M_MXFP4]},
-    {{BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, {1.25, 1.45}, all_functions[SMALL_M_NVFP4]},
-    {{BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, {1.42, 1.60}, all_functions[SMALL_M_MXFP8]},
-    {{BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, {1.32, 0}, all_functions[SMALL_M_MXFP6_E2M3]},
-    {{BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, {1.32, 0}, all_functions[SMALL_M_MXFP6_E3M2]},
+    {{BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, {{.86, 1.00, 1.24, 1.46}, {.93, 1.09, 1.21, 1.45}}, all_functions[SMALL_M_MXFP4]},
+    {{BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, {{.90, 1.12, 1.22, 1.41}, {.87, 1.15, 1.26, 1.47}}, all_functions[SMALL_M_NVFP4]},
+    {{BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, {{1.14, 1.31, 1.44, 1.62}, {1.05, 1.14, 1.24, 1.50}}, all_functions[SMALL_M_MXFP8]},
+    {{BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, {{1.08, 1.24, 1.35, 1.77}, {1.12, 1.35, 1.49, 1.90}}, all_functions[SMALL_M_MXFP6_E2M3]},
+    {{BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, {{1.08, 1.30, 1.44, 1.83}, {1.14, 1.33, 1.48, 1.92}}, all_functions[SMALL_M_MXFP6_E3M2]},
 };
 /* These weights are e4m3 with one fp32 scale for each row of B. */
-static const weights row_scaled = {
-    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 0}, {1.42, 1.60}, all_functions[SMALL_M_FP8_ROWS]};
+static const weights row_scaled = {{BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 0}, {{1.16, 1.20, 1.50, 1.58}, {1.05, 1.05, 1.19, 1.40}}, all_functions[SMALL_M_FP8_ROWS]};
 /* These weights are e4m3 with an fp32 scale for each 128 elements along K. */
-static const weights group_scaled = {
-    {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, BSMM_SMALL_M_K}, {1.55, 0}, all_functions[SMALL_M_FP8_F32]};
+static const weights group_scaled = {{BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, BSMM_SMALL_M_K}, {{1.37, 1.44, 1.67, 0}, {1.08, 1.21, 1.39, 0}}, all_functions[SMALL_M_FP8_F32]};
 /* clang-format on */
 
-static const bsmm_cuda_function prepare_a = {"sm90a/mixed", "mixed_prepare", 0};
+/* Lists the kernels that convert A, by the way in which they read it. */
+static const bsmm_cuda_function prepare_a[] = {
+    [BSMM_SMALL_M_ANY] = {"sm90a/mixed", "mixed_prepare_any", 0},
+    [BSMM_SMALL_M_BF16] = {"sm90a/mixed", "mixed_prepare_bf16", 0},
+    [BSMM_SMALL_M_F16] = {"sm90a/mixed", "mixed_prepare_f16", 0},
+    [BSMM_SMALL_M_E4M3] = {"sm90a/mixed", "mixed_prepare_e4m3", 0},
+    [BSMM_SMALL_M_E2M1] = {"sm90a/mixed", "mixed_prepare_e2m1", 0},
+};
 
 static const weights *find_weights(const bsmm_operand *b) {
     const bsmm_format *f = &b->m.format;
@@ -138,37 +142,40 @@ static double waves_of(const bsmm_product *p, const division *c) {
  * thread blocks were no faster than the others for the products that were measured. */
 static const uint32_t all_splits[] = {1, 2, 3, 4, 5, 8};
 
-/* K is divided among the `splits` thread blocks of a cluster, and in each of them among `groups`
- * groups of warps. Returns the estimated time in us of adding the partial sums of a full tile. It
- * grows with log2(splits), rounded up because, on an H200, clusters of three thread blocks take
- * about as long as clusters of four, and clusters of five as long as clusters of eight. */
-static double adding_of(const division *c) {
-    return 0.6 * (c->groups - 1) + 1.3 * bsmm_small_m_log2_up(c->splits);
+/* Returns the estimated time in us of adding the partial sums of a tile, if K is divided among the
+ * `splits` thread blocks of a cluster, and in each of them among `groups` groups of warps. It grows
+ * with the tile's columns that rows of A fill, and with log2(splits), rounded up because, on an
+ * H200, clusters of three thread blocks take about as long as clusters of four, and clusters of
+ * five as long as clusters of eight. */
+static double adding_of(const bsmm_product *p, const division *c) {
+    const double filled = (double)p->a.m.rows / c->tiles;
+    return 0.16 * (c->groups - 1) +
+           fmax(0, 0.022 * filled - 0.35) * bsmm_small_m_log2_up(c->splits);
 }
 
 /* Predicts the time in us of a division of the GEMM among thread blocks. It is the number of waves
- * of clusters times the time of a thread block, plus fixed times. The constants are fitted to 211
- * times that were measured on an H200. As a test, they were also fitted to every second of these
- * times only. The remaining times were then predicted with an error of 7% (root mean square). */
+ * of clusters times the time of a thread block, plus fixed times. The constants are fitted to 714
+ * times of products of 9 to 512 rows of A that were measured on an H200, with an error of 7% (root
+ * mean square). The division that is predicted to be fastest took 1.005 times as long as the
+ * fastest measured one (geometric mean). */
 static double predict(const bsmm_product *p, const weights *w, const division *c) {
     const uint32_t steps =
         bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c->splits * c->groups);
-    /* `adding` is the time in us in which the epilogue adds the accumulators of a tile. `zeros` is
-     * the additional time if many sums are likely to be exactly 0, because the epilogue loads
-     * scales for each such sum to find out whether products have underflowed. */
-    const double adding = adding_of(c);
-    const double zeros = sums_to_zero(p) ? 0.3e-3 * results_of(p, c) : 0;
+    /* `zeros` is the additional time in us if many sums are likely to be exactly 0, because the
+     * epilogue loads scales for each such sum to find out whether products have underflowed. */
+    const double zeros = sums_to_zero(p) ? 0.1e-3 * results_of(p, c) : 0;
     /* If each row of B has an fp32 scale, the epilogue takes `more` microseconds longer. */
-    const double more = w == &row_scaled ? 0.5 : 0;
+    const double more = w == &row_scaled ? 1.1 : 0;
     /* `converted` estimates the number of bytes that the kernel mixed_prepare reads and writes. */
     const double converted = (double)p->a.m.rows * (double)p->a.m.cols * 4;
     /* With more than 512 rows of A, the thread blocks of a wave take longer to begin and to end.
-     * The prediction therefore adds 7 us instead of 4 us for each wave. It also adds 0 us instead
-     * of 3 us for the launch. The numbers 7 and 0 are not fitted. They are set so that this kernel
-     * is not chosen for most measured products for which another kernel is faster. */
+     * The prediction therefore adds 7 us instead of 4.1 us for each wave. It also adds 0 us instead
+     * of 2.1 us for the launch. The numbers 7 and 0 are not fitted. They are set so that this
+     * kernel is not chosen for most measured products for which another kernel is faster. */
     const bool many = p->a.m.rows > 512;
-    return (many ? 0 : 3) + more + converted * 0.25e-6 +
-           waves_of(p, c) * ((many ? 7 : 4) + adding + zeros + w->step[c->choice] * (double)steps);
+    return (many ? 0 : 2.1) + more + converted * 0.17e-6 +
+           waves_of(p, c) * ((many ? 7 : 4.1) + adding_of(p, c) + zeros +
+                             w->step[is_half(p)][c->choice] * (double)steps);
 }
 
 /* Returns true if A is e4m3 with one fp32 scale per row, and the weights are mxfp4. Only the kernel
@@ -237,20 +244,11 @@ static double predict_packed(const bsmm_product *p, const weights *w) {
 
 /* Returns true if no other kernel is predicted to be faster than this one with the division `c`.
  * The other kernels are those that pack B first and, for few rows of A, cuda_sm90_small_m. (The
- * latter takes up to 128 rows, but is slower with more than BSMM_SMALL_M_MOST_COLUMNS columns.) The
- * prediction for `c` assumes full tiles. If the rows of A fill only a part of a tile, a thread
- * block adds fewer accumulators. For the comparison with cuda_sm90_small_m, the function therefore
- * reduces the predicted time. With this correction, predictions for few rows had an error of 6%
- * (root mean square). */
+ * latter takes up to 128 rows, but is slower with more than BSMM_SMALL_M_MOST_COLUMNS columns.) */
 static bool is_fastest(const bsmm_product *p, const weights *w, const division *c) {
     if (!bsmm_small_m_prefers_mixed(c->time, predict_packed(p, w))) return false;
     if (p->a.m.rows * bsmm_small_m_count_parts(&p->a) > BSMM_SMALL_M_MOST_COLUMNS) return true;
-    const double filled = (double)p->a.m.rows / (c->tiles * columns_of[c->choice]);
-    const double less = (1 - filled) * waves_of(p, c) * adding_of(c);
-    /* With fp32 scales along K and few rows of A, the times that the model predicts for this kernel
-     * are about 6% too small. */
-    const double more = w == &group_scaled ? 1.06 : 1;
-    return bsmm_small_m_prefers_mixed(more * (c->time - less), bsmm_small_m_predict_rows(p));
+    return bsmm_small_m_prefers_mixed(c->time, bsmm_small_m_predict_rows(p));
 }
 
 /* Finds the division of the GEMM with the least predicted time. */
@@ -262,7 +260,8 @@ static division find_division(const bsmm_product *p, const weights *w) {
         for (uint32_t groups = 1; groups <= BSMM_MIXED_MOST_GROUPS; groups *= 2)
             for (size_t s = 0; s < BSMM_COUNT(all_splits); s++) {
                 const uint32_t splits = all_splits[s];
-                if (!functions[i].name || (splits * groups > 1 && splits * groups > steps))
+                if (!functions[i].name || (splits * groups > 1 && splits * groups > steps) ||
+                    !bsmm_small_m_allows_mixed(columns_of[i], groups, splits))
                     continue;
                 division c = {.choice = i, .groups = groups, .splits = splits};
                 c.tiles = (uint32_t)bsmm_ceil_div(p->a.m.rows, columns_of[i]);
@@ -411,7 +410,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     const division *c = &m->c;
     m->params = params_of(p, m);
     const bsmm_cuda_launch_desc prepare = {
-        .function = &prepare_a,
+        .function = &prepare_a[m->params.source],
         .grid = {(uint32_t)bsmm_ceil_div(p->a.m.rows, BSMM_MIXED_PREPARE_ROWS), blocks_per_row(p)},
         .block = {BSMM_SMALL_M_PREPARE_THREADS},
         .overlap = true,

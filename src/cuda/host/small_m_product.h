@@ -141,4 +141,9 @@ double bsmm_small_m_with_columns(double time, uint32_t columns, uint32_t bits);
  * time in us of this kernel. `other` is the predicted time in us of the fastest other kernel. */
 bool bsmm_small_m_prefers_mixed(double mixed, double other);
 
+/* Returns true if the kernel cuda_sm90a_mixed may use tiles of `columns` columns, and may divide K
+ * among `splits` thread blocks and in each of them among `groups` groups of warps. The library
+ * allows everything. Tests allow only what they want to test. */
+bool bsmm_small_m_allows_mixed(uint32_t columns, uint32_t groups, uint32_t splits);
+
 #endif

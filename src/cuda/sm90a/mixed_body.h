@@ -3,7 +3,7 @@
  *
  *     MIXED_NAME     name of the kernel
  *     MIXED_FORMAT   format of the weights, for example SMALL_M_MXFP4
- *     MIXED_COLUMNS  number of columns of a tile, 96 or 128. A column is one row of A
+ *     MIXED_COLUMNS  number of columns of a tile: 32, 64, 96 or 128. A column is one row of A
  *     MIXED_HALF     1 if A is f16 and weights are decoded to f16, 0 if both become bf16
  */
 
@@ -72,8 +72,10 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
         mixed_load_codes(MIXED_FORMAT, &p, &scales, stream.step, &stream.codes);
         const bool last = begin + i + 1 == end;
         if (GROUPED && !last) mixed_load_groups(&groups);
-        mixed_wait_slot(&ring, i);
+        /* If the descriptor is computed after the wait, ptxas keeps it in vector registers in some
+         * kernels, and each wgmma then waits for copies to uniform registers. */
         const uint64_t a = small_m_describe(TILES, mixed_slot(&ring, i));
+        mixed_wait_slot(&ring, i);
 #pragma unroll
         for (int chunk = 0; chunk < MIXED_CHUNKS; chunk++) {
             mixed_multiply_chunk(MIXED_HALF, TILES, &sums[0][0], fragments.f[chunk % 2],

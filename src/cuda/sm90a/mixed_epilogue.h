@@ -149,9 +149,13 @@ typedef struct mixed_runs {
     uint32_t rank; /* `rank` is the number of this thread block in its cluster. */
 } mixed_runs;
 
-/* MIXED_AT_ONCE is the number of runs (groups of adjacent results in a row of D) whose accumulators
- * the fast path loads at once. */
-enum { MIXED_AT_ONCE = 4 };
+enum {
+    /* MIXED_AT_ONCE is the number of runs (groups of adjacent results in a row of D) that the fast
+     * path stores at once. */
+    MIXED_AT_ONCE = 4,
+    /* MIXED_LOADS is the number of loads of accumulators that a thread has in flight. */
+    MIXED_LOADS = 8,
+};
 
 /* Loads one accumulator of each result of `count` runs. A run is MIXED_RUN adjacent results of a
  * row of D. Run r lies in row i[r] of the tile, and to[r] receives the accumulators of its results.
@@ -189,21 +193,40 @@ static __device__ __forceinline__ void mixed_accumulate(const int count, const f
 
 /* Adds up the accumulators of each result of `count` runs, in rows i[0], i[1] and so on of the
  * tile. A run is MIXED_RUN adjacent results of a row of D. Loads from the shared memory of another
- * thread block have a long latency, so two accumulators of each result are loaded at once. */
-static __device__ __forceinline__ void mixed_collect(const int count, const bsmm_small_m_params *p,
+ * thread block have a long latency, so `terms` accumulators of each result are loaded at once. */
+static __device__ __forceinline__ void mixed_collect(const int count, const uint32_t terms,
+                                                     const bsmm_small_m_params *p,
                                                      const mixed_runs *runs, const uint32_t *i,
                                                      float (*v)[MIXED_RUN]) {
-    float4 first[MIXED_AT_ONCE], second[MIXED_AT_ONCE];
+    float4 loaded[MIXED_LOADS][MIXED_AT_ONCE];
 #pragma unroll
     for (int r = 0; r < count; r++)
         v[r][0] = v[r][1] = v[r][2] = v[r][3] = 0;
 #pragma unroll 1
-    for (uint32_t n = 0; n < runs->terms; n += 2) {
-        mixed_load(count, p, runs, n, i, first);
-        if (n + 1 < runs->terms) mixed_load(count, p, runs, n + 1, i, second);
-        mixed_accumulate(count, first, v);
-        if (n + 1 < runs->terms) mixed_accumulate(count, second, v);
+    for (uint32_t n = 0; n < runs->terms; n += terms) {
+#pragma unroll
+        for (uint32_t t = 0; t < terms; t++)
+            if (n + t < runs->terms) mixed_load(count, p, runs, n + t, i, loaded[t]);
+#pragma unroll
+        for (uint32_t t = 0; t < terms; t++)
+            if (n + t < runs->terms) mixed_accumulate(count, loaded[t], v);
     }
+}
+
+/* Adds up the accumulators of MIXED_AT_ONCE runs, in rows i[0], i[1] and so on of the tile. If the
+ * cluster has many thread blocks, each of them stores few results, and a thread has only one or two
+ * runs. The thread then loads more accumulators of each result at once. */
+static __device__ __forceinline__ void mixed_collect_most(const bsmm_small_m_params *p,
+                                                          const mixed_runs *runs, const uint32_t *i,
+                                                          float (*v)[MIXED_RUN]) {
+    if (runs->count > runs->step) {
+        mixed_collect(MIXED_AT_ONCE, MIXED_LOADS / MIXED_AT_ONCE, p, runs, i, v);
+        return;
+    }
+#pragma unroll
+    for (int r = 1; r < MIXED_AT_ONCE; r++)
+        v[r][0] = v[r][1] = v[r][2] = v[r][3] = 0;
+    mixed_collect(1, MIXED_LOADS, p, runs, i, v);
 }
 
 static_assert(BSMM_MIXED_MOST_GROUPS == 2, "mixed_collect_own adds the sums of at most two groups");
@@ -313,7 +336,7 @@ static __device__ __forceinline__ uint32_t mixed_store_most(
         if (p->splits_log2 == 0)
             mixed_collect_own(runs, i, v);
         else
-            mixed_collect(MIXED_AT_ONCE, p, runs, i, v);
+            mixed_collect_most(p, runs, i, v);
 #pragma unroll
         for (int r = 0; r < MIXED_AT_ONCE; r++)
             if (mixed_trusts(v[r], grouped)) fits |= 1u << r;
@@ -348,7 +371,7 @@ static __device__ __forceinline__ uint32_t mixed_find_zeros(const bsmm_small_m_p
     for (uint32_t n = 0; n < 32 && left >> n != 0; n++) {
         const uint32_t row = runs->first + (left >> n & 1 ? n : 0) * runs->step;
         float v[1][MIXED_RUN];
-        mixed_collect(1, p, runs, &row, v);
+        mixed_collect(1, 2, p, runs, &row, v);
 #pragma unroll
         for (uint32_t j = 0; j < MIXED_RUN; j++)
             if ((left >> n & 1) && v[0][j] == 0 && runs->col + j < p->n) zeros |= 1u << j;
@@ -372,7 +395,7 @@ mixed_store_left(const bsmm_small_m_params *p, const mixed_block *block, const m
         const bool here = left >> n & 1;
         const uint32_t i = runs->first + (here ? n : 0) * runs->step, row = block->first + i;
         float v[1][MIXED_RUN];
-        mixed_collect(1, p, runs, &i, v);
+        mixed_collect(1, 2, p, runs, &i, v);
         const bool zero = v[0][0] == 0 || v[0][1] == 0 || v[0][2] == 0 || v[0][3] == 0;
         const float least_of_a = here && zero ? mixed_least_of_a(p, row) : 0;
         const double row_factor = mixed_factor_of_a(p, rows_of_a && here, row);

@@ -8,6 +8,24 @@
 #include "cuda/sm90a/mixed_weights.h"
 #include "cuda/sm90a/small_m_group.h"
 
+#define WGMMA_NAME  mixed_wgmma_f16_32
+#define WGMMA_HOLD  mixed_hold_f16_32
+#define WGMMA_WORDS 1
+#define WGMMA_N     32
+#define WGMMA_SHAPE "m64n32k16"
+#define WGMMA_TYPES "f32.f16.f16"
+#define WGMMA_TAIL  ", 1, 1, 0"
+#include "cuda/ptx/wgmma_one.h"
+
+#define WGMMA_NAME  mixed_wgmma_f16_64
+#define WGMMA_HOLD  mixed_hold_f16_64
+#define WGMMA_WORDS 1
+#define WGMMA_N     64
+#define WGMMA_SHAPE "m64n64k16"
+#define WGMMA_TYPES "f32.f16.f16"
+#define WGMMA_TAIL  ", 1, 1, 0"
+#include "cuda/ptx/wgmma_one.h"
+
 #define WGMMA_NAME  mixed_wgmma_f16_96
 #define WGMMA_HOLD  mixed_hold_f16_96
 #define WGMMA_WORDS 1
@@ -68,6 +86,16 @@ static __device__ __forceinline__ void mixed_chunk_half(const int format, const 
         pairs[i] = bsmm_ptx_mul_f16x2(pairs[i], f);
 }
 
+/* Starts one wgmma instruction, which multiplies 16 elements along K: sums = (add ? sums : 0) +
+ * products. The operands are f16, and `tiles` is the number of tiles of 8 columns. */
+static __device__ __forceinline__ void
+mixed_wgmma_f16(const int tiles, float *sums, const uint32_t f[4], uint64_t a, uint32_t add) {
+    if (tiles == 4) mixed_wgmma_f16_32(sums, f, a, add);
+    if (tiles == 8) mixed_wgmma_f16_64(sums, f, a, add);
+    if (tiles == 12) mixed_wgmma_f16_96(sums, f, a, add);
+    if (tiles == 16) mixed_wgmma_f16_128(sums, f, a, add);
+}
+
 /* Starts the two wgmma instructions that multiply one chunk, i.e. 32 elements along K. They compute
  * sums = (add ? sums : 0) + products. The operands are f16 if `half` is true. Otherwise they are
  * bf16, and small_m_multiply_chunk starts the instructions. */
@@ -78,12 +106,9 @@ static __device__ __forceinline__ void mixed_multiply_chunk(const bool half, con
         small_m_multiply_chunk(tiles, sums, f, a, add);
         return;
     }
-    const uint64_t second = a + (2 * SMALL_M_GROUP_PART(tiles) >> 4);
     ptx_wgmma_fence();
-    if (tiles == 12) mixed_wgmma_f16_96(sums, f, a, add);
-    if (tiles == 12) mixed_wgmma_f16_96(sums, f + 4, second, 1);
-    if (tiles == 16) mixed_wgmma_f16_128(sums, f, a, add);
-    if (tiles == 16) mixed_wgmma_f16_128(sums, f + 4, second, 1);
+    mixed_wgmma_f16(tiles, sums, f, a, add);
+    mixed_wgmma_f16(tiles, sums, f + 4, a + (2 * SMALL_M_GROUP_PART(tiles) >> 4), 1);
     ptx_wgmma_commit();
 }
 

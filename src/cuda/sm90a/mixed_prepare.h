@@ -69,11 +69,10 @@ static __device__ __forceinline__ uint32_t mixed_least(uint32_t least, uint4 v) 
 
 /* Prefetches fragment number `fragment` (32 elements along K) of a row of A into L2. */
 static __device__ __forceinline__ void mixed_prefetch_fragment(const bsmm_small_m_params *p,
-                                                               uint32_t row, uint32_t fragment) {
-    if (p->source == BSMM_SMALL_M_ANY || fragment * 32 >= p->k) return;
-    const uint32_t bytes = p->source == BSMM_SMALL_M_E4M3   ? 32
-                           : p->source == BSMM_SMALL_M_E2M1 ? 16
-                                                            : 64;
+                                                               const uint32_t source, uint32_t row,
+                                                               uint32_t fragment) {
+    if (source == BSMM_SMALL_M_ANY || fragment * 32 >= p->k) return;
+    const uint32_t bytes = source == BSMM_SMALL_M_E4M3 ? 32 : source == BSMM_SMALL_M_E2M1 ? 16 : 64;
     ptx_prefetch_l2(p->a.data + row * p->a_pitch + fragment * bytes);
 }
 
@@ -101,9 +100,9 @@ static __device__ __forceinline__ uint4 mixed_read_halves(const bsmm_small_m_par
 
 /* Converts a fragment (32 elements along K) of a row of A in any format. Returns the smallest
  * magnitude of a nonzero number of the fragment, as its code minus 1, or ~0 if all are zeros. */
-static __device__ __noinline__ uint32_t mixed_prepare_any(const bsmm_small_m_params *p,
-                                                          uint32_t row, uint32_t step,
-                                                          uint32_t fragment) {
+static __device__ __noinline__ uint32_t mixed_prepare_slowly(const bsmm_small_m_params *p,
+                                                             uint32_t row, uint32_t step,
+                                                             uint32_t fragment) {
     uint32_t least = ~0u;
     uint4 v[4];
     for (uint32_t t = 0; t < 4; t++) {
@@ -119,20 +118,22 @@ static __device__ __noinline__ uint32_t mixed_prepare_any(const bsmm_small_m_par
  * past the end of K become zeros. Returns the smallest magnitude of a nonzero number of the
  * fragment, as its 16-bit code minus 1, or ~0 if all numbers are zeros. */
 static __device__ __forceinline__ uint32_t mixed_prepare_fragment(const bsmm_small_m_params *p,
+                                                                  const uint32_t source,
                                                                   uint32_t row, uint32_t step,
                                                                   uint32_t fragment) {
-    if (p->source == BSMM_SMALL_M_ANY) return mixed_prepare_any(p, row, step, fragment);
+    if (source == BSMM_SMALL_M_ANY) return mixed_prepare_slowly(p, row, step, fragment);
     small_m_raw raw[4];
     uint4 v[4];
     uint32_t least = ~0u;
 #pragma unroll
     for (int t = 0; t < 4; t++)
-        small_m_load(p, true, row, (step * 16 + mixed_inner(p->narrow, fragment, t)) * 8, &raw[t]);
+        small_m_load(p, source, true, row, (step * 16 + mixed_inner(p->narrow, fragment, t)) * 8,
+                     &raw[t]);
 #pragma unroll
     for (int t = 0; t < 4; t++) {
-        uint4 parts[2];
-        small_m_convert(p, true, &raw[t], parts);
-        v[t] = p->half ? raw[t].codes : parts[0];
+        uint4 parts[2] = {raw[t].codes};
+        if (source != BSMM_SMALL_M_F16) small_m_convert(p, source, true, &raw[t], parts);
+        v[t] = parts[0];
         least = mixed_least(least, v[t]);
     }
     mixed_store(p, row, step, fragment, v);

@@ -50,7 +50,7 @@ static __device__ __forceinline__ void small_m_own_load(const bsmm_small_m_param
     for (uint32_t i = 0; i < BSMM_SMALL_M_OWN_CHUNKS; i++) {
         small_m_chunk_position at =
             small_m_find_chunk(p, narrow, block, first + i * BSMM_SMALL_M_THREADS);
-        if (at.wanted) small_m_load(p, e2m1, at.row, at.k, &raw[i]);
+        if (at.wanted) small_m_load(p, p->source, e2m1, at.row, at.k, &raw[i]);
     }
 }
 
@@ -67,7 +67,7 @@ small_m_own_store(const bsmm_small_m_params *p, const bool narrow, const bool e2
             small_m_find_chunk(p, narrow, block, first + i * BSMM_SMALL_M_THREADS);
         if (!at.wanted) continue;
         uint4 parts[2];
-        small_m_convert(p, e2m1, &raw[i], parts);
+        small_m_convert(p, p->source, e2m1, &raw[i], parts);
         *(uint4 *)(image + at.to) = small_m_arrange(narrow, parts[0]);
         if (p->parts == 2) *(uint4 *)(image + at.to + 64) = small_m_arrange(narrow, parts[1]);
         if (small_m_magnitude(parts[0]) | small_m_magnitude(parts[1])) flags[at.row] = 1;

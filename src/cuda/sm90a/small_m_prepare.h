@@ -155,10 +155,11 @@ typedef struct small_m_raw {
     uint32_t scale;
 } small_m_raw;
 
-/* Loads eight values of a row of A, beginning with element k. Values past the end of K are zeros.
- * Kernels whose A is never e2m1 pass false for `e2m1`, so that the compiler leaves out the code for
- * it. */
-static __device__ __forceinline__ void small_m_load(const bsmm_small_m_params *p, const bool e2m1,
+/* Loads eight values of a row of A, beginning with element k. `source` is p->source, and a constant
+ * in kernels for one source. Values past the end of K are zeros. Kernels whose A is never e2m1 pass
+ * false for `e2m1`, so that the compiler leaves out the code for it. */
+static __device__ __forceinline__ void small_m_load(const bsmm_small_m_params *p,
+                                                    const uint32_t source, const bool e2m1,
                                                     uint32_t row, uint32_t k, small_m_raw *to) {
     const uint8_t *from = p->a.data + row * p->a_pitch;
     to->codes = make_uint4(0, 0, 0, 0);
@@ -169,12 +170,12 @@ static __device__ __forceinline__ void small_m_load(const bsmm_small_m_params *p
         to->scale = 64;
         return;
     }
-    if (p->source == BSMM_SMALL_M_E4M3) {
+    if (source == BSMM_SMALL_M_E4M3) {
         uint2 codes = *(const uint2 *)(from + k);
         to->codes.x = codes.x;
         to->codes.y = codes.y;
         if (p->a.scale == BSMM_SCALE_E8M0) to->scale = p->a.scales[row * p->a_scale_pitch + k / 32];
-    } else if (e2m1 && p->source == BSMM_SMALL_M_E2M1) {
+    } else if (e2m1 && source == BSMM_SMALL_M_E2M1) {
         const uint32_t block = p->a.scale == BSMM_SCALE_E8M0 ? 32 : 16;
         to->codes.x = *(const uint32_t *)(from + k / 2);
         to->scale = p->a.scales[row * p->a_scale_pitch + k / block];
@@ -187,15 +188,15 @@ static __device__ __forceinline__ void small_m_load(const bsmm_small_m_params *p
  * sum is the value: parts[0] gets the high ones, and parts[1] the low ones. In all other formats
  * parts[0] gets the values, and parts[1] is 0. */
 static __device__ __forceinline__ void small_m_convert(const bsmm_small_m_params *p,
-                                                       const bool e2m1, const small_m_raw *raw,
-                                                       uint4 parts[2]) {
+                                                       const uint32_t source, const bool e2m1,
+                                                       const small_m_raw *raw, uint4 parts[2]) {
     parts[0] = raw->codes;
     parts[1] = make_uint4(0, 0, 0, 0);
-    if (p->source == BSMM_SMALL_M_F16)
+    if (source == BSMM_SMALL_M_F16)
         parts[0] = small_m_read_f16(raw->codes, &parts[1]);
-    else if (p->source == BSMM_SMALL_M_E4M3)
+    else if (source == BSMM_SMALL_M_E4M3)
         parts[0] = decode_values_e4m3(make_uint2(raw->codes.x, raw->codes.y), raw->scale);
-    else if (e2m1 && p->source == BSMM_SMALL_M_E2M1)
+    else if (e2m1 && source == BSMM_SMALL_M_E2M1)
         parts[0] = decode_values_e2m1(raw->codes.x, p->a.scale, raw->scale);
 }
 
@@ -238,8 +239,8 @@ static __device__ __forceinline__ uint32_t small_m_prepare_chunk(const bsmm_smal
     if (p->source == BSMM_SMALL_M_ANY) return small_m_prepare_any(p, row, chunk);
     small_m_raw raw;
     uint4 parts[2];
-    small_m_load(p, true, row, chunk * 8, &raw);
-    small_m_convert(p, true, &raw, parts);
+    small_m_load(p, p->source, true, row, chunk * 8, &raw);
+    small_m_convert(p, p->source, true, &raw, parts);
     small_m_store_chunk(p, chunk, column, parts[0]);
     if (p->parts == 2) small_m_store_chunk(p, chunk, column + 1, parts[1]);
     return small_m_magnitude(parts[0]) | small_m_magnitude(parts[1]);
