@@ -20,11 +20,11 @@ static const bsmm_wgmma_tile *choose_by_time(const bsmm_product *p, bsmm_wgmma_k
 static int64_t choose_splits_by_time(const bsmm_wgmma_split *split);
 #define bsmm_small_m_prefers_bands prefers_bands_by_size
 #define bsmm_small_m_prefers_mixed prefers_mixed_by_time
-#define bsmm_small_m_allows_mixed  allows_any_mixed
+#define bsmm_small_m_divides_mixed divides_any_mixed
 #include "../../src/cuda/host/small_m_choose.c" /* NOLINT(bugprone-suspicious-include) */
 #undef bsmm_small_m_prefers_bands
 #undef bsmm_small_m_prefers_mixed
-#undef bsmm_small_m_allows_mixed
+#undef bsmm_small_m_divides_mixed
 #define bsmm_wgmma_choose        choose_by_time
 #define bsmm_wgmma_choose_splits choose_splits_by_time
 #include "../../src/cuda/host/wgmma_choose.c" /* NOLINT(bugprone-suspicious-include) */
@@ -51,11 +51,13 @@ bool bsmm_small_m_prefers_mixed(double mixed, double other) {
  * consists of three numbers with commas: the columns of a tile, the groups of warps of a thread
  * block, and the thread blocks of a cluster. cuda_sm90a_mixed then uses only these. A 0 allows any.
  */
-bool bsmm_small_m_allows_mixed(uint32_t columns, uint32_t groups, uint32_t splits) {
+bool bsmm_small_m_divides_mixed(uint32_t columns, uint32_t groups, uint32_t splits,
+                                uint32_t steps) {
     const char *text = getenv("BSMM_TEST_MIXED");
     unsigned c = 0, g = 0, n = 0;
     if (text) assert_int_equal(sscanf(text, "%u,%u,%u", &c, &g, &n), 3);
-    return (c == 0 || c == columns) && (g == 0 || g == groups) && (n == 0 || n == splits);
+    return (c == 0 || c == columns) && (g == 0 || g == groups) && (n == 0 || n == splits) &&
+           divides_any_mixed(columns, groups, splits, steps);
 }
 
 /* In tests, this function replaces the library's function of the same name. If the environment

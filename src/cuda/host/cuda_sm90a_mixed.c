@@ -16,40 +16,43 @@
 enum { COLUMN_CHOICES = 4 };
 static const uint32_t columns_of[COLUMN_CHOICES] = {32, 64, 96, 128};
 
-/* Describes a format of B and the kernels for it. functions[0] has the kernels that decode weights
- * to bf16, and functions[1] has those that decode them to f16, for an f16 A. Kernel number i of
- * each has tiles of columns_of[i] columns; a column is a row of A. The name of a kernel is NULL if
- * it does not exist. step[h][i] is the time in us in which a thread block of functions[h][i]
- * computes one step of 128 elements along K. It was measured on an H200 whose SMs all work. */
-typedef struct weights {
-    bsmm_format format;
-    double step[2][COLUMN_CHOICES];
-    const bsmm_cuda_function (*functions)[COLUMN_CHOICES];
-} weights;
+/* Describes a kernel. `step` is the time in us in which a thread block computes one step of 128
+ * elements along K. */
+typedef struct mixed_kernel {
+    bsmm_cuda_function function;
+    double step;
+} mixed_kernel;
 
 #define COLUMNS(...)
-#define KERNEL(module, name, format, columns, half)                                                \
-    [format][half][(columns) / 32 - 1] = {"sm90a/" #module, #name, BSMM_SMALL_M_MOST_SHARED},
+#define KERNEL(module, name, format, columns, half, step_ns)                                       \
+    [format][half][(columns) / 32 - 1] = {{"sm90a/" #module, #name, BSMM_SMALL_M_MOST_SHARED},     \
+                                          (step_ns)*1e-3},
 
 /* Lists the kernels. The first index is the format of the weights. The second index is 1 for
- * kernels that decode weights to f16, and 0 for bf16. The third index is that of columns_of. */
-static const bsmm_cuda_function all_functions[SMALL_M_FORMATS][2][COLUMN_CHOICES] = {
+ * kernels that decode weights to f16, because A is f16, and 0 for bf16. The third index is that of
+ * columns_of; a column is a row of A. The name of a kernel is NULL if it does not exist. */
+static const mixed_kernel all_kernels[SMALL_M_FORMATS][2][COLUMN_CHOICES] = {
 #include "cuda/sm90a/mixed.def"
 };
 
-/* clang-format off */
+/* Describes a format of B. `kernels` is the first index in all_kernels. */
+typedef struct weights {
+    bsmm_format format;
+    uint32_t kernels;
+} weights;
+
 static const weights all_weights[] = {
-    {{BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, {{.86, 1.00, 1.24, 1.46}, {.93, 1.09, 1.21, 1.45}}, all_functions[SMALL_M_MXFP4]},
-    {{BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, {{.90, 1.12, 1.22, 1.41}, {.87, 1.15, 1.26, 1.47}}, all_functions[SMALL_M_NVFP4]},
-    {{BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, {{1.14, 1.31, 1.44, 1.62}, {1.05, 1.14, 1.24, 1.50}}, all_functions[SMALL_M_MXFP8]},
-    {{BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, {{1.08, 1.24, 1.35, 1.77}, {1.12, 1.35, 1.49, 1.90}}, all_functions[SMALL_M_MXFP6_E2M3]},
-    {{BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, {{1.08, 1.30, 1.44, 1.83}, {1.14, 1.33, 1.48, 1.92}}, all_functions[SMALL_M_MXFP6_E3M2]},
+    {{BSMM_ELEM_E2M1, BSMM_SCALE_E8M0, 1, 32}, SMALL_M_MXFP4},
+    {{BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}, SMALL_M_NVFP4},
+    {{BSMM_ELEM_E4M3, BSMM_SCALE_E8M0, 1, 32}, SMALL_M_MXFP8},
+    {{BSMM_ELEM_E2M3, BSMM_SCALE_E8M0, 1, 32}, SMALL_M_MXFP6_E2M3},
+    {{BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}, SMALL_M_MXFP6_E3M2},
 };
 /* These weights are e4m3 with one fp32 scale for each row of B. */
-static const weights row_scaled = {{BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 0}, {{1.16, 1.20, 1.50, 1.58}, {1.05, 1.05, 1.19, 1.40}}, all_functions[SMALL_M_FP8_ROWS]};
+static const weights row_scaled = {{BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, 0}, SMALL_M_FP8_ROWS};
 /* These weights are e4m3 with an fp32 scale for each 128 elements along K. */
-static const weights group_scaled = {{BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, BSMM_SMALL_M_K}, {{1.37, 1.44, 1.67, 0}, {1.08, 1.21, 1.39, 0}}, all_functions[SMALL_M_FP8_F32]};
-/* clang-format on */
+static const weights group_scaled = {{BSMM_ELEM_E4M3, BSMM_SCALE_F32, 1, BSMM_SMALL_M_K},
+                                     SMALL_M_FP8_F32};
 
 /* Lists the kernels that convert A, by the way in which they read it. */
 static const bsmm_cuda_function prepare_a[] = {
@@ -74,8 +77,8 @@ static bool is_half(const bsmm_product *p) {
     return p->a.m.format.elem == BSMM_ELEM_F16;
 }
 
-static const bsmm_cuda_function *functions_of(const bsmm_product *p, const weights *w) {
-    return w->functions[is_half(p)];
+static const mixed_kernel *kernels_of(const bsmm_product *p, const weights *w) {
+    return all_kernels[w->kernels][is_half(p)];
 }
 
 /* A 32-bit word of A's image (A in the order in which the GEMM kernel reads it) holds two elements
@@ -175,7 +178,7 @@ static double predict(const bsmm_product *p, const weights *w, const division *c
     const bool many = p->a.m.rows > 512;
     return (many ? 0 : 2.1) + more + converted * 0.17e-6 +
            waves_of(p, c) * ((many ? 7 : 4.1) + adding_of(p, c) + zeros +
-                             w->step[is_half(p)][c->choice] * (double)steps);
+                             kernels_of(p, w)[c->choice].step * (double)steps);
 }
 
 /* Returns true if A is e4m3 with one fp32 scale per row, and the weights are mxfp4. Only the kernel
@@ -254,14 +257,14 @@ static bool is_fastest(const bsmm_product *p, const weights *w, const division *
 /* Finds the division of the GEMM with the least predicted time. */
 static division find_division(const bsmm_product *p, const weights *w) {
     const uint32_t steps = bsmm_small_m_count_steps(p);
-    const bsmm_cuda_function *functions = functions_of(p, w);
+    const mixed_kernel *kernels = kernels_of(p, w);
     division best = {.time = INFINITY};
     for (uint32_t i = 0; i < COLUMN_CHOICES; i++)
         for (uint32_t groups = 1; groups <= BSMM_MIXED_MOST_GROUPS; groups *= 2)
             for (size_t s = 0; s < BSMM_COUNT(all_splits); s++) {
                 const uint32_t splits = all_splits[s];
-                if (!functions[i].name || (splits * groups > 1 && splits * groups > steps) ||
-                    !bsmm_small_m_allows_mixed(columns_of[i], groups, splits))
+                if (!kernels[i].function.name ||
+                    !bsmm_small_m_divides_mixed(columns_of[i], groups, splits, steps))
                     continue;
                 division c = {.choice = i, .groups = groups, .splits = splits};
                 c.tiles = (uint32_t)bsmm_ceil_div(p->a.m.rows, columns_of[i]);
@@ -325,7 +328,7 @@ static const char *refuse_long(const bsmm_product *p, char *why, size_t size) {
 static const char *refuse(const bsmm_product *p, void *state, char *why, size_t size) {
     made *m = state;
     const weights *w = find_weights(&p->b);
-    const char *reason = bsmm_cuda_refuse(p, (w ? w : &all_weights[0])->functions[0], why, size);
+    const char *reason = bsmm_cuda_refuse(p, &all_kernels[SMALL_M_MXFP4][0][0].function, why, size);
     if (!w) return reason ? reason : bsmm_gpu_refuse_format(&p->b, 'B', WEIGHTS_RULE, why, size);
     if (!reason) reason = refuse_a(&p->a, w, why, size);
     if (!reason) reason = refuse_few(&p->a, why, size);
@@ -416,7 +419,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
         .overlap = true,
     };
     const bsmm_cuda_launch_desc multiply = {
-        .function = &functions_of(p, m->w)[c->choice],
+        .function = &kernels_of(p, m->w)[c->choice].function,
         .grid = {(uint32_t)bsmm_ceil_div(p->d.m.cols, rows_of(c)) * c->tiles * c->splits},
         .block = {BSMM_SMALL_M_THREADS},
         .cluster = {c->splits},

@@ -26,7 +26,8 @@ bool bsmm_small_m_prefers_mixed(double mixed, double other) {
     return mixed <= other;
 }
 
-bool bsmm_small_m_allows_mixed(uint32_t columns, uint32_t groups, uint32_t splits) {
-    (void)columns, (void)groups, (void)splits;
-    return true;
+bool bsmm_small_m_divides_mixed(uint32_t columns, uint32_t groups, uint32_t splits,
+                                uint32_t steps) {
+    (void)columns;
+    return groups * splits == 1 || groups * splits <= steps;
 }

@@ -141,9 +141,9 @@ double bsmm_small_m_with_columns(double time, uint32_t columns, uint32_t bits);
  * time in us of this kernel. `other` is the predicted time in us of the fastest other kernel. */
 bool bsmm_small_m_prefers_mixed(double mixed, double other);
 
-/* Returns true if the kernel cuda_sm90a_mixed may use tiles of `columns` columns, and may divide K
- * among `splits` thread blocks and in each of them among `groups` groups of warps. The library
- * allows everything. Tests allow only what they want to test. */
-bool bsmm_small_m_allows_mixed(uint32_t columns, uint32_t groups, uint32_t splits);
+/* Returns true if the kernel cuda_sm90a_mixed may divide K among `splits` thread blocks and in each
+ * of them among `groups` groups of warps, for tiles of `columns` columns. K has `steps` steps of
+ * 128 elements, and each part of K must have at least one. */
+bool bsmm_small_m_divides_mixed(uint32_t columns, uint32_t groups, uint32_t splits, uint32_t steps);
 
 #endif

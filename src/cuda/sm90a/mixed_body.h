@@ -132,3 +132,4 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #undef MIXED_FORMAT
 #undef MIXED_COLUMNS
 #undef MIXED_HALF
+#undef MIXED_STEP_NS
