@@ -35,6 +35,16 @@ def config_of(folder):
     return json.loads((folder / "config.json").read_text())
 
 
+def check_weights(scheme):
+    """Checks the numbers of a scheme that follow from its format."""
+    bits, group, block = {"nvfp4-pack-quantized": (4, 16, None), "mxfp4-pack-quantized": (4, 32, None),
+                          "mxfp6-pack-quantized": (6, 32, None), "mxfp8-quantized": (8, 32, None),
+                          "float-quantized": (8, None, [128, 128])}[scheme["format"]]
+    weights = scheme["weights"]
+    block = block if weights["strategy"] == "block" else None
+    assert (weights["num_bits"], weights.get("group_size"), weights.get("block_structure")) == (bits, group, block), weights
+
+
 def check_compressed(folder, source):
     """Checks a folder of compressed-tensors with weights in nvfp4, except down_proj in mxfp8.
     Fused weights must share their global scale."""
@@ -47,6 +57,8 @@ def check_compressed(folder, source):
     groups = {g["format"]: g for g in quantization["config_groups"].values()}
     assert groups["mxfp8-quantized"]["targets"] == [f"model.layers.{i}.mlp.down_proj" for i in range(2)]
     assert len(groups["nvfp4-pack-quantized"]["targets"]) == 12
+    for scheme in groups.values():
+        check_weights(scheme)
     scale = lambda name: got[f"model.layers.1.{name}.weight_global_scale"][2]
     assert scale("self_attn.q_proj") == scale("self_attn.k_proj") == scale("self_attn.v_proj") != scale("self_attn.o_proj")
     assert scale("mlp.gate_proj") == scale("mlp.up_proj")
@@ -84,7 +96,7 @@ def check_scheme(folder, name, strategy, scale):
     (group,) = quantization["config_groups"].values()
     assert quantization["format"] == group["format"] == str(name) and group["targets"] == ["Linear"], quantization
     assert group["weights"]["strategy"] == str(strategy) and group["input_activations"] is None, group
-    assert group["weights"]["num_bits"] == (6 if "mxfp6" in str(name) else 8), group
+    check_weights(group)
     dtype, shape, _ = read(folder)["model.layers.0.mlp.up_proj.weight_scale"]
     assert f"{dtype}:{'x'.join(map(str, shape))}" == str(scale), (dtype, shape)
 

@@ -255,8 +255,15 @@ for name in ("from", "to", "amax"):
     assert not row[begin].isspace() and row[begin - 1].isspace(), (name, heads, row)' "$out" ||
     fail "alignment: $out"
 
-# The output of a table of products begins with the machine and the storage form of B.
+# The output of a table of products begins with the machine and the storage form of B. The column
+# `of` has the names of ceilings, so it is aligned on the left.
 expect 0 --format mxfp4 $small
+python3 -c 'import sys
+lines = sys.argv[1].splitlines()
+heads, row = next(pair for pair in zip(lines, lines[1:]) if pair[0].startswith("format "))
+begin = heads.index(" of ") + 1
+assert row[begin - 1] == " " and row[begin].isalpha() and len(row[begin:].split()[0]) > 2, (heads, row)' "$out" ||
+    fail "alignment of the ceiling: $out"
 contains "${out%%$'\n'*}" ", 1 threads"
 contains "$out" $'\nB: packed in advance if the kernel packs it, '
 

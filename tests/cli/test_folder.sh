@@ -30,10 +30,14 @@ check method modelopt modelopt
 check method gpt-oss-hf mxfp4
 check method deepseek fp8
 
-# These formats are FP8 with one scale per block, row or matrix, and packed mxfp6. The checks use
-# the names of compressed-tensors.
+# The configuration of quark also describes a folder with a single quantized layer.
+"$bsmm" quantize in -o quark-one --family quark --format mxfp4 --include '*layers.0.*up_proj.weight' >/dev/null || fail "one layer"
+check quark quark-one fp4
+
+# These formats are FP8 with one scale per block, row or matrix, and packed mxfp4 and mxfp6. The
+# checks use the names of compressed-tensors.
 ct=(quantize in --family compressed-tensors)
-for format in fp8_block128 fp8_channel fp8_tensor mxfp6_e2m3; do
+for format in fp8_block128 fp8_channel fp8_tensor mxfp4 mxfp6_e2m3; do
     "$bsmm" "${ct[@]}" --format $format -o ct-$format >/dev/null || fail "$format"
 done
 check scheme ct-fp8_block128 float-quantized block F32:1x1
@@ -42,6 +46,7 @@ check scheme ct-fp8_tensor float-quantized tensor F32:1
 check shared ct-fp8_tensor in
 "$bsmm" "${ct[@]}" --format fp8_tensor --report --device cpu -o ct-report | grep -q "q_proj" || fail "a report of fp8_tensor"
 cmp ct-report/model.safetensors ct-fp8_tensor/model.safetensors || fail "--report changes the weights"
+check scheme ct-mxfp4 mxfp4-pack-quantized group U8:128x2
 check scheme ct-mxfp6_e2m3 mxfp6-pack-quantized group U8:128x2
 "$bsmm" compare in ct-fp8_channel --json >rows
 python3 -c "import json; rows = [json.loads(r) for r in open('rows')]; changed = [r for r in rows if r['sqnr_db'] is not None]

@@ -30,6 +30,11 @@ END
 check "$golden/llama_cpp.gguf" plain.gguf
 "$BSMM" dequantize "$golden/llama/model.safetensors" -o file.gguf >/dev/null
 check plain.gguf file.gguf
+# The command writes the metadata to a temporary file, which must not remain.
+mkdir temporary
+TMPDIR=$work/temporary "$BSMM" dequantize "$golden/llama" -o file.gguf >/dev/null
+[ -z "$(ls -A temporary)" ] || fail "temporary files remain: $(ls -A temporary)"
+TMPDIR=$work/none refuses "$work/none/bsmm-metadata-" dequantize "$golden/llama"
 # Quantizing before the conversion to GGUF gives the same bytes as quantizing after it. In nvfp4,
 # the rows of half of the weights are too short for a block, so these weights are left out.
 for format in mxfp4 f16 f32; do

@@ -16,6 +16,11 @@ refuses() { # usage: refuses TEXT COMMAND...
     ! "$@" >"$work/said" 2>&1 && grep -qF "$text" "$work/said" || { cat "$work/said"; return 1; }
 }
 lists() { "$BSMM" devices >"$work/said" && grep -q "^$1 " "$work/said"; }
+# Runs the command by its name without a folder, in another folder.
+lists_by_name() {
+    (cd "$work" && PATH=$folder:$PATH && "$(basename "$BSMM")" devices) >"$work/said" && grep -q "^$1 " "$work/said"
+}
+folder=$(cd "$(dirname "$BSMM")" && pwd)
 python3 - "$work" <<'END'
 import json, random, struct, sys
 def write(name, rows, cols, seed):
@@ -28,6 +33,7 @@ END
 built=
 for arch in gfx942 gfx950 sm_80 sm_90a sm_100 sm_120; do
     check "devices lists sim:$arch" lists "sim:$arch"
+    check "devices lists sim:$arch if the shell finds bsmm by PATH" lists_by_name "sim:$arch"
     "$BSMM" explain --device "sim:$arch" --format mxfp4 -M 8 -N 64 -K 64 >"$work/explained" 2>&1
     if grep -qE "built without (AMD|CUDA) kernels" "$work/explained"; then echo "skipped: no kernels for $arch"; continue; fi
     built+=" $arch"

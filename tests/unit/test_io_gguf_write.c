@@ -148,6 +148,23 @@ static void test_refusals(void **state) {
     expect_failure(bsmm_writer_create("x", "zip", &other), BSMM_E_INVALID, "npy or gguf");
 }
 
+/* Tests that the writer refuses a key that it has copied from another file, whatever its place. */
+static void test_copied_keys(void **state) {
+    (void)state;
+    bsmm_file *file;
+    const char *key, *value;
+    uint64_t count = 0;
+    if (bsmm_file_open(BSMM_FIXTURE_DIR "/mxfp4.gguf", &file)) fail_msg("%s", bsmm_error_message());
+    bsmm_writer *writer = create();
+    assert_int_equal(bsmm_writer_copy_metadata(writer, file), BSMM_OK);
+    for (; bsmm_file_metadata_at(file, count, &key, &value) == BSMM_OK; count++)
+        expect_failure(bsmm_writer_metadata(writer, key, "other"), BSMM_E_INVALID, "added before");
+    assert_true(count >= 2);
+    assert_int_equal(bsmm_writer_metadata(writer, "new", "other"), BSMM_OK);
+    bsmm_writer_abort(writer);
+    bsmm_file_close(file);
+}
+
 /* Tests that the reader finds the texts that the caller has added, and that tensors begin at
  * multiples of 32 bytes. */
 static void test_texts(void **state) {
@@ -179,6 +196,7 @@ int main(void) {
                                        cmocka_unit_test(test_refusals),
                                        cmocka_unit_test(test_texts),
                                        cmocka_unit_test(test_refused_matrices_write_nothing),
-                                       cmocka_unit_test(test_keys)};
+                                       cmocka_unit_test(test_keys),
+                                       cmocka_unit_test(test_copied_keys)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

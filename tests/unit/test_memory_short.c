@@ -2,6 +2,7 @@
  * second one, and so on. Each of these calls must return an error. The call must succeed once no
  * allocation fails. */
 #include "allocator.h"
+#include "io/io.h"
 #include "operand.h"
 #include "stored.h"
 #include "written.h"
@@ -41,6 +42,18 @@ static bsmm_status write_gguf(const char *path) {
 static bsmm_status open_file(const char *path) {
     bsmm_file *file = NULL;
     const bsmm_status status = bsmm_file_open(path, &file);
+    bsmm_file_close(file);
+    return status;
+}
+
+/* Holds the bytes of a file that open_bytes opens. */
+static uint8_t *bytes;
+static size_t byte_count;
+
+static bsmm_status open_bytes(const char *name) {
+    (void)name;
+    bsmm_file *file;
+    const bsmm_status status = bsmm_file_from_memory(bytes, byte_count, &file);
     bsmm_file_close(file);
     return status;
 }
@@ -100,6 +113,9 @@ static void test_short_memory(void **state) {
     check("write gguf", write_gguf, temp_path("x.gguf"));
     for (size_t i = 0; i < BSMM_COUNT(fixtures); i++)
         check(fixtures[i], open_file, fixture(fixtures[i]));
+    bytes = read_bytes(fixture("plain.gguf"), &byte_count);
+    check("open from memory", open_bytes, "");
+    free(bytes);
     check("plan", plan, "");
 }
 

@@ -235,6 +235,43 @@ static void check_stack(uint32_t form, rng *r) {
     packed_b_free(&f);
 }
 
+/* Tests a batch whose products share B. The packed weights must contain B once, like those of a
+ * stack of one matrix. */
+static void check_shared(uint32_t form, rng *r) {
+    enum { G = 3, M = 3, N = 20, K = 96 };
+    const bsmm_group group = {.struct_size = sizeof group,
+                              .kind = BSMM_GROUP_BATCH,
+                              .count = G,
+                              .b_step = BSMM_GROUP_SHARED};
+    packed_b f;
+    packed_b_make(&f, format_named("mxfp4"), describe(format_named("mxfp4"), N, K), G * M,
+                  FILL_ORDINARY, r);
+    f.a.m.rows = M, f.a.m.data_bytes = f.a.m.scale_bytes = 0;
+    f.d.m.rows = M, f.d.m.data_bytes = 0;
+    f.desc.group = &group, f.desc.b_packed = form;
+    bsmm_plan *plan;
+    if (bsmm_plan_create(&f.desc, &plan) == BSMM_OK) {
+        bsmm_plan_destroy(plan);
+        packed_b_pack(&f, form);
+        bsmm_packed_info info = {.struct_size = sizeof info};
+        uint64_t one;
+        assert_int_equal(bsmm_packed_describe(f.packed, f.bytes, &info), BSMM_OK);
+        assert_int_equal(info.groups, 1);
+        assert_int_equal(bsmm_packed_bytes("cpu", form, &f.b.m, 1, &f.a.m.format, &one), BSMM_OK);
+        assert_int_equal(f.bytes, one);
+        packed_b_check_unpacked(&f, r);
+        assert_int_equal(packed_b_run(&f, f.plan), BSMM_OK);
+    }
+    packed_b_free(&f);
+}
+
+static void test_shared_b(void **state) {
+    (void)state;
+    rng r = {52};
+    check_shared(BSMM_PACKED_WIDE, &r);
+    check_shared(BSMM_PACKED_COMPACT, &r);
+}
+
 static void test_stacks(void **state) {
     (void)state;
     rng r = {50};
@@ -315,6 +352,7 @@ int main(void) {
         cmocka_unit_test(test_one_compact_b_for_all),
         cmocka_unit_test(test_global_scale_is_packed),
         cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_shared_b),
         cmocka_unit_test(test_unusual_scales),
         cmocka_unit_test(test_refusals),
     };
