@@ -84,6 +84,8 @@ static void place_variable(ptx_parser *p, const ptx_symbol *s, ptx_operand *o, u
                      : s->space == SHARED ? SLOT_SHARED
                      : s->formal          ? SLOT_PARAM
                                           : SLOT_CONSTANT;
+    if (s->outer && p->f->entry) p->f->uses_outer = true;
+    if (s->outer && !p->f->entry) p->m->functions_use_outer = true;
     *o = (ptx_operand){.place = REG, .width = (uint8_t)width};
     o->at = ptx_slot_at(p, kind, s->value, width);
 }

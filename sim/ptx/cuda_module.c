@@ -192,7 +192,7 @@ CU CUresult cuFuncSetAttribute(CUfunction f, int attribute, int value) {
     if (!f) return sim_fail(CUDA_ERROR_INVALID_HANDLE, "function is NULL");
     if (attribute != DYNAMIC_SHARED) return CUDA_SUCCESS;
     const uint32_t most = sim_device_of(f->device)->shared_bytes;
-    const uint32_t own = f->kernel->shared - SHARED_BEGIN; /* static shared memory */
+    const uint32_t own = ptx_static_shared(f->module, f->kernel);
     if (value < 0 || (uint64_t)own + (uint32_t)value > most)
         return sim_fail(CUDA_ERROR_INVALID_VALUE,
                         "%s: %d bytes of dynamic and %u of static shared memory; the device has %u "
@@ -204,7 +204,7 @@ CU CUresult cuFuncSetAttribute(CUfunction f, int attribute, int value) {
 CU CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction f) {
     if (!value || !f) return sim_fail(CUDA_ERROR_INVALID_VALUE, "value or function is NULL");
     *value = attribute == MAX_THREADS      ? 1024
-             : attribute == SHARED_SIZE    ? (int)(f->kernel->shared - SHARED_BEGIN)
+             : attribute == SHARED_SIZE    ? (int)ptx_static_shared(f->module, f->kernel)
              : attribute == LOCAL_SIZE     ? (int)f->kernel->local
              : attribute == REGISTERS      ? 255
              : attribute == PTX_VERSION    ? (int)f->module->target
@@ -250,7 +250,7 @@ CU CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *count, CUfunction f
     if (!count || !f || threads < 1)
         return sim_fail(CUDA_ERROR_INVALID_VALUE,
                         "count or function is NULL, or threads is not positive");
-    const size_t each = shared + f->kernel->shared,
+    const size_t each = shared + SHARED_BEGIN + ptx_static_shared(f->module, f->kernel),
                  all = sim_device_of(f->device)->shared_bytes + 1024u;
     const size_t by_shared = all / each, by_threads = 2048u / (size_t)threads;
     *count = (int)(by_shared < by_threads ? by_shared : by_threads);

@@ -324,7 +324,9 @@ static const char *check(const ptx_launch *l) {
     }
     if (l->grid[1] > 65535 || l->grid[2] > 65535) return "the grid's y and z end at 65535";
     if (cluster_size(l) > 16) return "a cluster has more than 16 blocks";
-    if (l->shared_bytes > l->most_shared + SHARED_BEGIN)
+    const uint32_t unused =
+        l->kernel->shared - SHARED_BEGIN - ptx_static_shared(l->module, l->kernel);
+    if (l->shared_bytes > l->most_shared + SHARED_BEGIN + unused)
         return "the block wants more shared memory than the device has";
     return NULL;
 }

@@ -119,7 +119,12 @@ static void place_function(ptx_module *m, ptx_function *f) {
     f->base = after_kernels ? m->most_bytes : m->function_bytes;
     f->pred_base = after_kernels ? m->most_preds : m->function_preds;
     f->local_base = after_kernels ? m->most_local : m->function_local;
-    f->shared = m->shared_bytes;
+    f->shared = f->own_shared = m->shared_bytes;
+}
+
+uint32_t ptx_static_shared(const ptx_module *m, const ptx_function *kernel) {
+    const bool outer = kernel->uses_outer || (kernel->calls && m->functions_use_outer);
+    return kernel->shared - (outer ? SHARED_BEGIN : kernel->own_shared);
 }
 
 static uint32_t greater(uint32_t a, uint32_t b) {

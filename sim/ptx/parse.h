@@ -13,6 +13,8 @@ typedef struct {
     /* `dynamic` is true for .extern .shared variables, and `formal` is true for parameters of a
      * kernel. */
     bool dynamic, formal;
+    /* `outer` is true for shared variables that are not a kernel's own. */
+    bool outer;
     /* A symbol of the kind RANGE stands for `count` registers, %r0 to %r(count - 1). */
     uint32_t at, count;
     /* For a VARIABLE, `value` is its address in its state space. For a LABEL, it is the index of

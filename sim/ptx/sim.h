@@ -149,8 +149,11 @@ typedef struct {
     /* `base` is the offset and `bytes` is the size of the function's part of a warp's registers. */
     uint32_t base, bytes;
     uint32_t pred_base, preds;
-    /* `shared` is the offset in bytes at which the function's shared variables end. */
-    uint32_t shared;
+    /* `shared` is the offset in bytes at which the function's shared variables end. A kernel's own
+     * variables begin at `own_shared`. The variables before are those of the module and of
+     * functions. `uses_outer` is true if the function uses one of them. */
+    uint32_t shared, own_shared;
+    bool uses_outer;
     /* `local_base` is the offset and `local` is the size of the function's local variables, in
      * bytes. */
     uint32_t local_base, local;
@@ -190,8 +193,10 @@ struct ptx_module {
      * (.func). The members most_* are these sums plus the largest need of a kernel. */
     uint32_t function_bytes, function_preds, function_local;
     uint32_t most_bytes, most_preds, most_local;
-    /* `shared_bytes` is the size of the shared variables that are declared outside functions. */
+    /* `shared_bytes` is the size of the shared variables that are not a kernel's own.
+     * `functions_use_outer` is true if a function (.func) uses one of them. */
     uint32_t shared_bytes;
+    bool functions_use_outer;
     /* `orders` is true if the module has atomics, whose results depend on the order of thread
      * blocks. */
     bool orders;
@@ -201,6 +206,10 @@ struct ptx_module {
 /* Parses a PTX module. If the text is not a valid module, returns NULL and writes the reason to
  * `error`, which has ERROR_BYTES bytes. */
 ptx_module *ptx_module_load(const char *text, size_t size, char *error);
+/* Returns the bytes of static shared memory of a kernel. Variables that the kernel cannot use do
+ * not count, although they have a place in a thread block's shared memory: ptxas leaves them out.
+ */
+uint32_t ptx_static_shared(const ptx_module *m, const ptx_function *kernel);
 void ptx_module_unload(ptx_module *module);
 /* Returns `bytes` bytes of zeroed memory, which ptx_module_unload frees. Returns NULL if memory
  * runs out. */

@@ -188,6 +188,7 @@ static void place_in_memory(ptx_parser *p, const shape *s, ptx_symbol *symbol, u
 static void place_shared(ptx_parser *p, const shape *s, ptx_symbol *symbol, uint64_t bytes) {
     uint32_t *end = p->f && p->f->entry ? &p->f->shared : &p->m->shared_bytes;
     symbol->dynamic = s->dynamic;
+    symbol->outer = !s->dynamic && !(p->f && p->f->entry);
     if (!p->f && p->shared_most > *end) *end = p->shared_most;
     const uint32_t at = round_up(*end, s->align);
     if (at + bytes > 1u << 20) {
