@@ -150,8 +150,8 @@ typedef struct {
     uint32_t base, bytes;
     uint32_t pred_base, preds;
     /* `shared` is the offset in bytes at which the function's shared variables end. A kernel's own
-     * variables begin at `own_shared`. The variables before are those of the module and of
-     * functions. `uses_outer` is true if the function uses one of them. */
+     * variables begin at offset `own_shared`. Below this offset are those of the module and of
+     * functions (.func). `uses_outer` is true if the function uses one of these outer variables. */
     uint32_t shared, own_shared;
     bool uses_outer;
     /* `local_base` is the offset and `local` is the size of the function's local variables, in
@@ -206,9 +206,10 @@ struct ptx_module {
 /* Parses a PTX module. If the text is not a valid module, returns NULL and writes the reason to
  * `error`, which has ERROR_BYTES bytes. */
 ptx_module *ptx_module_load(const char *text, size_t size, char *error);
-/* Returns the bytes of static shared memory of a kernel. Variables that the kernel cannot use do
- * not count, although they have a place in a thread block's shared memory: ptxas leaves them out.
- */
+/* Returns the bytes of static shared memory of a kernel. Shared variables that are not the kernel's
+ * own all count if the kernel uses one of them, or if it calls functions and a function of the
+ * module uses one. Otherwise none of them counts, because ptxas does not allocate variables that a
+ * kernel cannot use. */
 uint32_t ptx_static_shared(const ptx_module *m, const ptx_function *kernel);
 void ptx_module_unload(ptx_module *module);
 /* Returns `bytes` bytes of zeroed memory, which ptx_module_unload frees. Returns NULL if memory

@@ -100,8 +100,9 @@ static void test_long(void **state) {
     }
 }
 
-/* Tests all ways to divide K. The thread blocks of a cluster store different numbers of results if
- * 3 or 5 of them divide the rows of B in a tile. */
+/* Tests divisions of K among one to eight thread blocks and one or two groups of warps. The thread
+ * blocks of a cluster share the work of storing a tile. 3 or 5 thread blocks cannot share its rows
+ * of B equally, so they store different numbers of results. */
 static void test_divisions(void **state) {
     static const char *const pairs[][2] = {
         {"bf16", "fp8_block128"}, {"f16", "nvfp4"},  {"bf16", "mxfp6_e2m3"},  {"f16", "mxfp8"},

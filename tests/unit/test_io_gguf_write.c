@@ -148,7 +148,8 @@ static void test_refusals(void **state) {
     expect_failure(bsmm_writer_create("x", "zip", &other), BSMM_E_INVALID, "npy or gguf");
 }
 
-/* Tests that the writer refuses a key that it has copied from another file, whatever its place. */
+/* Tests that the writer refuses to add a key that it has already copied from another file. The test
+ * tries every key of that file. */
 static void test_copied_keys(void **state) {
     (void)state;
     bsmm_file *file;

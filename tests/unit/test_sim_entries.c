@@ -378,8 +378,9 @@ static void mixed_products(void **state) {
                 multiply("cuda_sm90a_mixed", "f16", weights[i], 35, 0, BSMM_COMPUTE_EXACT, PLAIN),
                 exists);
         }
-    /* A kernel that runs first converts A. There is one for each way to read A: bf16 and f16 above,
-     * e4m3, e2m1, and one that takes any A. */
+    /* Before the GEMM kernel, another kernel converts A. There are five such kernels, one for each
+     * way to read A. The products above use those for bf16 and f16. The products below use those
+     * for e4m3, e2m1 and any A. */
     setenv("BSMM_TEST_MIXED", "0,0,0", 1);
     assert_true(multiply("cuda_sm90a_mixed", "mxfp8", "mxfp4", 35, 0, BSMM_COMPUTE_EXACT, PLAIN));
     assert_true(multiply("cuda_sm90a_mixed", "mxfp4", "mxfp4", 35, 0, BSMM_COMPUTE_EXACT, PLAIN));

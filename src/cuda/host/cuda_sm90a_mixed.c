@@ -30,12 +30,13 @@ typedef struct mixed_kernel {
 
 /* Lists the kernels. The first index is the format of the weights. The second index is 1 for
  * kernels that decode weights to f16, because A is f16, and 0 for bf16. The third index is that of
- * columns_of; a column is a row of A. The name of a kernel is NULL if it does not exist. */
+ * columns_of; a column is a row of A. If there is no kernel for these indices, function.name is
+ * NULL. */
 static const mixed_kernel all_kernels[SMALL_M_FORMATS][2][COLUMN_CHOICES] = {
 #include "cuda/sm90a/mixed.def"
 };
 
-/* Describes a format of B. `kernels` is the first index in all_kernels. */
+/* Describes a format of B. all_kernels[kernels] has the kernels for this format. */
 typedef struct weights {
     bsmm_format format;
     uint32_t kernels;
@@ -145,11 +146,11 @@ static double waves_of(const bsmm_product *p, const division *c) {
  * thread blocks were no faster than the others for the products that were measured. */
 static const uint32_t all_splits[] = {1, 2, 3, 4, 5, 8};
 
-/* Returns the estimated time in us of adding the partial sums of a tile, if K is divided among the
- * `splits` thread blocks of a cluster, and in each of them among `groups` groups of warps. It grows
- * with the tile's columns that rows of A fill, and with log2(splits), rounded up because, on an
- * H200, clusters of three thread blocks take about as long as clusters of four, and clusters of
- * five as long as clusters of eight. */
+/* Returns the estimated time in us of adding the partial sums of a tile. K is divided among the
+ * `splits` thread blocks of a cluster, and in each thread block among `groups` groups of warps. The
+ * time grows with the number of groups, with the columns of the tile that rows of A fill, and with
+ * log2(splits), rounded up. Rounding up is right on an H200: clusters of three thread blocks take
+ * about as long as clusters of four, and clusters of five about as long as clusters of eight. */
 static double adding_of(const bsmm_product *p, const division *c) {
     const double filled = (double)p->a.m.rows / c->tiles;
     return 0.16 * (c->groups - 1) +
@@ -247,7 +248,8 @@ static double predict_packed(const bsmm_product *p, const weights *w) {
 
 /* Returns true if no other kernel is predicted to be faster than this one with the division `c`.
  * The other kernels are those that pack B first and, for few rows of A, cuda_sm90_small_m. (The
- * latter takes up to 128 rows, but is slower with more than BSMM_SMALL_M_MOST_COLUMNS columns.) */
+ * latter takes up to 128 rows of A, but is slower if A has more than BSMM_SMALL_M_MOST_COLUMNS
+ * rows, counted once for each bf16 part of a row.) */
 static bool is_fastest(const bsmm_product *p, const weights *w, const division *c) {
     if (!bsmm_small_m_prefers_mixed(c->time, predict_packed(p, w))) return false;
     if (p->a.m.rows * bsmm_small_m_count_parts(&p->a) > BSMM_SMALL_M_MOST_COLUMNS) return true;

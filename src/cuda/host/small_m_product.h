@@ -141,9 +141,10 @@ double bsmm_small_m_with_columns(double time, uint32_t columns, uint32_t bits);
  * time in us of this kernel. `other` is the predicted time in us of the fastest other kernel. */
 bool bsmm_small_m_prefers_mixed(double mixed, double other);
 
-/* Returns true if the kernel cuda_sm90a_mixed may divide K among `splits` thread blocks and in each
- * of them among `groups` groups of warps, for tiles of `columns` columns. K has `steps` steps of
- * 128 elements, and each part of K must have at least one. */
+/* Returns true if the kernel cuda_sm90a_mixed may divide K among `splits` thread blocks of a
+ * cluster, and in each thread block among `groups` groups of warps. K has `steps` steps of 128
+ * elements. If K is divided, each part must have at least one step. The rule is the same for tiles
+ * of any number of columns, `columns`. */
 bool bsmm_small_m_divides_mixed(uint32_t columns, uint32_t groups, uint32_t splits, uint32_t steps);
 
 #endif

@@ -153,7 +153,8 @@ enum {
     /* MIXED_AT_ONCE is the number of runs (groups of adjacent results in a row of D) that the fast
      * path stores at once. */
     MIXED_AT_ONCE = 4,
-    /* MIXED_LOADS is the number of loads of accumulators that a thread has in flight. */
+    /* MIXED_LOADS is the number of loads of accumulators that a thread has in flight in
+     * mixed_collect_most. */
     MIXED_LOADS = 8,
 };
 
@@ -213,9 +214,10 @@ static __device__ __forceinline__ void mixed_collect(const int count, const uint
     }
 }
 
-/* Adds up the accumulators of MIXED_AT_ONCE runs, in rows i[0], i[1] and so on of the tile. If the
- * cluster has many thread blocks, each of them stores few results, and a thread has only one or two
- * runs. The thread then loads more accumulators of each result at once. */
+/* Adds up the accumulators of up to MIXED_AT_ONCE runs, in rows i[0], i[1] and so on of the tile.
+ * If the cluster has many thread blocks, each of them stores few results, and a thread may have
+ * only one run. The thread then loads MIXED_LOADS accumulators of each result of this run at once,
+ * and the other runs in `v` become zeros. */
 static __device__ __forceinline__ void mixed_collect_most(const bsmm_small_m_params *p,
                                                           const mixed_runs *runs, const uint32_t *i,
                                                           float (*v)[MIXED_RUN]) {

@@ -156,8 +156,9 @@ typedef struct small_m_raw {
 } small_m_raw;
 
 /* Loads eight values of a row of A, beginning with element k. `source` is p->source, and a constant
- * in kernels for one source. Values past the end of K are zeros. Kernels whose A is never e2m1 pass
- * false for `e2m1`, so that the compiler leaves out the code for it. */
+ * in kernels for one source. Values past the end of K are zeros. If `source` is no constant,
+ * kernels whose A is never e2m1 pass false for `e2m1`, so that the compiler leaves out the code for
+ * it. */
 static __device__ __forceinline__ void small_m_load(const bsmm_small_m_params *p,
                                                     const uint32_t source, const bool e2m1,
                                                     uint32_t row, uint32_t k, small_m_raw *to) {
