@@ -211,6 +211,7 @@ static void place_label(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
 
 static void place_function(ptx_parser *p, const ptx_raw *r, ptx_operand *o) {
     const int number = ptx_find_function(p, r->token.text, r->token.length);
+    p->f->calls = true;
     *o = (ptx_operand){.place = FUNCTION, .value = number};
     if (r->kind != RAW_NAME)
         refuse(p, r, "a function's name");

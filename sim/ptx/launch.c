@@ -324,9 +324,7 @@ static const char *check(const ptx_launch *l) {
     }
     if (l->grid[1] > 65535 || l->grid[2] > 65535) return "the grid's y and z end at 65535";
     if (cluster_size(l) > 16) return "a cluster has more than 16 blocks";
-    const uint32_t unused =
-        l->kernel->shared - SHARED_BEGIN - ptx_static_shared(l->module, l->kernel);
-    if (l->shared_bytes > l->most_shared + SHARED_BEGIN + unused)
+    if (l->used_shared > l->most_shared + SHARED_BEGIN)
         return "the block wants more shared memory than the device has";
     return NULL;
 }
@@ -350,12 +348,17 @@ static void run_threads(job *j) {
         pthread_join(threads[k], NULL);
 }
 
+static uint32_t round_up(uint32_t shared) {
+    return (shared + 127) / 128 * 128;
+}
+
 bool ptx_run_launch(ptx_launch *l, char *error) {
     job j = {.launch = l, .error = error};
     error[0] = 0;
     /* Dynamic shared memory follows the kernel's own shared variables and must be aligned, so their
      * size is rounded up to a multiple of 128 bytes. */
-    l->shared_bytes = (l->kernel->shared + 127) / 128 * 128 + l->dynamic;
+    l->shared_bytes = round_up(l->kernel->shared) + l->dynamic;
+    l->used_shared = round_up(SHARED_BEGIN + ptx_static_shared(l->module, l->kernel)) + l->dynamic;
     const char *wrong = check(l);
     if (wrong) {
         snprintf(error, ERROR_BYTES, "%s: %s", l->kernel->name, wrong);

@@ -372,7 +372,10 @@ struct ptx_launch {
     const void *arguments; /* `arguments` points to the kernel's arguments. */
     /* `most_shared` is the number of bytes of shared memory that the device allows a thread
      * block. */
-    uint32_t most_shared, checks, shared_bytes;
+    uint32_t most_shared, checks;
+    /* A thread block has `shared_bytes` bytes of shared memory. Of these, `used_shared` count for
+     * the device's limit (ptx_static_shared). */
+    uint32_t shared_bytes, used_shared;
     uint32_t capability; /* `capability` is the device's compute capability times 10, e.g. 90. */
     uint64_t seed, limit, steps;
     uint32_t multiprocessors;

@@ -36,7 +36,7 @@ static uint32_t least(uint32_t a, uint32_t b) {
  * Registers are ignored, because PTX does not tell how many the assembler uses. */
 static uint32_t blocks_per_sm(const ptx_launch *l, const ptx_device *d) {
     const uint32_t threads = l->block[0] * l->block[1] * l->block[2];
-    const uint32_t by_shared = d->shared_bytes / (l->shared_bytes + 1);
+    const uint32_t by_shared = d->shared_bytes / (l->used_shared + 1);
     const uint32_t count = least(least(by_shared, d->threads / threads), BLOCKS);
     return count ? count : 1;
 }

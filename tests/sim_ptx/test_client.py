@@ -14,6 +14,12 @@ PTX = b""".version 8.0
 .visible .entry use_outer() {
  .reg .b32 %r<2>; mov.u32 %r1, 0; st.shared.u32 [outer], %r1; ret;
 }
+.func store() {
+ .reg .b32 %r<2>; mov.u32 %r1, 0; st.shared.u32 [outer], %r1; ret;
+}
+.visible .entry call_store() {
+ call store; ret;
+}
 .visible .entry multiply(.param .u64 a, .param .u32 plus) {
  .reg .b64 %rd<4>; .reg .b32 %r<5>; .shared .b32 own[1024];
  ld.param.u64 %rd1, [a]; ld.param.u32 %r2, [plus]; ld.global.u32 %r4, [factor];
@@ -57,9 +63,9 @@ def main():
     checks["static shared memory counts"] = fails("cuKernelSetAttribute", shared, most - 4095, kernel, device)
     # A variable outside the kernels counts for the kernels that use it.
     static = cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
-    other = call("cuLibraryGetKernel", library, b"use_outer")
+    others = [call("cuLibraryGetKernel", library, name) for name in (b"use_outer", b"call_store")]
     checks["a variable of the module counts where it is used"] = [
-        call("cuKernelGetAttribute", static, k, device) for k in (kernel, other)] == [4096, 2048]
+        call("cuKernelGetAttribute", static, k, device) for k in (kernel, *others)] == [4096, 2048, 2048]
     call("cuFuncLoad", function)
     at, size = call("cuLibraryGetGlobal", library, b"factor")
     call("cuMemcpyHtoD", at, np.array([5], np.uint32).ctypes.data, 4)
