@@ -67,8 +67,9 @@ static void divide(uint32_t columns, uint32_t groups, uint32_t splits) {
     setenv("BSMM_TEST_MIXED", text, 1);
 }
 
-/* Tests each kernel. The kernel computes the transposed D, so each row of A gives one column of a
- * tile. */
+/* Tests each kernel, except those for fp32 scales along K, which test_divisions runs. The kernel
+ * computes the transposed D, so each row of A gives one column of a tile. The fewest rows that the
+ * kernel takes are 17 rows of bf16 and 9 rows of f16. */
 static void test_formats(void **state) {
     (void)state;
     need_hopper();
@@ -77,9 +78,10 @@ static void test_formats(void **state) {
         for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
             checked_product p;
             divide(columns, 0, 0);
-            make(&p, "bf16", weights[i], "bf16", 70, 270, 544, FILL_ORDINARY, &r);
+            make(&p, "bf16", weights[i], "bf16", columns == 32 ? 17 : 70, 270, 544, FILL_ORDINARY,
+                 &r);
             run(&p);
-            make(&p, "f16", weights[i], "f16", 35, 77, 928, FILL_ORDINARY, &r);
+            make(&p, "f16", weights[i], "f16", columns == 32 ? 9 : 35, 77, 928, FILL_ORDINARY, &r);
             run(&p);
         }
     divide(0, 0, 0);
@@ -91,13 +93,15 @@ static void test_long(void **state) {
     (void)state;
     need_hopper();
     rng r = {82};
-    for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
-        checked_product p;
-        make(&p, i % 2 ? "f16" : "bf16", weights[i], "f32", 130, 78, 1440, FILL_ORDINARY, &r);
-        run(&p);
-        make(&p, i % 2 ? "bf16" : "f16", weights[i], "f32", 70, 40, 1440, FILL_ORDINARY, &r);
-        run(&p);
-    }
+    for (uint32_t columns = 32; columns <= 128; columns += 32)
+        for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
+            checked_product p;
+            divide(columns, 1, 1);
+            make(&p, (i + columns / 32) % 2 ? "f16" : "bf16", weights[i], "f32", 36, 40, 1440,
+                 FILL_ORDINARY, &r);
+            run(&p);
+        }
+    divide(0, 0, 0);
 }
 
 /* Tests divisions of K among one to eight thread blocks and one or two groups of warps. The thread
@@ -118,7 +122,7 @@ static void test_divisions(void **state) {
             for (size_t i = 0; i < BSMM_COUNT(splits); i++, count++) {
                 const char *const *pair = pairs[count % BSMM_COUNT(pairs)];
                 const bool exists = columns < 128 || strcmp(pair[1], "fp8_block128") != 0;
-                const bool special = count % 3 == 2;
+                const bool special = count / BSMM_COUNT(splits) % 3 == 2;
                 checked_product p;
                 divide(columns, groups, splits[i]);
                 make(&p, pair[0], exists ? pair[1] : "mxfp8", special ? "f32" : "bf16",
@@ -129,19 +133,23 @@ static void test_divisions(void **state) {
     divide(0, 0, 0);
 }
 
+/* Tests extreme and special values with each kernel: with bf16 the one, and with f16 the other. */
 static void test_extreme(void **state) {
     static const fill fills[] = {FILL_EXTREME, FILL_SPECIAL};
     (void)state;
     need_hopper();
     rng r = {83};
-    for (size_t i = 0; i < BSMM_COUNT(weights); i++)
-        for (size_t f = 0; f < BSMM_COUNT(fills); f++) {
+    for (uint32_t columns = 32; columns <= 128; columns += 32)
+        for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
+            const size_t first = (i + columns / 32) % 2;
             checked_product p;
-            make(&p, "bf16", weights[i], "f32", 66, 36, 288, fills[f], &r);
+            divide(columns, 0, 0);
+            make(&p, "bf16", weights[i], "f32", 36, 36, 288, fills[first], &r);
             run(&p);
-            make(&p, "f16", weights[i], "f32", 66, 36, 288, fills[f], &r);
+            make(&p, "f16", weights[i], "f32", 36, 36, 288, fills[1 - first], &r);
             run(&p);
         }
+    divide(0, 0, 0);
 }
 
 static void test_narrow_a(void **state) {
@@ -276,12 +284,14 @@ static void test_scales(void **state) {
     need_hopper();
     rng r = {88};
     for (size_t i = 0; i < BSMM_COUNT(formats); i++)
-        for (int64_t k = 96; k <= 1440; k += 672) {
+        for (int64_t k = 96, n = 0; k <= 1440; k += 672, n++) {
             checked_product p;
+            divide(32 * (uint32_t)((i + (size_t)n) % 4 + 1), 0, 0);
             make(&p, "f16", formats[i], k % 64 ? "f16" : "f32", 65, 50, k, FILL_ORDINARY, &r);
             set_scales(&p.b, &r);
             run(&p);
         }
+    divide(0, 0, 0);
 }
 
 /* Tests a column-major f16 A, for all formats of weights. */
