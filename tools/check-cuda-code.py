@@ -39,7 +39,9 @@ def read_report(path):
         if match := ENTRY.search(line):
             entry = kernels.setdefault((match[1], match[2]), {})
         elif entry is not None and (match := STACK.search(line)):
-            entry["stack"], entry["spilled"] = int(match[1]), int(match[2]) + int(match[3])
+            # The first such line is the kernel's. Lines of the functions that it calls may follow.
+            entry.setdefault("stack", int(match[1]))
+            entry.setdefault("spilled", int(match[2]) + int(match[3]))
         elif entry is not None and (match := USED.search(line)):
             entry["registers"] = int(match[1])
         elif COMPLAINT.search(line):

@@ -105,6 +105,7 @@ static __device__ __noinline__ uint32_t mixed_prepare_slowly(const bsmm_small_m_
                                                              uint32_t fragment) {
     uint32_t least = ~0u;
     uint4 v[4];
+#pragma unroll
     for (uint32_t t = 0; t < 4; t++) {
         const uint32_t k = (step * 16 + mixed_inner(p->narrow, fragment, t)) * 8;
         v[t] = p->half ? mixed_read_halves(p, row, k) : small_m_read_any(p, row, k, 0);
