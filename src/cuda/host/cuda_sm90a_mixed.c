@@ -159,9 +159,9 @@ static double adding_of(const bsmm_product *p, const division *c) {
 
 /* Predicts the time in us of a division of the GEMM among thread blocks. It is the number of waves
  * of clusters times the time of a thread block, plus fixed times. The constants are fitted to 714
- * times of products of 9 to 512 rows of A that were measured on an H200, with an error of 7% (root
- * mean square). The division that is predicted to be fastest took 1.005 times as long as the
- * fastest measured one (geometric mean). */
+ * times of products of 9 to 512 rows of A that were measured on an H200 with two earlier forms of
+ * the kernel that converts A, with an error of 7% (root mean square). The division that is
+ * predicted to be fastest took 1.005 times as long as the fastest measured one (geometric mean). */
 static double predict(const bsmm_product *p, const weights *w, const division *c) {
     const uint32_t steps =
         bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c->splits * c->groups);
