@@ -67,6 +67,9 @@ static void divide(uint32_t columns, uint32_t groups, uint32_t splits) {
     setenv("BSMM_TEST_MIXED", text, 1);
 }
 
+/* Lists the numbers of columns of the kernels' tiles. A column is one row of A. */
+static const uint32_t all_columns[] = {32, 64, 96, 128, 256};
+
 /* Tests each kernel, except those for fp32 scales along K, which test_divisions runs. The kernel
  * computes the transposed D, so each row of A gives one column of a tile. The fewest rows that the
  * kernel takes are 17 rows of bf16 and 9 rows of f16. */
@@ -74,8 +77,9 @@ static void test_formats(void **state) {
     (void)state;
     need_hopper();
     rng r = {81};
-    for (uint32_t columns = 32; columns <= 128; columns += 32)
+    for (size_t c = 0; c < BSMM_COUNT(all_columns); c++)
         for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
+            const uint32_t columns = all_columns[c];
             checked_product p;
             divide(columns, 0, 0);
             make(&p, "bf16", weights[i], "bf16", columns == 32 ? 17 : 70, 270, 544, FILL_ORDINARY,
@@ -93,12 +97,13 @@ static void test_long(void **state) {
     (void)state;
     need_hopper();
     rng r = {82};
-    for (uint32_t columns = 32; columns <= 128; columns += 32)
+    for (size_t c = 0; c < BSMM_COUNT(all_columns); c++)
         for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
+            const uint32_t columns = all_columns[c];
             checked_product p;
             divide(columns, 1, 1);
-            make(&p, (i + columns / 32) % 2 ? "f16" : "bf16", weights[i], "f32", 36, 40, 1440,
-                 FILL_ORDINARY, &r);
+            make(&p, (i + c) % 2 ? "f16" : "bf16", weights[i], "f32", 36, 40, 1440, FILL_ORDINARY,
+                 &r);
             run(&p);
         }
     divide(0, 0, 0);
@@ -117,9 +122,10 @@ static void test_divisions(void **state) {
     need_hopper();
     rng r = {91};
     size_t count = 0;
-    for (uint32_t columns = 32; columns <= 128; columns += 32)
-        for (uint32_t groups = 1; groups <= 2; groups++)
+    for (size_t c = 0; c < BSMM_COUNT(all_columns); c++)
+        for (uint32_t groups = 1; groups <= (all_columns[c] > 128 ? 1 : 2); groups++)
             for (size_t i = 0; i < BSMM_COUNT(splits); i++, count++) {
+                const uint32_t columns = all_columns[c];
                 const char *const *pair = pairs[count % BSMM_COUNT(pairs)];
                 const bool exists = columns < 128 || strcmp(pair[1], "fp8_block128") != 0;
                 const bool special = count / BSMM_COUNT(splits) % 3 == 2;
@@ -139,9 +145,10 @@ static void test_extreme(void **state) {
     (void)state;
     need_hopper();
     rng r = {83};
-    for (uint32_t columns = 32; columns <= 128; columns += 32)
+    for (size_t c = 0; c < BSMM_COUNT(all_columns); c++)
         for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
-            const size_t first = (i + columns / 32) % 2;
+            const uint32_t columns = all_columns[c];
+            const size_t first = (i + c) % 2;
             checked_product p;
             divide(columns, 0, 0);
             make(&p, "bf16", weights[i], "f32", 36, 36, 288, fills[first], &r);

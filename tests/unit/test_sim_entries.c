@@ -364,12 +364,12 @@ static void small_ring(void **state) {
 static void mixed_products(void **state) {
     static const char *const weights[] = {"mxfp4", "nvfp4",   "mxfp6_e2m3",  "mxfp6_e3m2",
                                           "mxfp8", "fp8_row", "fp8_block128"};
-    static const char *const divisions[] = {"32,0,0", "64,0,0", "96,0,0", "128,0,0"};
+    static const char *const divisions[] = {"32,0,0", "64,0,0", "96,0,0", "256,0,0", "128,0,0"};
     (void)state;
     run_on("sim:sm_90a");
     for (size_t d = 0; d < BSMM_COUNT(divisions); d++)
         for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
-            const bool exists = d < 3 || strcmp(weights[i], "fp8_block128") != 0;
+            const bool exists = d < 4 || strcmp(weights[i], "fp8_block128") != 0;
             setenv("BSMM_TEST_MIXED", divisions[d], 1);
             assert_int_equal(
                 multiply("cuda_sm90a_mixed", "bf16", weights[i], 35, 0, BSMM_COMPUTE_EXACT, PLAIN),

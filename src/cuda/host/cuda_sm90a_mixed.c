@@ -4,8 +4,9 @@
  *
  * An f16 A stays f16, and any other A is converted to bf16. Weights are decoded to the same type,
  * f16 or bf16. A column is one row of A. A thread block multiplies a tile of 32 to 128 columns by
- * 128 or 256 rows of B. K is split into ranges of whole steps of 128 elements. The accumulators of
- * the ranges are added in an order that depends on the column of D, but not on its row. */
+ * 128 or 256 rows of B, or a tile of 256 columns by 128 rows of B. K is split into ranges of whole
+ * steps of 128 elements. The accumulators of the ranges are added in an order that depends on the
+ * column of D, but not on its row. */
 #include "cuda/host/kernel.h"
 #include "cuda/host/small_m_product.h"
 #include "cuda/host/wgmma.h"
@@ -13,8 +14,8 @@
 
 #include <math.h>
 
-enum { COLUMN_CHOICES = 4 };
-static const uint32_t columns_of[COLUMN_CHOICES] = {32, 64, 96, 128};
+enum { COLUMN_CHOICES = 5 };
+static const uint32_t columns_of[COLUMN_CHOICES] = {32, 64, 96, 128, 256};
 
 /* Describes a kernel. `step` is the time in us in which a thread block computes one step of 128
  * elements along K. */
@@ -23,9 +24,12 @@ typedef struct mixed_kernel {
     double step;
 } mixed_kernel;
 
+/* CHOICE_OF(columns) is the index of `columns` in columns_of. */
+#define CHOICE_OF(columns) ((columns) > 128 ? COLUMN_CHOICES - 1 : (columns) / 32 - 1)
+
 #define COLUMNS(...)
 #define KERNEL(module, name, format, columns, half, step_ns)                                       \
-    [format][half][(columns) / 32 - 1] = {{"sm90a/" #module, #name, BSMM_SMALL_M_MOST_SHARED},     \
+    [format][half][CHOICE_OF(columns)] = {{"sm90a/" #module, #name, BSMM_SMALL_M_MOST_SHARED},     \
                                           (step_ns)*1e-3},
 
 /* Lists the kernels. The first index is the format of the weights. The second index is 1 for
@@ -119,8 +123,12 @@ typedef struct made {
 
 BSMM_CHECK_STATE(made);
 
+static uint32_t threads_of(const division *c) {
+    return BSMM_MIXED_THREADS(columns_of[c->choice]);
+}
+
 static uint32_t rows_of(const division *c) {
-    return BSMM_SMALL_M_WARPS * 16 / c->groups;
+    return threads_of(c) / 2 / c->groups;
 }
 
 /* Returns true if many sums are likely to be exactly 0. This holds for elements of less than 8 bits
@@ -157,12 +165,30 @@ static double adding_of(const bsmm_product *p, const division *c) {
            fmax(0, 0.022 * filled - 0.35) * bsmm_small_m_log2_up(c->splits);
 }
 
+/* Predicts the time in us of a division of the GEMM into tiles of 256 columns. `step` is the time
+ * of a step of a thread block that runs alone. A step takes up to 17% longer if all SMs work, since
+ * the power limit then lowers the clock. The constants are fitted to 400 times of 200 products of
+ * 192 to 4096 rows of A that were measured on an H200, each with one and with two thread blocks
+ * that split K. The root mean square of the error is 2.5%. */
+static double predict_wide(const bsmm_product *p, const division *c, double step) {
+    const double blocks = (double)bsmm_ceil_div(p->b.m.rows, rows_of(c)) * c->tiles * c->splits;
+    const double most = (double)bsmm_cuda_clusters_at_once(p->device, c->splits) * c->splits;
+    const uint32_t steps = bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c->splits);
+    const double filled = (double)p->a.m.rows / c->tiles;
+    const double converted = (double)p->a.m.rows * (double)p->a.m.cols * 4;
+    return 2.4 + converted * 0.22e-6 +
+           waves_of(p, c) * (5.5 + 0.0093 * filled * bsmm_small_m_log2_up(c->splits) +
+                             step * (1 + 0.17 * fmin(1, blocks / most)) * (double)steps);
+}
+
 /* Predicts the time in us of a division of the GEMM among thread blocks. It is the number of waves
  * of clusters times the time of a thread block, plus fixed times. The constants are fitted to 714
  * times of products of 9 to 512 rows of A that were measured on an H200 with two earlier forms of
  * the kernel that converts A, with an error of 7% (root mean square). The division that is
  * predicted to be fastest took 1.005 times as long as the fastest measured one (geometric mean). */
 static double predict(const bsmm_product *p, const weights *w, const division *c) {
+    const double step = kernels_of(p, w)[c->choice].step;
+    if (columns_of[c->choice] > 128) return predict_wide(p, c, step);
     const uint32_t steps =
         bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c->splits * c->groups);
     /* `zeros` is the additional time in us if many sums are likely to be exactly 0, because the
@@ -178,8 +204,7 @@ static double predict(const bsmm_product *p, const weights *w, const division *c
      * kernel is not chosen for most measured products for which another kernel is faster. */
     const bool many = p->a.m.rows > 512;
     return (many ? 0 : 2.1) + more + converted * 0.17e-6 +
-           waves_of(p, c) * ((many ? 7 : 4.1) + adding_of(p, c) + zeros +
-                             kernels_of(p, w)[c->choice].step * (double)steps);
+           waves_of(p, c) * ((many ? 7 : 4.1) + adding_of(p, c) + zeros + step * (double)steps);
 }
 
 /* Returns true if A is e4m3 with one fp32 scale per row, and the weights are mxfp4. Only the kernel
@@ -265,7 +290,8 @@ static division find_division(const bsmm_product *p, const weights *w) {
         for (uint32_t groups = 1; groups <= BSMM_MIXED_MOST_GROUPS; groups *= 2)
             for (size_t s = 0; s < BSMM_COUNT(all_splits); s++) {
                 const uint32_t splits = all_splits[s];
-                if (!kernels[i].function.name ||
+                /* With 256 columns, the two warpgroups multiply the same steps of K. */
+                if (!kernels[i].function.name || (columns_of[i] > 128 && groups > 1) ||
                     !bsmm_small_m_divides_mixed(columns_of[i], groups, splits, steps))
                     continue;
                 division c = {.choice = i, .groups = groups, .splits = splits};
@@ -379,7 +405,7 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const made *m) {
     params.range_inverse =
         (uint32_t)bsmm_ceil_div((int64_t)1 << 31, (int64_t)c->splits * c->groups);
     params.run_width = (uint32_t)bsmm_ceil_div(rows_of(c) / BSMM_MIXED_RUN, c->splits);
-    params.run_step = BSMM_SMALL_M_THREADS / params.run_width;
+    params.run_step = threads_of(c) / params.run_width;
     params.run_inverse = (1u << 16) / params.run_width + 1;
     params.source = bsmm_small_m_find_source(&p->a);
     params.narrow = bits_of(m->w) < 8;
@@ -395,9 +421,10 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const made *m) {
     params.zero_block = m->w->format.block_cols;
     params.zero_least = (float)bsmm_elem_row(m->w->format.elem)->min_subnormal;
     params.zero_b_scales = bsmm_small_m_count_code_scales(&p->b);
-    params.ring_at = BSMM_MIXED_SLOTS * columns * BSMM_SMALL_M_K * 2;
-    params.barriers_at =
-        params.ring_at + bsmm_mixed_ahead(bits_of(m->w)) * bsmm_mixed_slot_bytes(bits_of(m->w));
+    params.ring_at =
+        BSMM_MIXED_SLOTS * columns * BSMM_SMALL_M_K * 2 / BSMM_MIXED_STEP_SLOTS(columns);
+    params.barriers_at = params.ring_at + bsmm_mixed_ahead(bits_of(m->w)) *
+                                              bsmm_mixed_slot_bytes(threads_of(c), bits_of(m->w));
     return params;
 }
 
@@ -423,7 +450,7 @@ static bsmm_status make(const bsmm_product *p, void *state) {
     const bsmm_cuda_launch_desc multiply = {
         .function = &kernels_of(p, m->w)[c->choice].function,
         .grid = {(uint32_t)bsmm_ceil_div(p->d.m.cols, rows_of(c)) * c->tiles * c->splits},
-        .block = {BSMM_SMALL_M_THREADS},
+        .block = {threads_of(c)},
         .cluster = {c->splits},
         .shared_bytes = shared_bytes(m),
         .overlap = true,

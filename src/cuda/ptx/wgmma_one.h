@@ -3,7 +3,7 @@
  *
  *   WGMMA_NAME    name of the function
  *   WGMMA_HOLD    name of its compiler barrier
- *   WGMMA_N       columns: 8, 16, 32, 64, 96, 128, 192 or 256; 32 to 128 with WGMMA_WORDS
+ *   WGMMA_N       columns: 8, 16, 32, 64, 96, 128, 192 or 256; with WGMMA_WORDS 32 to 128 or 256
  *   WGMMA_SHAPE   for example "m64n128k32"
  *   WGMMA_TYPES   for example "f32.e4m3.e4m3"
  *   WGMMA_TAIL    ", 1, 1" (no negation); for 16-bit types ", 1, 1, 0, 0" (no transposition)
@@ -96,6 +96,12 @@
         ", " WGMMA_TEXT_64 "}, %96, %97, p"
 #    define WGMMA_ADD  "%98"
 #    define WGMMA_REGS WGMMA_REG_64(d, 0), WGMMA_REG_32(d, 64)
+#elif WGMMA_N == 256 && defined(WGMMA_WORDS)
+#    define WGMMA_LIST                                                                             \
+        "{" WGMMA_TEXT_0 ", " WGMMA_TEXT_16 ", " WGMMA_TEXT_32 ", " WGMMA_TEXT_48                  \
+        ", " WGMMA_TEXT_64 ", " WGMMA_TEXT_96 "}, {%128, %129, %130, %131}, %132, p"
+#    define WGMMA_ADD  "%133"
+#    define WGMMA_REGS WGMMA_REG_64(d, 0), WGMMA_REG_64(d, 64)
 #elif WGMMA_N == 256
 #    define WGMMA_LIST                                                                             \
         "{" WGMMA_TEXT_0 ", " WGMMA_TEXT_16 ", " WGMMA_TEXT_32 ", " WGMMA_TEXT_48                  \

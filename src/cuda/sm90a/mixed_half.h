@@ -93,10 +93,9 @@ static __device__ __forceinline__ bool mixed_any(const int format, uint4 v) {
  * of the row's first steps; blocks of zeros do not count. The function first waits for the copies
  * of the weights of these steps, which mixed_begin has started. Four threads share a row: each
  * looks at its own weights, and they exchange the largest scales. */
-static __device__ __forceinline__ void mixed_find_references(const int format,
-                                                             const bsmm_small_m_params *p,
-                                                             const mixed_scales *scales,
-                                                             mixed_stream *s) {
+static __device__ __forceinline__ void
+mixed_find_references(const int format, const uint32_t threads, const bsmm_small_m_params *p,
+                      const mixed_scales *scales, mixed_stream *s) {
     const bsmm_half_range range = mixed_half_range(format);
     const uint32_t bits = mixed_bits(format);
     mixed_codes codes[MIXED_LOOKS];
@@ -111,7 +110,8 @@ static __device__ __forceinline__ void mixed_find_references(const int format,
 #pragma unroll
         for (int half = 0; half < (small_m_is_4bit(format) ? 1 : 2); half++) {
             small_m_words words;
-            mixed_take(format, &s->lane, i * bsmm_mixed_slot_bytes(bits), half, &words);
+            mixed_take(format, threads, &s->lane, i * bsmm_mixed_slot_bytes(threads, bits), half,
+                       &words);
 #pragma unroll
             for (int row = 0; row < 2; row++) {
                 const uint32_t code = codes[i].code[format == SMALL_M_MXFP8 ? half : 0][row];

@@ -9,22 +9,26 @@
  * thread decodes whole words of weights that share a scale (mixed_prepare.h). The decoding of one
  * warpgroup overlaps with the wgmma instructions of the other three.
  *
- * A thread block has four warpgroups and computes a tile of up to 256 rows of B by 32 to 128 rows
- * of A. The warpgroups multiply different rows of B, or half of them multiply other steps of K. The
- * thread blocks of a cluster split K, too. Each thread copies its own weights through a ring buffer
- * in shared memory (mixed_weights.h). Bulk copies move A's tile through another one
- * (mixed_stage.h). There is no producer warp, because with more than 16 warps a thread would have
- * fewer than 128 registers. The epilogue adds the accumulators in a fixed order (mixed_epilogue.h).
- * cuda_sm90a_mixed.c states the error bound, and docs/notes/hopper-large.md has measurements.
+ * For few rows of A, a thread block has four warpgroups and computes a tile of up to 256 rows of B
+ * by 32 to 128 rows of A. The warpgroups multiply different rows of B, or half of them multiply
+ * other steps of K. For many rows of A, a thread block has two warpgroups and computes a tile of
+ * 128 rows of B by 256 rows of A. It then uses each decoded weight for twice as many products, so
+ * it decodes half as often. A thread has 128 accumulators, which four warpgroups would have no
+ * registers for. The thread blocks of a cluster split K, too. Each thread copies its own weights
+ * through a ring buffer in shared memory (mixed_weights.h). Bulk copies move A's tile through
+ * another one (mixed_stage.h). There is no producer warp, because with more than 16 warps a thread
+ * would have fewer than 128 registers. The epilogue adds the accumulators in a fixed order
+ * (mixed_epilogue.h). cuda_sm90a_mixed.c states the error bound, and docs/notes/hopper-large.md has
+ * measurements.
  *
  * If A is f16, the kernels decode weights to f16 instead of bf16. A therefore need not be split
  * into two bf16 parts, with which the tensor cores would work twice as long. f16 holds weights with
  * e8m0 scales only in a range of scales. mixed_half.h places this range separately for each row of
  * B.
  *
- * The drawing shows the time of one warpgroup. "mul 0.1" means that wgmma multiplies chunk 1 (32 of
- * 128 elements of K) of step 0, and "dec 0.1" means that the threads decode the weights of this
- * chunk. A's ring buffer has four slots, or two for each group if two groups split K:
+ * The drawing shows the time of one warpgroup of four. "mul 0.1" means that wgmma multiplies chunk
+ * 1 (32 of 128 elements of K) of step 0, and "dec 0.1" means that the threads decode the weights of
+ * this chunk. A's ring buffer has four slots, or two for each group if two groups split K:
  *
  *     time ---------------------------------------------------------------------------------->
  *     copies of A    ~~ F0 ~~ F1 ~~ F2 ~~ F3                                      ~~ step 4 ~~
@@ -36,6 +40,8 @@
  *        The warps of the group wait before they multiply the step.
  *     D  "done" barrier of a slot: every warp of the group has multiplied the step. One warp waits
  *        during chunk 1 of the next step, and then copies the tile of a later step to the slot.
+ *        With 256 rows of A, a slot holds half a step. A warp then leaves a slot only after it has
+ *        started the first chunk of the next slot, so that the tensor cores always have work.
  *     W  The thread waits until its own weights of the next step are in its ring buffer (cp.async),
  *        reads them, and starts the copy of the weights of a later step to the slot that it read
  *        before. No other thread takes part, except with 6-bit weights.

@@ -44,6 +44,15 @@
 #define WGMMA_TAIL  ", 1, 1, 0"
 #include "cuda/ptx/wgmma_one.h"
 
+#define WGMMA_NAME  mixed_wgmma_f16_256
+#define WGMMA_HOLD  mixed_hold_f16_256
+#define WGMMA_WORDS 1
+#define WGMMA_N     256
+#define WGMMA_SHAPE "m64n256k16"
+#define WGMMA_TYPES "f32.f16.f16"
+#define WGMMA_TAIL  ", 1, 1, 0"
+#include "cuda/ptx/wgmma_one.h"
+
 /* MIXED_CHUNKS is the number of chunks (32 elements along K) in a step (128 elements along K). */
 enum { MIXED_CHUNKS = 4 };
 
@@ -94,6 +103,7 @@ mixed_wgmma_f16(const int tiles, float *sums, const uint32_t f[4], uint64_t a, u
     if (tiles == 8) mixed_wgmma_f16_64(sums, f, a, add);
     if (tiles == 12) mixed_wgmma_f16_96(sums, f, a, add);
     if (tiles == 16) mixed_wgmma_f16_128(sums, f, a, add);
+    if (tiles == 32) mixed_wgmma_f16_256(sums, f, a, add);
 }
 
 /* Starts the two wgmma instructions that multiply one chunk, i.e. 32 elements along K. They compute

@@ -18,7 +18,7 @@ enum {
     BSMM_MIXED_RUN = 4,
     /* A thread block has ring buffers of A in shared memory, which together have
      * 2^BSMM_MIXED_SLOTS_LOG2 slots. A slot holds the elements of A of one tile for one step of K
-     * (128 elements). */
+     * (128 elements), or for half a step with tiles of 256 columns. */
     BSMM_MIXED_SLOTS_LOG2 = 2,
     BSMM_MIXED_SLOTS = 1 << BSMM_MIXED_SLOTS_LOG2,
 };
@@ -28,10 +28,20 @@ BSMM_SHARED uint32_t bsmm_mixed_ahead(uint32_t bits) {
     return bits == 4 ? 4 : 3;
 }
 
-/* Returns the number of bytes of a slot of the ring buffer of weights: each thread's weights of one
- * step. A thread multiplies 64 weights in a step. */
-BSMM_SHARED uint32_t bsmm_mixed_slot_bytes(uint32_t bits) {
-    return BSMM_SMALL_M_THREADS * 8 * bits;
+/* BSMM_MIXED_THREADS is the number of threads of a thread block whose tiles have `columns` columns.
+ * A column is one row of A. With 256 columns, a thread has 128 accumulators. It then needs more
+ * than 128 registers, so a thread block has half as many threads. */
+#define BSMM_MIXED_THREADS(columns)                                                                \
+    ((columns) > 128 ? BSMM_SMALL_M_THREADS / 2 : BSMM_SMALL_M_THREADS)
+
+/* BSMM_MIXED_STEP_SLOTS is the number of slots of A's ring buffers that one step of K (128
+ * elements) fills, if tiles have `columns` columns. */
+#define BSMM_MIXED_STEP_SLOTS(columns) ((columns) > 128 ? 2 : 1)
+
+/* Returns the number of bytes of a slot of the ring buffer of weights: the weights of one step that
+ * `threads` threads multiply. A thread multiplies 64 weights in a step. */
+BSMM_SHARED uint32_t bsmm_mixed_slot_bytes(uint32_t threads, uint32_t bits) {
+    return threads * 8 * bits;
 }
 
 #endif

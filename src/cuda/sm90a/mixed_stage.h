@@ -37,7 +37,7 @@ static __device__ __forceinline__ mixed_block mixed_find_block(const bsmm_small_
                                                                const uint32_t columns) {
     const uint32_t tile = blockIdx.x / p->splits, across = tile % p->column_tiles;
     mixed_block block;
-    block.rows = BSMM_SMALL_M_WARPS * 16 >> p->k_warps_log2;
+    block.rows = BSMM_MIXED_THREADS(columns) / 2 >> p->k_warps_log2;
     block.row = tile / p->column_tiles * block.rows;
     block.first = across * columns;
     block.count = min(columns, p->m - block.first);
@@ -64,12 +64,12 @@ static __device__ __forceinline__ mixed_ring mixed_find_ring(const bsmm_small_m_
     mixed_ring ring;
     ring.slots_log2 = BSMM_MIXED_SLOTS_LOG2 - p->k_warps_log2;
     const uint32_t before = k_group << ring.slots_log2;
-    ring.slot_bytes = columns * BSMM_SMALL_M_K * 2;
+    ring.slot_bytes = columns * BSMM_SMALL_M_K * 2 / BSMM_MIXED_STEP_SLOTS(columns);
     ring.first = small_m_address(small_m_shared) + before * ring.slot_bytes;
     ring.full = small_m_address(small_m_shared + p->barriers_at) + before * 8;
     ring.done = ring.full + BSMM_MIXED_SLOTS * 8;
-    ring.begin = begin;
-    ring.end = end;
+    ring.begin = begin * BSMM_MIXED_STEP_SLOTS(columns);
+    ring.end = end * BSMM_MIXED_STEP_SLOTS(columns);
     ring.group_mask = row_warps / 4 - 1;
     return ring;
 }

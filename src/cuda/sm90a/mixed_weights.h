@@ -22,8 +22,9 @@ static __device__ __forceinline__ bsmm_half_range mixed_half_range(const int for
  * copies 16 bytes at a time, from two rows that are 8 rows apart. If weights have 6 bits, the warp
  * copies 8 bytes at a time instead. The function writes zeros past the end of a row, and it writes
  * only zeros if `wanted` is false. */
-static __device__ __forceinline__ void mixed_fetch(const int format, const small_m_lane *lane,
-                                                   uint32_t to, bool wanted) {
+static __device__ __forceinline__ void mixed_fetch(const int format, const uint32_t threads,
+                                                   const small_m_lane *lane, uint32_t to,
+                                                   bool wanted) {
     const int32_t left = wanted ? lane->left : 0;
     if (small_m_is_6bit(format)) {
         small_m_lane six = *lane;
@@ -34,7 +35,7 @@ static __device__ __forceinline__ void mixed_fetch(const int format, const small
 #pragma unroll
     for (int i = 0; i < (small_m_is_4bit(format) ? 2 : 4); i++) {
         const int along = i / 2 * 64;
-        ptx_copy16_once(to + i * (BSMM_SMALL_M_THREADS * 16), lane->weights[i % 2] + along,
+        ptx_copy16_once(to + i * (threads * 16), lane->weights[i % 2] + along,
                         left > along ? 16 : 0);
     }
 }
@@ -55,15 +56,14 @@ static __device__ __forceinline__ void mixed_go_on(const int format, small_m_lan
  * one call with `half` = 0 loads all of them. With 6-bit or 8-bit weights, a call loads only half
  * number `half` (0 or 1), i.e. 16 weights of each row. `slot` is the offset of the step's slot in
  * the ring buffer, in bytes. */
-static __device__ __forceinline__ void mixed_take(const int format, const small_m_lane *lane,
-                                                  uint32_t slot, const int half,
-                                                  small_m_words *to) {
+static __device__ __forceinline__ void mixed_take(const int format, const uint32_t threads,
+                                                  const small_m_lane *lane, uint32_t slot,
+                                                  const int half, small_m_words *to) {
     const uint8_t *from = (const uint8_t *)__cvta_shared_to_generic(lane->own + slot);
 #pragma unroll
     for (int row = 0; row < 2; row++) {
         if (!small_m_is_6bit(format)) {
-            to->w[half][row] =
-                *(const uint4 *)(from + (2 * half + row) * (BSMM_SMALL_M_THREADS * 16));
+            to->w[half][row] = *(const uint4 *)(from + (2 * half + row) * (threads * 16));
             continue;
         }
         /* In shared memory, the thread's 24 bytes of a row begin at a multiple of 8 bytes. Half 0
@@ -191,17 +191,21 @@ typedef struct mixed_stream {
 } mixed_stream;
 
 /* Returns the offset in bytes of the last slot of the ring buffer of weights. */
-static __device__ __forceinline__ uint32_t mixed_last_slot(const int format) {
-    return (bsmm_mixed_ahead(mixed_bits(format)) - 1) * bsmm_mixed_slot_bytes(mixed_bits(format));
+static __device__ __forceinline__ uint32_t mixed_last_slot(const int format,
+                                                           const uint32_t threads) {
+    return (bsmm_mixed_ahead(mixed_bits(format)) - 1) *
+           bsmm_mixed_slot_bytes(threads, mixed_bits(format));
 }
 
 /* Starts the copies of the thread's weights for the first steps, one step fewer than the ring
  * buffer has slots. Also loads the scales of the first step. */
-static __device__ __forceinline__ void mixed_begin(const int format, const bsmm_small_m_params *p,
+static __device__ __forceinline__ void mixed_begin(const int format, const uint32_t threads,
+                                                   const bsmm_small_m_params *p,
                                                    const mixed_scales *scales, mixed_stream *s) {
 #pragma unroll
     for (uint32_t i = 0; i < bsmm_mixed_ahead(mixed_bits(format)) - 1; i++) {
-        mixed_fetch(format, &s->lane, s->lane.ring + i * bsmm_mixed_slot_bytes(mixed_bits(format)),
+        mixed_fetch(format, threads, &s->lane,
+                    s->lane.ring + i * bsmm_mixed_slot_bytes(threads, mixed_bits(format)),
                     s->step + i < s->end);
         mixed_go_on(format, &s->lane);
         ptx_copy_commit();
@@ -213,13 +217,14 @@ static __device__ __forceinline__ void mixed_begin(const int format, const bsmm_
  * ring buffer into *words, and converts the step's scales to *factors. Then it starts the copy of
  * the weights of a later step from global memory to the slot of the ring buffer that held the
  * previous step. Past the last step, the loaded weights are zeros. */
-static __device__ __forceinline__ void mixed_next(const int format, const bool half,
-                                                  mixed_stream *s, small_m_words *words,
-                                                  small_m_factors *factors, uint32_t *most) {
+static __device__ __forceinline__ void mixed_next(const int format, const uint32_t threads,
+                                                  const bool half, mixed_stream *s,
+                                                  small_m_words *words, small_m_factors *factors,
+                                                  uint32_t *most) {
     const uint32_t ahead = bsmm_mixed_ahead(mixed_bits(format)),
-                   bytes = bsmm_mixed_slot_bytes(mixed_bits(format));
+                   bytes = bsmm_mixed_slot_bytes(threads, mixed_bits(format));
     const uint32_t last = s->slot;
-    s->slot = last == mixed_last_slot(format) ? 0 : last + bytes;
+    s->slot = last == mixed_last_slot(format, threads) ? 0 : last + bytes;
     if (small_m_is_4bit(format))
         ptx_copy_wait(2);
     else
@@ -227,21 +232,21 @@ static __device__ __forceinline__ void mixed_next(const int format, const bool h
     /* Other lanes of the warp have copied a part of this thread's 6-bit weights, and may still read
      * the slot of the ring buffer that is refilled now. */
     if (small_m_is_6bit(format)) __syncwarp();
-    mixed_take(format, &s->lane, s->slot, 0, words);
+    mixed_take(format, threads, &s->lane, s->slot, 0, words);
     if (half)
         mixed_half_factors(format, &s->codes, s->reference, factors, most);
     else
         mixed_factors(format, &s->codes, factors, most);
-    mixed_fetch(format, &s->lane, s->lane.ring + last, s->step + ahead - 1 < s->end);
+    mixed_fetch(format, threads, &s->lane, s->lane.ring + last, s->step + ahead - 1 < s->end);
     mixed_go_on(format, &s->lane);
     ptx_copy_commit();
     s->step++;
 }
 
 /* Loads the second half of the weights of a step. mixed_next has loaded the first half. */
-static __device__ __forceinline__ void mixed_second_half(const int format, mixed_stream *s,
-                                                         small_m_words *words) {
-    if (!small_m_is_4bit(format)) mixed_take(format, &s->lane, s->slot, 1, words);
+static __device__ __forceinline__ void mixed_second_half(const int format, const uint32_t threads,
+                                                         mixed_stream *s, small_m_words *words) {
+    if (!small_m_is_4bit(format)) mixed_take(format, threads, &s->lane, s->slot, 1, words);
 }
 
 #endif

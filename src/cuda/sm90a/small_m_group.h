@@ -49,11 +49,21 @@
 #define WGMMA_TAIL  ", 1, 1, 0"
 #include "cuda/ptx/wgmma_one.h"
 
+#define WGMMA_NAME  small_m_wgmma_256
+#define WGMMA_HOLD  small_m_hold_256
+#define WGMMA_WORDS 1
+#define WGMMA_N     256
+#define WGMMA_SHAPE "m64n256k16"
+#define WGMMA_TYPES "f32.bf16.bf16"
+#define WGMMA_TAIL  ", 1, 1, 0"
+#include "cuda/ptx/wgmma_one.h"
+
 static __device__ __forceinline__ void small_m_hold(const int tiles, float *sums) {
     if (tiles == 4) small_m_hold_32(sums);
     if (tiles == 8) small_m_hold_64(sums);
     if (tiles == 12) small_m_hold_96(sums);
     if (tiles == 16) small_m_hold_128(sums);
+    if (tiles == 32) small_m_hold_256(sums);
 }
 
 /* Starts one wgmma instruction, which multiplies 16 elements along K: sums = (add ? sums : 0) +
@@ -65,6 +75,7 @@ static __device__ __forceinline__ void small_m_wgmma(const int tiles, float *sum
     if (tiles == 8) small_m_wgmma_64(sums, f, a, add);
     if (tiles == 12) small_m_wgmma_96(sums, f, a, add);
     if (tiles == 16) small_m_wgmma_128(sums, f, a, add);
+    if (tiles == 32) small_m_wgmma_256(sums, f, a, add);
 }
 
 /* These macros return the bytes of a chunk of A in shared memory, and of one of the chunk's four
