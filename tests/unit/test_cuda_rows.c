@@ -247,6 +247,50 @@ static void test_fp8_fast_alone(void **state) {
     test_matrix_free(&f.d);
 }
 
+/* Multiplies one row of A by N rows of B, all of which have one fp32 scale. Two products of 448 *
+ * 448 cancel, and the third product is 2^-18, the least product of e4m3. The FP8 tensor cores
+ * truncate terms 13 bits below the largest one, so they lose the third product and give 0. Returns
+ * D. */
+static float multiply_cancelling(float scale) {
+    enum { K = 128, LARGEST = 0x7e, LEAST = 0x01, MINUS = 0x80 };
+    rng r = {74};
+    fixture f;
+    test_matrix_make(&f.a, describe(named("fp8_row", K), 1, K), FILL_ORDINARY, &r);
+    test_matrix_make(&f.b, describe(named("fp8_row", K), N, K), FILL_ORDINARY, &r);
+    test_matrix_make(&f.d, describe(format_named("f32"), 1, N), FILL_ORDINARY, &r);
+    uint8_t *const a = f.a.m.data, *const b = f.b.m.data;
+    memset(a, 0, f.a.data_bytes);
+    memset(b, 0, f.b.data_bytes);
+    *(float *)f.a.m.scales = scale;
+    a[0] = a[1] = LARGEST;
+    a[2] = LEAST;
+    for (int i = 0; i < N; i++) {
+        ((float *)f.b.m.scales)[i] = scale;
+        b[i * K] = LARGEST;
+        b[i * K + 1] = LARGEST | MINUS;
+        b[i * K + 2] = LEAST;
+    }
+    assert_int_equal(multiply(&f, fp8_small_m.kernel, BSMM_COMPUTE_EXACT, 1), BSMM_OK);
+    const float *const d = f.d.m.data, first = d[0];
+    for (int i = 1; i < N; i++)
+        assert_true(d[i] == first);
+    test_matrix_free(&f.a);
+    test_matrix_free(&f.b);
+    test_matrix_free(&f.d);
+    return first;
+}
+
+/* Tests sums of 0. With scales near 1, no product can underflow in fp32. The kernel then keeps the
+ * tensor cores' sum, as it keeps other sums; computing each 0 again would take longer than the rest
+ * of the product. With tiny scales, products may underflow, and the kernel computes the result
+ * again. */
+static void test_fp8_zeros(void **state) {
+    (void)state;
+    if (test_cuda_device()->capability != 90) skip();
+    assert_true(multiply_cancelling(1) == 0);
+    assert_true(multiply_cancelling(0x1p-50f) == 0x1p-118f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ordinary),
@@ -258,6 +302,7 @@ int main(void) {
         cmocka_unit_test(test_fp8),
         cmocka_unit_test(test_fp8_fast),
         cmocka_unit_test(test_fp8_fast_alone),
+        cmocka_unit_test(test_fp8_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,6 +156,24 @@ static double bound(const bsmm_product *p, const void *state) {
     return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_SMALL_M_K + 40) * 0x1p-24;
 }
 
+/* Returns the number of elements along K that share one scale, or K if the matrix has no scales. */
+static uint32_t block_of(const bsmm_operand *o) {
+    const uint32_t cols = o->m.format.scale ? o->m.format.block_cols : 0;
+    return cols && cols < o->m.cols ? cols : (uint32_t)o->m.cols;
+}
+
+/* Sets the parameters with which the epilogue recognizes that no sum of a result has underflowed,
+ * so that it need not compute a result of 0 again. Sums of products of e4m3 are multiples of the
+ * least product. If this product times the least scales of the row of A and of the row of B is far
+ * above the smallest fp32 number, no sum has become 0 when it was multiplied by scales. FP8 tensor
+ * cores truncate terms, which may leave a sum of 0. The error bound allows this. */
+static void set_zeros(const bsmm_product *p, bsmm_small_m_params *params) {
+    const uint32_t a = block_of(&p->a), b = block_of(&p->b);
+    const double least = bsmm_elem_row(BSMM_ELEM_E4M3)->min_subnormal;
+    params->zero_block = a < b ? a : b;
+    params->zero_least = (float)(least * least);
+}
+
 static bsmm_small_m_params params_of(const bsmm_product *p, const division *c) {
     bsmm_small_m_params params = bsmm_small_m_params_of(p);
     params.ranges_log2 = params.splits_log2 = bsmm_small_m_log2(c->splits);
@@ -167,6 +185,7 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const division *c) {
     params.a_scales_at = c->a_scales_at;
     params.barriers_at = c->barriers_at;
     params.flags_at = c->flags_at;
+    set_zeros(p, &params);
     return params;
 }
 

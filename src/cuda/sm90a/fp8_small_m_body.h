@@ -144,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(BSMM_SMALL_M_THREADS, 1)
 #pragma unroll
     for (int i = 0; i < SUMS; i++)
         sums[(i / 4 * 8 + t * 2 + i % 2) * pitch + i % 4 / 2 * 8] = total[i];
-    small_m_epilogue(&p, &block, rank, FP8_SMALL_M_COLUMNS / 8, pitch, 1, false, false);
+    small_m_epilogue(&p, &block, rank, FP8_SMALL_M_COLUMNS / 8, pitch, 1, false, true);
 }
 
 #undef TEXT_OF
