@@ -109,12 +109,13 @@ static json_t *weight_config(const char *evidence) {
 
 char *bsmm_config_write(const char *const *layers, const char *const *evidence, size_t count) {
     json_t *own = json_object();
-    for (size_t i = 1; i < count; i++)
+    bool whole = own != NULL;
+    for (size_t i = 1; i < count && whole; i++)
         if (strcmp(evidence[i], evidence[0]) != 0)
-            json_object_set_new(own, layers[i], weight_config(evidence[i]));
+            whole = json_object_set_new(own, layers[i], weight_config(evidence[i])) == 0;
     json_t *root = json_pack("{s:s, s:o, s:o}", "quant_method", "quark", "global_quant_config",
                              weight_config(evidence[0]), "layer_quant_config", own);
-    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    char *text = whole ? bsmm_json_text(root) : NULL;
     json_decref(root);
     return text;
 }

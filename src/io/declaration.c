@@ -3,6 +3,7 @@
  * weight in the metadata, so that the reader need not guess. The metadata key for tensor X is
  * "bsmm.X", and the value is a JSON object. */
 #include "io/family.h"
+#include "io/json.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -114,7 +115,7 @@ char *bsmm_declaration_write(const bsmm_matrix *m, int64_t batch, bsmm_arena *ar
         "rows", (json_int_t)m->rows, "cols", (json_int_t)m->cols, "order", orders[m->order],
         "layout", bsmm_layout_name(m->scale_layout), "tile", (int)m->scale_tile_rows,
         (int)m->scale_tile_cols, "global", globals[m->global_kind]);
-    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    char *text = bsmm_json_text(object);
     char *kept = text ? bsmm_arena_text(arena, text, strlen(text)) : NULL;
     free(text);
     json_decref(object);

@@ -1,6 +1,6 @@
 /* Parses JSON as Python's json module writes it. In contrast to standard JSON, the text may contain
  * NaN, Infinity and -Infinity, repeated keys (the last one applies), integers of any size, escapes
- * of half a surrogate pair, and a byte order mark at its beginning. */
+ * of half a surrogate pair, and a byte order mark at its beginning. Also writes JSON. */
 #include "io/json.h"
 
 #include <ctype.h>
@@ -73,4 +73,13 @@ json_t *bsmm_json_of_python(const char *text, size_t bytes, char *why, size_t si
     if (!root) snprintf(why, size, "byte %d: %.120s", error.position, error.text);
     free(copy);
     return root;
+}
+
+/* json_dumps is not used, because it loses a key if the text cannot grow. */
+char *bsmm_json_text(const json_t *value) {
+    const size_t size = json_dumpb(value, NULL, 0, JSON_COMPACT);
+    char *text = size ? calloc(size + 1, 1) : NULL;
+    if (!text || json_dumpb(value, text, size, JSON_COMPACT) == size) return text;
+    free(text);
+    return NULL;
 }

@@ -168,7 +168,8 @@ bsmm_status bsmm_writer_header_gguf(bsmm_writer *writer, char **header, uint64_t
     for (uint64_t pad = bsmm_writer_padded(writer, size) - size; pad && whole; pad--)
         whole = putc(0, to) != EOF;
     whole = !ferror(to) && whole;
-    if (fclose(to) || !whole) return bsmm_fail_memory();
+    /* fclose makes *header NULL if it cannot shrink the text, but reports no error. */
+    if (fclose(to) || !whole || !*header) return bsmm_fail_memory();
     *bytes = size;
     for (uint64_t i = 0; i < writer->item_count; i++)
         writer->items[i].offset += size;

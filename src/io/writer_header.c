@@ -1,5 +1,6 @@
 /* Makes the headers of output files, byte for byte as the reference writers of the file formats
  * make them. */
+#include "io/json.h"
 #include "io/writer.h"
 
 #include <jansson.h>
@@ -18,10 +19,15 @@ static int compare_items(const void *left, const void *right) {
     return strcmp(a->name, b->name);
 }
 
+/* Describes a tensor as JSON. Returns NULL if there is no memory. */
 static json_t *item_json(const bsmm_item *item) {
     json_t *shape = json_array();
     for (uint32_t i = 0; i < item->ndim; i++)
         json_array_append_new(shape, json_integer(item->shape[i]));
+    if (json_array_size(shape) != item->ndim) {
+        json_decref(shape);
+        return NULL;
+    }
     uint64_t end = item->offset + item->bytes;
     return json_pack("{s:s, s:o, s:[I, I]}", "dtype", item->dtype->name, "shape", shape,
                      "data_offsets", (json_int_t)item->offset, (json_int_t)end);
@@ -31,7 +37,8 @@ static int compare_keys(const void *left, const void *right) {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Returns the metadata sorted by key, so that files with equal content have equal bytes. */
+/* Returns the metadata sorted by key, so that files with equal content have equal bytes. Returns
+ * NULL if there is no memory. */
 static json_t *sorted_metadata(json_t *metadata) {
     size_t count = json_object_size(metadata), used = 0;
     const char **keys = malloc((count + 1) * sizeof *keys);
@@ -47,7 +54,9 @@ static json_t *sorted_metadata(json_t *metadata) {
     for (size_t i = 0; i < count; i++)
         json_object_set(sorted, keys[i], json_object_get(metadata, keys[i]));
     free(keys);
-    return sorted;
+    if (json_object_size(sorted) == count) return sorted;
+    json_decref(sorted);
+    return NULL;
 }
 
 /* Sets the offsets of the output file's tensors (items), one after another, and writes their
@@ -64,7 +73,7 @@ static char *header_text(bsmm_writer *writer, const placed *order) {
     }
     bool whole =
         json_object_size(root) == writer->item_count + (json_object_size(writer->metadata) ? 1 : 0);
-    char *text = whole ? json_dumps(root, JSON_COMPACT) : NULL;
+    char *text = whole ? bsmm_json_text(root) : NULL;
     json_decref(root);
     return text;
 }
