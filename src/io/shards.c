@@ -88,9 +88,10 @@ static bsmm_status check_complete(json_t *weight_map, bsmm_file *file) {
     const char *tensor;
     json_t *shard;
     json_t *found = json_object();
-    for (uint64_t i = 0; found && i < file->tensor_count; i++)
-        json_object_set_new(found, file->tensors[i].name, json_true());
-    bsmm_status status = found ? BSMM_OK : bsmm_fail_memory();
+    bool listed = found != NULL;
+    for (uint64_t i = 0; listed && i < file->tensor_count; i++)
+        listed = json_object_set_new(found, file->tensors[i].name, json_true()) == 0;
+    bsmm_status status = listed ? BSMM_OK : bsmm_fail_memory();
     json_object_foreach(weight_map, tensor, shard) {
         if (status != BSMM_OK || json_object_get(found, tensor)) continue;
         status = bsmm_fail(BSMM_E_FORMAT, "weight_map.%.120s: %.120s has no tensor of this name",
@@ -117,6 +118,7 @@ bsmm_status bsmm_shards_open(const uint8_t *data, size_t bytes, bsmm_file *file)
                          BSMM_HEADER_LIMIT);
     json_error_t error;
     json_t *root = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
+    if (!root && !error.text[0]) return bsmm_fail_memory();
     if (!root)
         return bsmm_fail(BSMM_E_FORMAT, "index: byte %d of the file: %s; must be JSON in UTF-8",
                          error.position, error.text);
