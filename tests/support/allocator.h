@@ -23,13 +23,16 @@ void *libc_calloc(size_t count, size_t bytes) __asm__("__libc_calloc");
 void *libc_realloc(void *memory, size_t bytes) __asm__("__libc_realloc");
 void *libc_memalign(size_t alignment, size_t bytes) __asm__("__libc_memalign");
 
-/* These functions replace the C library's allocator in this program. They count their calls. */
+/* These functions replace the C library's allocator in this program. They count their calls.
+ * Because of their visibility, shared libraries such as jansson use them too. */
+#    pragma GCC visibility push(default)
 void *counted_malloc(size_t bytes) __asm__("malloc");
 void *counted_calloc(size_t items, size_t bytes) __asm__("calloc");
 void *counted_realloc(void *memory, size_t bytes) __asm__("realloc");
 void *counted_memalign(size_t alignment, size_t bytes) __asm__("memalign");
 void *counted_aligned_alloc(size_t alignment, size_t bytes) __asm__("aligned_alloc");
 int counted_posix_memalign(void **memory, size_t alignment, size_t bytes) __asm__("posix_memalign");
+#    pragma GCC visibility pop
 
 static atomic_bool counting;
 static atomic_int counted;

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-/* Writes a file with a tensor and a weight. */
-static bsmm_status write_file(const char *path, const char *kind) {
+/* Writes a file with a tensor and a weight of a checkpoint family. */
+static bsmm_status write_file(const char *path, const char *kind, const char *family) {
     static const int64_t shape[] = {2, 3};
     const bsmm_matrix matrix = describe(format_named("mxfp4"), 4, 64);
     bsmm_writer *writer = NULL;
@@ -24,7 +24,7 @@ static bsmm_status write_file(const char *path, const char *kind) {
     if (status == BSMM_OK) status = bsmm_writer_metadata(writer, "key", "value");
     if (status == BSMM_OK) status = bsmm_writer_add_tensor(writer, "t", "F32", 2, shape, NULL);
     if (status == BSMM_OK)
-        status = bsmm_writer_add_weight(writer, NULL, "w.weight", &matrix, 1, NULL);
+        status = bsmm_writer_add_weight(writer, family, "w.weight", &matrix, 1, NULL);
     if (status == BSMM_OK) status = bsmm_writer_begin(writer);
     if (status == BSMM_OK) return bsmm_writer_commit(writer);
     bsmm_writer_abort(writer);
@@ -32,16 +32,37 @@ static bsmm_status write_file(const char *path, const char *kind) {
 }
 
 static bsmm_status write_safetensors(const char *path) {
-    return write_file(path, "safetensors");
+    return write_file(path, "safetensors", "bsmm");
 }
 
 static bsmm_status write_gguf(const char *path) {
-    return write_file(path, "gguf");
+    return write_file(path, "gguf", "gguf");
 }
 
+/* Writes two weights of Quark in different formats. The file then has a config with an entry for
+ * the second weight. */
+static bsmm_status write_config(const char *path) {
+    const bsmm_matrix first = describe(format_named("mxfp4"), 4, 64),
+                      second = describe(format_named("mxfp6_e2m3"), 4, 64);
+    bsmm_writer *writer = NULL;
+    bsmm_status status = bsmm_writer_create(path, "safetensors", &writer);
+    if (status == BSMM_OK)
+        status = bsmm_writer_add_weight(writer, "quark", "v.weight", &first, 1, NULL);
+    if (status == BSMM_OK)
+        status = bsmm_writer_add_weight(writer, "quark", "w.weight", &second, 1, NULL);
+    if (status == BSMM_OK) status = bsmm_writer_begin(writer);
+    if (status == BSMM_OK) return bsmm_writer_commit(writer);
+    bsmm_writer_abort(writer);
+    return status;
+}
+
+/* Opens a file and describes its weights. */
 static bsmm_status open_file(const char *path) {
     bsmm_file *file = NULL;
-    const bsmm_status status = bsmm_file_open(path, &file);
+    bsmm_weight weight = BSMM_INIT(bsmm_weight);
+    bsmm_status status = bsmm_file_open(path, &file);
+    for (uint64_t i = 0; status == BSMM_OK && i < bsmm_file_weight_count(file); i++)
+        status = bsmm_file_weight_at(file, i, &weight);
     bsmm_file_close(file);
     return status;
 }
@@ -77,21 +98,54 @@ static bool is_shortage_of_system(bsmm_status status) {
     return status == BSMM_E_IO && strstr(bsmm_error_message(), "Cannot allocate memory");
 }
 
-/* Repeats a call until no allocation fails. Each time, a later allocation of the call fails. */
-static void check(const char *name, bsmm_status (*call)(const char *), const char *argument) {
-    if (call(argument) != BSMM_OK) fail_msg("%s: %s", name, bsmm_error_message());
+/* Returns true if the JSON library may have reported that memory ran out. It reports some of these
+ * failures as an error near a word of the text. */
+static bool is_shortage_of_parser(bsmm_status status) {
+    return status == BSMM_E_FORMAT && strstr(bsmm_error_message(), " near '");
+}
+
+/* Fails unless a file has these bytes. */
+static void expect_bytes(const char *path, const uint8_t *expected, size_t count) {
+    size_t found_count;
+    uint8_t *found = read_bytes(path, &found_count);
+    assert_int_equal(found_count, count);
+    assert_memory_equal(found, expected, count);
+    free(found);
+}
+
+/* Repeats a call until no allocation fails. Each time, a later allocation of the call fails.
+ * `whole` holds the bytes of the file that a call which writes `argument` must have written if it
+ * succeeds. It is NULL if the call does not write. */
+static void repeat(const char *name, bsmm_status (*call)(const char *), const char *argument,
+                   const uint8_t *whole, size_t whole_count) {
     for (int n = 1;; n++) {
         start_counting(n);
         const bsmm_status status = call(argument);
         const int count = stop_counting();
-        if (count < n) {
-            if (status != BSMM_OK) fail_msg("%s: %s", name, bsmm_error_message());
-            return;
-        }
-        if (status != BSMM_E_MEMORY && !is_shortage_of_system(status))
+        if (count < n && status != BSMM_OK) fail_msg("%s: %s", name, bsmm_error_message());
+        if (count < n) return;
+        if (status == BSMM_OK && whole)
+            expect_bytes(argument, whole, whole_count);
+        else if (status != BSMM_E_MEMORY && !is_shortage_of_system(status) &&
+                 !is_shortage_of_parser(status))
             fail_msg("%s: allocation %d fails: status %d: %s", name, n, status,
                      bsmm_error_message());
     }
+}
+
+static void check(const char *name, bsmm_status (*call)(const char *), const char *argument) {
+    if (call(argument) != BSMM_OK) fail_msg("%s: %s", name, bsmm_error_message());
+    repeat(name, call, argument, NULL, 0);
+}
+
+/* Checks a call that writes a file. It may succeed without an allocation, because the writer can
+ * create a file in two ways, but the file must then be whole. */
+static void check_writing(const char *name, bsmm_status (*call)(const char *), const char *path) {
+    size_t count;
+    if (call(path) != BSMM_OK) fail_msg("%s: %s", name, bsmm_error_message());
+    uint8_t *whole = read_bytes(path, &count);
+    repeat(name, call, path, whole, count);
+    free(whole);
 }
 
 static const char *fixture(const char *name) {
@@ -100,17 +154,40 @@ static const char *fixture(const char *name) {
     return path;
 }
 
+/* Makes a checkpoint of two shards and returns the path of its index. All names are short, because
+ * the JSON library drops characters of longer names if memory runs out. */
+static const char *make_shards(void) {
+    static const char index[] =
+        "{\"weight_map\":{\"a\":\"a.safetensors\",\"b\":\"b.safetensors\"}}";
+    const char *const names[] = {"a", "b"};
+    for (size_t i = 0; i < 2; i++) {
+        char file[16];
+        size_t count;
+        const stored tensor = {
+            .name = names[i], .dtype = "U8", .ndim = 1, .shape = {1}, .bytes = 1};
+        uint8_t *shard = safetensors_bytes(&tensor, 1, NULL, &count);
+        snprintf(file, sizeof file, "%s.safetensors", names[i]);
+        write_bytes(temp_path(file), shard, count);
+        free(shard);
+    }
+    write_bytes(temp_path("model.safetensors.index.json"), index, sizeof index - 1);
+    return temp_path("model.safetensors.index.json");
+}
+
 static void test_short_memory(void **state) {
     (void)state;
     static const char *const fixtures[] = {
-        "every_dtype.safetensors", "plain.gguf",      "gpt_oss_hf", "deepseek",
-        "modelopt_nvfp4",          "compressed_nvfp4"};
+        "every_dtype.safetensors", "plain.gguf",       "gpt_oss_hf", "deepseek",
+        "modelopt_nvfp4",          "compressed_nvfp4",
+    };
     if (!can_count()) {
         print_message("skipped: this allocator is not glibc's\n");
         skip();
     }
-    check("write safetensors", write_safetensors, temp_path("x.safetensors"));
-    check("write gguf", write_gguf, temp_path("x.gguf"));
+    check_writing("write safetensors", write_safetensors, temp_path("x.safetensors"));
+    check_writing("write gguf", write_gguf, temp_path("x.gguf"));
+    check_writing("write config", write_config, temp_path("y.safetensors"));
+    check("open shards", open_file, make_shards());
     for (size_t i = 0; i < BSMM_COUNT(fixtures); i++)
         check(fixtures[i], open_file, fixture(fixtures[i]));
     bytes = read_bytes(fixture("plain.gguf"), &byte_count);
