@@ -316,6 +316,29 @@ static void test_half_added(void **state) {
     assert_int_equal(bsmm_writer_commit(writer), BSMM_OK);
 }
 
+/* Reads a file whose metadata declare a weight. Reading must fail with a message that has the text
+ * `mentions`, or succeed if `mentions` is NULL. */
+static void check_declaration(const char *declaration, const char *mentions) {
+    static const stored tensors[] = {
+        {.name = "w", .dtype = "F4", .ndim = 2, .shape = {4, 64}, .bytes = 128},
+        {.name = "w_scale", .dtype = "F8_E8M0", .ndim = 2, .shape = {4, 2}, .bytes = 8}};
+    char metadata[1024] = "{\"bsmm.w\":\"", *to = metadata + strlen(metadata);
+    for (const char *from = declaration; *from; from++) {
+        if (*from == '"') *to++ = '\\';
+        *to++ = *from;
+    }
+    memcpy(to, "\"}", 3);
+    bsmm_weight weight = BSMM_INIT(bsmm_weight);
+    bsmm_file *file = open_stored(tensors, 2, metadata);
+    bsmm_status status = bsmm_file_weight_at(file, 0, &weight);
+    if (mentions)
+        expect_failure(status, BSMM_E_FORMAT, mentions);
+    else if (status)
+        fail_msg("%s", bsmm_error_message());
+    assert_string_equal(weight.family, "bsmm");
+    bsmm_file_close(file);
+}
+
 /* Tests a file whose metadata declare other formats than the stored tensors have. Reading it must
  * return an error. */
 static void test_broken_declarations(void **state) {
@@ -325,19 +348,12 @@ static void test_broken_declarations(void **state) {
     } cases[] = {
         {"{", "metadata bsmm.w"},
         {"{}", "bsmm.w.elem: is missing"},
-        {"{\"elem\":\"e9m9\"}", "bsmm.w.elem"},
 #define D(scale, block, batch, rows, cols, order, layout, tile)                                    \
     "{\"elem\":\"e2m1\",\"scale\":\"" scale "\",\"block\":" block ",\"batch\":" batch              \
     ",\"rows\":" rows ",\"cols\":" cols ",\"order\":\"" order "\",\"layout\":\"" layout            \
     "\",\"tile\":" tile ",\"global\":\"multiplier\"}"
-        {D("e5m0", "[1,32]", "1", "4", "64", "row", "row_major", "[0,0]"), "bsmm.w.scale"},
-        {D("e8m0", "[1]", "1", "4", "64", "row", "row_major", "[0,0]"), "bsmm.w.block"},
-        {D("e8m0", "[1,-1]", "1", "4", "64", "row", "row_major", "[0,0]"), "bsmm.w.block"},
         {D("e8m0", "[1,32]", "0", "4", "64", "row", "row_major", "[0,0]"), "w.batch: value is 0"},
         {D("e8m0", "[1,32]", "1", "-4", "64", "row", "row_major", "[0,0]"), "rows: value is -4"},
-        {D("e8m0", "[1,32]", "1", "4", "\"64\"", "row", "row_major", "[0,0]"), "bsmm.w.cols"},
-        {D("e8m0", "[1,32]", "1", "4", "64", "diagonal", "row_major", "[0,0]"), "bsmm.w.order"},
-        {D("e8m0", "[1,32]", "1", "4", "64", "row", "spiral", "[0,0]"), "bsmm.w.layout"},
         {D("e8m0", "[1,32]", "1", "4", "64", "row", "row_major", "[1,1]"), "scale_tile_rows"},
         {D("e8m0", "[1,32]", "1", "5", "64", "row", "row_major", "[0,0]"), "w: has 128 bytes"},
         {D("e8m0", "[1,32]", "9", "4", "64", "row", "row_major", "[0,0]"), "w: has 128 bytes"},
@@ -349,25 +365,47 @@ static void test_broken_declarations(void **state) {
          "w_scale.dtype: value is F8_E8M0; must be F32"},
         {D("e8m0", "[1,32]", "1", "4", "64", "row", "row_major", "[0,0]"), NULL},
     };
-    static const stored tensors[] = {
-        {.name = "w", .dtype = "F4", .ndim = 2, .shape = {4, 64}, .bytes = 128},
-        {.name = "w_scale", .dtype = "F8_E8M0", .ndim = 2, .shape = {4, 2}, .bytes = 8}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char metadata[1024] = "{\"bsmm.w\":\"", *to = metadata + strlen(metadata);
-        for (const char *from = cases[i].declaration; *from; from++) {
-            if (*from == '"') *to++ = '\\';
-            *to++ = *from;
-        }
-        memcpy(to, "\"}", 3);
-        bsmm_weight weight = BSMM_INIT(bsmm_weight);
-        bsmm_file *file = open_stored(tensors, 2, metadata);
-        bsmm_status status = bsmm_file_weight_at(file, 0, &weight);
-        if (cases[i].mentions)
-            expect_failure(status, BSMM_E_FORMAT, cases[i].mentions);
-        else if (status)
-            fail_msg("%s", bsmm_error_message());
-        assert_string_equal(weight.family, "bsmm");
-        bsmm_file_close(file);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        check_declaration(cases[i].declaration, cases[i].mentions);
+}
+
+/* These are the fields of a declaration, each with a valid value and with values that are not of
+ * its kind. NULL ends the list and means that the field is missing. */
+static const struct {
+    const char *name, *value, *wrong[6];
+} fields[] = {
+    {"elem", "\"e2m1\"", {"1", "\"e9m9\"", "\"e8m0\""}},
+    {"scale", "\"e8m0\"", {"1", "\"e5m0\""}},
+    {"block", "[1,32]", {"32", "[1]", "[1,32,1]", "[1,-1]", "[1.0,32]"}},
+    {"batch", "1", {"\"1\"", "1.0", "null"}},
+    {"rows", "4", {"\"4\"", "4.0", "null"}},
+    {"cols", "64", {"\"64\"", "64.0", "null"}},
+    {"order", "\"row\"", {"0", "\"diagonal\""}},
+    {"layout", "\"row_major\"", {"0", "\"spiral\""}},
+    {"tile", "[0,0]", {"0", "[0]", "[4294967296,0]", "[-1,0]", "[0,\"0\"]"}},
+    {"global", "\"multiplier\"", {"0", "\"factor\""}},
+};
+
+/* Reads a declaration in which one field has another value. If the value is NULL, the field is
+ * missing. The message must name the field. */
+static void check_field(size_t field, const char *value) {
+    char text[512] = "", mentions[96];
+    for (size_t i = 0; i < BSMM_COUNT(fields); i++)
+        if (i != field || value)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%c\"%s\":%s",
+                     text[0] ? ',' : '{', fields[i].name, i == field ? value : fields[i].value);
+    snprintf(mentions, sizeof mentions, "metadata bsmm.w.%s: is missing or not a value of its kind",
+             fields[field].name);
+    check_declaration(strcat(text, "}"), mentions);
+}
+
+static void test_wrong_fields(void **state) {
+    (void)state;
+    for (size_t i = 0; i < BSMM_COUNT(fields); i++) {
+        size_t wrong = 0;
+        do
+            check_field(i, fields[i].wrong[wrong]);
+        while (fields[i].wrong[wrong++]);
     }
 }
 
@@ -421,16 +459,12 @@ static void test_table(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_families),
-                                       cmocka_unit_test(test_families_by_shape),
-                                       cmocka_unit_test(test_default_families),
-                                       cmocka_unit_test(test_every_format),
-                                       cmocka_unit_test(test_every_layout),
-                                       cmocka_unit_test(test_global_scales),
-                                       cmocka_unit_test(test_quark_mixture),
-                                       cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_half_added),
-                                       cmocka_unit_test(test_broken_declarations),
-                                       cmocka_unit_test(test_table)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_families),         cmocka_unit_test(test_families_by_shape),
+        cmocka_unit_test(test_default_families), cmocka_unit_test(test_every_format),
+        cmocka_unit_test(test_every_layout),     cmocka_unit_test(test_global_scales),
+        cmocka_unit_test(test_quark_mixture),    cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_half_added),       cmocka_unit_test(test_broken_declarations),
+        cmocka_unit_test(test_wrong_fields),     cmocka_unit_test(test_table)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
