@@ -363,6 +363,39 @@ static void test_zero_segment(void **state) {
     }
 }
 
+/* A kernel that multiplies f16 elements without splitting them takes one part of each element, if
+ * it can multiply the other operand in f16, too. Otherwise it splits an f16 element into two bf16
+ * numbers. The test covers every kind of scale, and kernels that do or do not shift e8m0 scales of
+ * B. */
+static void test_f16_parts(void **state) {
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        bool takes_f16, shifts_e8m0;
+        int parts;
+    } cases[] = {
+        {"f16", "f16", true, false, 1},          {"f16", "f16", false, false, 2},
+        {"f16", "e4m3", true, false, 1},         {"e4m3", "f16", true, false, 1},
+        {"f16", "nvfp4", true, false, 1},        {"f16", "nvfp4", false, false, 2},
+        {"nvfp4", "f16", true, false, 1},        {"f16", "fp8_block128", true, false, 1},
+        {"fp8_group128", "f16", true, false, 1}, {"f16", "mxfp4", true, true, 1},
+        {"f16", "mxfp4", true, false, 2},        {"mxfp4", "f16", true, true, 2},
+        {"f16", "bf16", true, true, 2},          {"f16", "f32", true, true, 2},
+    };
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
+        const bench_family_level family = {.way = BENCH_IN_K_BLOCKS,
+                                           .unit = 16,
+                                           .takes_f16 = cases[i].takes_f16,
+                                           .shifts_e8m0 = cases[i].shifts_e8m0};
+        const bsmm_format formats[2] = {format_named(cases[i].a), format_named(cases[i].b)};
+        const cli_level_order order = cli_level_order_of(&family, formats, 1, 1024);
+        for (int k = 0; k < 2; k++)
+            if (formats[k].elem == BSMM_ELEM_F16 && order.bf16_parts[k] != cases[i].parts)
+                fail_msg("%s x %s: %d parts; must be %d", cases[i].a, cases[i].b,
+                         order.bf16_parts[k], cases[i].parts);
+    }
+}
+
 /* Values are moderate if all elements and fp32 scales are 0 or lie in a range around 1. */
 static void test_moderate(void **state) {
     (void)state;
@@ -422,7 +455,8 @@ int main(void) {
         cmocka_unit_test(test_edges),          cmocka_unit_test(test_odd_scales),
         cmocka_unit_test(test_fits_f16),       cmocka_unit_test(test_strides),
         cmocka_unit_test(test_passes),         cmocka_unit_test(test_generic_instead),
-        cmocka_unit_test(test_moderate),       cmocka_unit_test(test_zero_segment),
+        cmocka_unit_test(test_f16_parts),      cmocka_unit_test(test_moderate),
+        cmocka_unit_test(test_zero_segment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
