@@ -64,10 +64,11 @@ static bsmm_buffers buffers_of(fixture *f) {
                           .d = f->d.m.data};
 }
 
-static void *pack(fixture *f, const bsmm_plan *plan, uint64_t *bytes) {
+/* Packs B into memory whose bytes are `old` before. */
+static void *pack_over(fixture *f, const bsmm_plan *plan, uint8_t old, uint64_t *bytes) {
     *bytes = bsmm_plan_packed_b_bytes(plan);
     void *packed = aligned(*bytes);
-    memset(packed, 0xa5, *bytes);
+    memset(packed, old, *bytes);
     bsmm_buffers buffers = {
         .struct_size = sizeof buffers, .b = f->b.m.data, .b_scales = f->b.m.scales};
     assert_int_equal(bsmm_pack_b(plan, &buffers, packed, *bytes), BSMM_OK);
@@ -80,6 +81,10 @@ static bsmm_status run(const bsmm_plan *plan, bsmm_buffers buffers) {
     bsmm_status status = bsmm_plan_run(plan, &buffers);
     free(buffers.workspace);
     return status;
+}
+
+static void *pack(fixture *f, const bsmm_plan *plan, uint64_t *bytes) {
+    return pack_over(f, plan, 0xa5, bytes);
 }
 
 /* Compares the results of the kernel in `desc` with unpacked and with packed weights. The run with
@@ -203,6 +208,33 @@ static void test_bytes_depend_on_b_alone(void **state) {
     fixture_free(&f);
 }
 
+/* Tests that packing writes every byte, also those between the arrays of codes and scales. The
+ * packed bytes must not depend on the old contents of the memory. */
+static void test_bytes_do_not_depend_on_memory(void **state) {
+    (void)state;
+    rng r = {36};
+    int packing = 0;
+    for (size_t i = 0; i < BSMM_COUNT(pairs); i++)
+        for (uint32_t form = BSMM_PACKED_WIDE; form <= BSMM_PACKED_COMPACT; form++) {
+            fixture f;
+            bsmm_plan *plan;
+            fixture_make(&f, pairs[i], 5, FILL_ORDINARY, &r);
+            f.desc.b_packed = form;
+            if (bsmm_plan_create(&f.desc, &plan) == BSMM_OK) {
+                uint64_t bytes;
+                void *packed = pack_over(&f, plan, 0, &bytes);
+                void *again = pack_over(&f, plan, 0xff, &bytes);
+                assert_memory_equal(packed, again, bytes);
+                bsmm_plan_destroy(plan);
+                free(packed);
+                free(again);
+                packing++;
+            }
+            fixture_free(&f);
+        }
+    assert_true(packing >= (int)BSMM_COUNT(pairs)); /* Every pair can be packed in form compact. */
+}
+
 /* Writes the bytes of `packed` to a file and frees them. Returns a read-only mapping of the
  * file. */
 static void *map_through_file(void *packed, uint64_t bytes) {
@@ -303,6 +335,7 @@ int main(void) {
         cmocka_unit_test(test_packed_gives_the_same_bits),
         cmocka_unit_test(test_compact_of_long_rows),
         cmocka_unit_test(test_bytes_depend_on_b_alone),
+        cmocka_unit_test(test_bytes_do_not_depend_on_memory),
         cmocka_unit_test(test_mapped_from_a_file),
         cmocka_unit_test(test_refusals),
     };
