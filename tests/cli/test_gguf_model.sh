@@ -85,6 +85,41 @@ changed '{"num_key_value_heads": -Infinity}'
 refuses "config.json: num_key_value_heads: must be an integer from 1 to 2^31 - 1" dequantize changed
 changed '{"rope_scaling": {"rope_type": "llama3", "factor": Infinity}}'
 refuses "config.json: factor: must be a finite number" dequantize changed
+# config.json of earlier versions of transformers has other names, and members may be absent. Checks
+# that two configurations give the same file.
+same() {
+    changed "$1"
+    "$BSMM" dequantize changed -o one.gguf >/dev/null || fail "config.json with $1 is refused"
+    changed "$2"
+    "$BSMM" dequantize changed -o two.gguf >/dev/null || fail "config.json with $2 is refused"
+    cmp one.gguf two.gguf || fail "config.json with $1 and with $2 give different files"
+}
+llama3='"factor": 8, "high_freq_factor": 4, "low_freq_factor": 1, "original_max_position_embeddings": 64'
+same '{}' '{"rope_parameters": null, "rope_theta": 5000, "rope_scaling": {"type": "llama3", '"$llama3}}"
+same '{}' '{"rope_scaling": {"rope_type": "linear"}}'
+same '{}' '{"rope_parameters": {"type": "linear", "rope_type": "llama3", "rope_theta": 5000, '"$llama3}}"
+same '{"rope_parameters": {"rope_type": "llama3", '"${llama3/64/8192}}}" '{"rope_parameters": {"type": "llama3"}}'
+same '{"rope_parameters": {"rope_type": "default", "rope_theta": 10000}}' '{"rope_parameters": {}}'
+same '{"rope_parameters": {"rope_type": "linear", "factor": 1}}' '{"rope_parameters": {"rope_type": "linear"}}'
+same '{"rms_norm_eps": 1e-6, "max_position_embeddings": 2048}' '{"rms_norm_eps": null, "max_position_embeddings": null}'
+same '{}' '{"sliding_window": 64, "use_sliding_window": false, "hidden_act": null}'
+same '{}' '{"sliding_window": 256}'
+changed '{"rope_parameters": {"type": "linear", "rope_theta": 3000, "factor": 2.5}}'
+"$BSMM" dequantize changed -o linear.gguf >/dev/null
+PYTHONPATH=$tests python3 - <<'END' || fail "linear.gguf has other RoPE factors than config.json"
+import struct
+from model_values import Gguf
+pairs = Gguf("linear.gguf").pairs
+numbers = [struct.unpack("<f", pairs[f"llama.rope.{key}"][4:])[0] for key in ("freq_base", "scaling.factor")]
+assert numbers == [3000, 2.5], numbers
+assert pairs["llama.rope.scaling.type"][12:] == b"linear", pairs["llama.rope.scaling.type"]
+END
+changed '{"rope_parameters": null, "rope_scaling": {"type": "yarn"}}'
+refuses "rope_type: value is yarn" dequantize changed
+changed '{"rope_parameters": {"rope_theta": 0}}'
+refuses "rope_theta: must be a positive number" dequantize changed
+changed '{"sliding_window": 255}'
+refuses "sliding_window: must be null" dequantize changed
 rm changed/config.json
 refuses "config.json: No such file or directory; the metadata of a GGUF file come from it" dequantize changed
 echo "GGUF of folders: all passed"
