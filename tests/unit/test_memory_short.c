@@ -56,6 +56,45 @@ static bsmm_status write_config(const char *path) {
     return status;
 }
 
+/* A weight's name is so long that each copy of it needs an allocation of its own. */
+static char long_name[70000];
+
+static bsmm_status write_long_name(const char *path) {
+    const bsmm_matrix matrix = describe(format_named("mxfp4"), 4, 64);
+    bsmm_writer *writer = NULL;
+    bsmm_status status = bsmm_writer_create(path, "safetensors", &writer);
+    if (status == BSMM_OK)
+        status = bsmm_writer_add_weight(writer, "compressed-tensors", long_name, &matrix, 1, NULL);
+    if (status == BSMM_OK) status = bsmm_writer_begin(writer);
+    if (status == BSMM_OK) return bsmm_writer_commit(writer);
+    bsmm_writer_abort(writer);
+    return status;
+}
+
+static bsmm_status write_npy(const char *path) {
+    static const int64_t shape[] = {2, 3};
+    bsmm_writer *writer = NULL;
+    bsmm_status status = bsmm_writer_create(path, "npy", &writer);
+    if (status == BSMM_OK) status = bsmm_writer_add_tensor(writer, "t", "F32", 2, shape, NULL);
+    if (status == BSMM_OK) status = bsmm_writer_begin(writer);
+    if (status == BSMM_OK) return bsmm_writer_commit(writer);
+    bsmm_writer_abort(writer);
+    return status;
+}
+
+/* Holds the GGUF file whose metadata copy_metadata copies. */
+static bsmm_file *copied;
+
+static bsmm_status copy_metadata(const char *path) {
+    bsmm_writer *writer = NULL;
+    bsmm_status status = bsmm_writer_create(path, "gguf", &writer);
+    if (status == BSMM_OK) status = bsmm_writer_copy_metadata(writer, copied);
+    if (status == BSMM_OK) status = bsmm_writer_begin(writer);
+    if (status == BSMM_OK) return bsmm_writer_commit(writer);
+    bsmm_writer_abort(writer);
+    return status;
+}
+
 /* Opens a file and describes its weights. */
 static bsmm_status open_file(const char *path) {
     bsmm_file *file = NULL;
@@ -174,6 +213,35 @@ static const char *make_shards(void) {
     return temp_path("model.safetensors.index.json");
 }
 
+/* Makes a file whose header lists the tensors in another order than their bytes have. The names
+ * contain an escape, which the fast reader of headers does not take. */
+static const char *make_unordered(void) {
+    static const char header[] =
+        "{\"\\u0062\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]},"
+        "\"\\u0061\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}";
+    size_t count;
+    uint8_t *file = framed_bytes(header, "ab", 2, &count);
+    write_bytes(temp_path("unordered.safetensors"), file, count);
+    free(file);
+    return temp_path("unordered.safetensors");
+}
+
+/* Checks a call that opens the bytes of a file. */
+static void check_bytes(const char *path) {
+    bytes = read_bytes(path, &byte_count);
+    check(path, open_bytes, "");
+    free(bytes);
+}
+
+static void test_long_name(void **state) {
+    (void)state;
+    if (!can_count()) skip();
+    memset(long_name, 'w', sizeof long_name - 1);
+    memcpy(long_name + sizeof long_name - 8, ".weight", 7);
+    check_writing("write long name", write_long_name, temp_path("l.safetensors"));
+    check("open long name", open_file, temp_path("l.safetensors"));
+}
+
 static void test_short_memory(void **state) {
     (void)state;
     static const char *const fixtures[] = {
@@ -187,16 +255,22 @@ static void test_short_memory(void **state) {
     check_writing("write safetensors", write_safetensors, temp_path("x.safetensors"));
     check_writing("write gguf", write_gguf, temp_path("x.gguf"));
     check_writing("write config", write_config, temp_path("y.safetensors"));
+    check_writing("write npy", write_npy, temp_path("z.npy"));
+    if (bsmm_file_open(fixture("plain.gguf"), &copied)) fail_msg("%s", bsmm_error_message());
+    check_writing("copy metadata", copy_metadata, temp_path("z.gguf"));
+    bsmm_file_close(copied);
+    check("open unordered", open_file, make_unordered());
     check("open shards", open_file, make_shards());
     for (size_t i = 0; i < BSMM_COUNT(fixtures); i++)
         check(fixtures[i], open_file, fixture(fixtures[i]));
-    bytes = read_bytes(fixture("plain.gguf"), &byte_count);
-    check("open from memory", open_bytes, "");
-    free(bytes);
+    check_bytes(fixture("plain.gguf"));
+    check_bytes(fixture("npy/batch.npy"));
+    check_bytes(make_unordered());
     check("plan", plan, "");
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_short_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_short_memory),
+                                       cmocka_unit_test(test_long_name)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
