@@ -75,7 +75,8 @@ json_t *bsmm_json_of_python(const char *text, size_t bytes, char *why, size_t si
     return root;
 }
 
-/* json_dumps is not used, because it loses a key if the text cannot grow. */
+/* json_dumps is not used: if an allocation fails while its text grows, it may leave out a key and
+ * still report success. */
 char *bsmm_json_text(const json_t *value) {
     const size_t size = json_dumpb(value, NULL, 0, JSON_COMPACT);
     char *text = size ? calloc(size + 1, 1) : NULL;

@@ -168,7 +168,8 @@ bsmm_status bsmm_writer_header_gguf(bsmm_writer *writer, char **header, uint64_t
     for (uint64_t pad = bsmm_writer_padded(writer, size) - size; pad && whole; pad--)
         whole = putc(0, to) != EOF;
     whole = !ferror(to) && whole;
-    /* fclose makes *header NULL if it cannot shrink the text, but reports no error. */
+    /* open_memstream made the buffer *header. If fclose cannot reallocate it to its final size, it
+     * sets *header to NULL, but reports no error. */
     if (fclose(to) || !whole || !*header) return bsmm_fail_memory();
     *bytes = size;
     for (uint64_t i = 0; i < writer->item_count; i++)

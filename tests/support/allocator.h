@@ -24,7 +24,7 @@ void *libc_realloc(void *memory, size_t bytes) __asm__("__libc_realloc");
 void *libc_memalign(size_t alignment, size_t bytes) __asm__("__libc_memalign");
 
 /* These functions replace the C library's allocator in this program. They count their calls.
- * Because of their visibility, shared libraries such as jansson use them too. */
+ * Their visibility is the default one, so shared libraries such as jansson call them too. */
 #    pragma GCC visibility push(default)
 void *counted_malloc(size_t bytes) __asm__("malloc");
 void *counted_calloc(size_t items, size_t bytes) __asm__("calloc");

@@ -67,7 +67,8 @@ static void divide(uint32_t columns, uint32_t groups, uint32_t splits) {
     setenv("BSMM_TEST_MIXED", text, 1);
 }
 
-/* Lists the numbers of columns of the kernels' tiles. A column is one row of A. */
+/* Lists the numbers of columns of the kernels' tiles. Tiles are of the transposed result, so a
+ * column belongs to one row of A. */
 static const uint32_t all_columns[] = {32, 64, 96, 128, 256};
 
 /* Tests each kernel, except those for fp32 scales along K, which test_divisions runs. The kernel
@@ -80,12 +81,12 @@ static void test_formats(void **state) {
     for (size_t c = 0; c < BSMM_COUNT(all_columns); c++)
         for (size_t i = 0; i < BSMM_COUNT(weights); i++) {
             const uint32_t columns = all_columns[c];
+            const int64_t rows = columns == 32 ? 17 : columns > 128 ? 259 : 70;
             checked_product p;
             divide(columns, 0, 0);
-            make(&p, "bf16", weights[i], "bf16", columns == 32 ? 17 : 70, 270, 544, FILL_ORDINARY,
-                 &r);
+            make(&p, "bf16", weights[i], "bf16", rows, 270, 544, FILL_ORDINARY, &r);
             run(&p);
-            make(&p, "f16", weights[i], "f16", columns == 32 ? 9 : 35, 77, 928, FILL_ORDINARY, &r);
+            make(&p, "f16", weights[i], "f16", rows / 2 + 1, 77, 928, FILL_ORDINARY, &r);
             run(&p);
         }
     divide(0, 0, 0);
@@ -127,8 +128,8 @@ static void test_divisions(void **state) {
             for (size_t i = 0; i < BSMM_COUNT(splits); i++, count++) {
                 const uint32_t columns = all_columns[c];
                 const char *const *pair = pairs[count % BSMM_COUNT(pairs)];
-                const bool exists = columns < 128 || strcmp(pair[1], "fp8_block128") != 0;
-                const bool special = count / BSMM_COUNT(splits) % 3 == 2;
+                const bool exists = columns != 128 || strcmp(pair[1], "fp8_block128") != 0;
+                const bool special = (count / BSMM_COUNT(splits) + i) % 3 == 2;
                 checked_product p;
                 divide(columns, groups, splits[i]);
                 make(&p, pair[0], exists ? pair[1] : "mxfp8", special ? "f32" : "bf16",
@@ -293,7 +294,7 @@ static void test_scales(void **state) {
     for (size_t i = 0; i < BSMM_COUNT(formats); i++)
         for (int64_t k = 96, n = 0; k <= 1440; k += 672, n++) {
             checked_product p;
-            divide(32 * (uint32_t)((i + (size_t)n) % 4 + 1), 0, 0);
+            divide(all_columns[(i + (size_t)n) % BSMM_COUNT(all_columns)], 0, 0);
             make(&p, "f16", formats[i], k % 64 ? "f16" : "f32", 65, 50, k, FILL_ORDINARY, &r);
             set_scales(&p.b, &r);
             run(&p);

@@ -247,25 +247,34 @@ static void test_fp8_fast_alone(void **state) {
     test_matrix_free(&f.d);
 }
 
-/* Multiplies one row of A by N rows of B, all of which have one fp32 scale. Two products of 448 *
- * 448 cancel, and the third product is 2^-18, the least product of e4m3. The FP8 tensor cores
- * truncate terms 13 bits below the largest one, so they lose the third product and give 0. Returns
- * D. */
-static float multiply_cancelling(float scale) {
-    enum { K = 128, LARGEST = 0x7e, LEAST = 0x01, MINUS = 0x80 };
+/* Sets the scales of a matrix with K = 272. The last scale of a row with scales of 128 elements
+ * covers the last 16 elements and becomes `last`. All other scales become `most`. */
+static void set_floats(const test_matrix *t, float most, float last) {
+    const uint64_t each = (uint64_t)bsmm_ceil_div(t->m.cols, t->m.format.block_cols);
+    for (uint64_t i = 0; i < t->scale_bytes / sizeof(float); i++)
+        ((float *)t->m.scales)[i] = each > 1 && i % each == each - 1 ? last : most;
+}
+
+/* Multiplies one row of A by N rows of B. Two products of 448 * 448 cancel, and the third product
+ * is 2^-18, the least product of e4m3. The FP8 tensor cores truncate terms 13 bits below the
+ * largest one, so they lose the third product and give 0. Returns a result, which is the same for
+ * all rows of B. */
+static float multiply_cancelling(const char *a_format, const char *b_format, float most,
+                                 float last) {
+    enum { K = 272, LARGEST = 0x7e, LEAST = 0x01, MINUS = 0x80 };
     rng r = {74};
     fixture f;
-    test_matrix_make(&f.a, describe(named("fp8_row", K), 1, K), FILL_ORDINARY, &r);
-    test_matrix_make(&f.b, describe(named("fp8_row", K), N, K), FILL_ORDINARY, &r);
+    test_matrix_make(&f.a, describe(named(a_format, K), 1, K), FILL_ORDINARY, &r);
+    test_matrix_make(&f.b, describe(named(b_format, K), N, K), FILL_ORDINARY, &r);
     test_matrix_make(&f.d, describe(format_named("f32"), 1, N), FILL_ORDINARY, &r);
     uint8_t *const a = f.a.m.data, *const b = f.b.m.data;
     memset(a, 0, f.a.data_bytes);
     memset(b, 0, f.b.data_bytes);
-    *(float *)f.a.m.scales = scale;
+    set_floats(&f.a, most, last);
+    set_floats(&f.b, most, last);
     a[0] = a[1] = LARGEST;
     a[2] = LEAST;
     for (int i = 0; i < N; i++) {
-        ((float *)f.b.m.scales)[i] = scale;
         b[i * K] = LARGEST;
         b[i * K + 1] = LARGEST | MINUS;
         b[i * K + 2] = LEAST;
@@ -280,15 +289,20 @@ static float multiply_cancelling(float scale) {
     return first;
 }
 
-/* Tests sums of 0. With scales near 1, no product can underflow in fp32. The kernel then keeps the
- * tensor cores' sum, as it keeps other sums; computing each 0 again would take longer than the rest
- * of the product. With tiny scales, products may underflow, and the kernel computes the result
+/* Tests results of 0. With scales near 1, no term can be too small for fp32. The kernel then keeps
+ * the tensor cores' 0, since computing every 0 again would take longer than the rest of the GEMM.
+ * If a scale is tiny, even that of the last few elements along K, the kernel computes the result
  * again. */
 static void test_fp8_zeros(void **state) {
     (void)state;
     if (test_cuda_device()->capability != 90) skip();
-    assert_true(multiply_cancelling(1) == 0);
-    assert_true(multiply_cancelling(0x1p-50f) == 0x1p-118f);
+    assert_true(multiply_cancelling("fp8_row", "fp8_row", 1, 0) == 0);
+    assert_true(multiply_cancelling("fp8_row", "fp8_row", 0x1p-50f, 0) == 0x1p-118f);
+    assert_true(multiply_cancelling("fp8_row", "fp8_row", -0x1p-50f, 0) == 0x1p-118f);
+    assert_true(multiply_cancelling("fp8_group128", "fp8_block128", 1, 1) == 0);
+    assert_true(multiply_cancelling("fp8_group128", "fp8_block128", 1, 0) == 0);
+    assert_true(multiply_cancelling("fp8_group128", "fp8_block128", 1, 0x1p-50f) == 0x1p-18f);
+    assert_true(multiply_cancelling("fp8_group128", "fp8_group128", 1, 0x1p-50f) == 0x1p-18f);
 }
 
 int main(void) {

@@ -156,21 +156,20 @@ static double bound(const bsmm_product *p, const void *state) {
     return 132 * 0x1p-13 + ((double)p->a.m.cols / BSMM_SMALL_M_K + 40) * 0x1p-24;
 }
 
-/* Returns the number of elements along K that share one scale, or K if the matrix has no scales. */
-static uint32_t block_of(const bsmm_operand *o) {
-    const uint32_t cols = o->m.format.scale ? o->m.format.block_cols : 0;
-    return cols && cols < o->m.cols ? cols : (uint32_t)o->m.cols;
+/* Returns true if the scales of the operand do not change along K, or if it has no scales. */
+static bool is_steady(const bsmm_operand *o) {
+    return !o->m.format.scale || o->m.format.block_cols >= o->m.cols;
 }
 
-/* Sets the parameters with which the epilogue recognizes that no sum of a result has underflowed,
- * so that it need not compute a result of 0 again. Sums of products of e4m3 are multiples of the
- * least product. If this product times the least scales of the row of A and of the row of B is far
- * above the smallest fp32 number, no sum has become 0 when it was multiplied by scales. FP8 tensor
- * cores truncate terms, which may leave a sum of 0. The error bound allows this. */
+/* Sets the parameters with which the epilogue recognizes that a result of 0 need not be computed
+ * again. Sums of products of e4m3 are multiples of the least product. If this product times the
+ * least scales of the row of A and of the row of B is far above the smallest fp32 number, no sum
+ * has lost bits to underflow. FP8 tensor cores truncate terms, which may also leave a sum of 0, but
+ * the error bound allows this. */
 static void set_zeros(const bsmm_product *p, bsmm_small_m_params *params) {
-    const uint32_t a = block_of(&p->a), b = block_of(&p->b);
     const double least = bsmm_elem_row(BSMM_ELEM_E4M3)->min_subnormal;
-    params->zero_block = a < b ? a : b;
+    const bool steady = is_steady(&p->a) && is_steady(&p->b);
+    params->zero_block = steady ? (uint32_t)p->a.m.cols : BSMM_SMALL_M_K;
     params->zero_least = (float)(least * least);
 }
 

@@ -166,11 +166,12 @@ static double adding_of(const bsmm_product *p, const division *c) {
 }
 
 /* Predicts the time in us of a division of the GEMM into tiles of 256 columns. `step` is the time
- * of a step of a thread block that runs alone. A step takes up to 17% longer if all SMs work, since
- * the power limit then lowers the clock. The constants are fitted to 400 times of 200 products of
- * 192 to 4096 rows of A that were measured on an H200, each with one and with two thread blocks
- * that split K. The root mean square of the error is 2.5%. Sums of 0 add `zeros`, which was
- * estimated from 30 products of mxfp4 by mxfp4. */
+ * of a step (128 elements along K) of a thread block that runs alone. A step takes up to 17% longer
+ * if all SMs work, since the power limit then lowers the clock. The constants are fitted to 200
+ * GEMMs of 192 to 4096 rows of A. Each of them was measured on an H200 with all of K in one thread
+ * block, and with K split between two. The root mean square of the error is 2.5%. If many results
+ * are 0, `zeros` is the time in which the epilogue checks them; it was estimated from 30 GEMMs of
+ * mxfp4 by mxfp4. */
 static double predict_wide(const bsmm_product *p, const division *c, double step) {
     const double blocks = (double)bsmm_ceil_div(p->b.m.rows, rows_of(c)) * c->tiles * c->splits;
     const double most = (double)bsmm_cuda_clusters_at_once(p->device, c->splits) * c->splits;
@@ -292,7 +293,8 @@ static division find_division(const bsmm_product *p, const weights *w) {
         for (uint32_t groups = 1; groups <= BSMM_MIXED_MOST_GROUPS; groups *= 2)
             for (size_t s = 0; s < BSMM_COUNT(all_splits); s++) {
                 const uint32_t splits = all_splits[s];
-                /* With 256 columns, the two warpgroups multiply the same steps of K. */
+                /* In tiles of 256 columns, both warpgroups multiply every step of K, each of them
+                 * for its own 64 rows of B, so there is only one group. */
                 if (!kernels[i].function.name || (columns_of[i] > 128 && groups > 1) ||
                     !bsmm_small_m_divides_mixed(columns_of[i], groups, splits, steps))
                     continue;

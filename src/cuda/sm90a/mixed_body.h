@@ -13,9 +13,10 @@
 /* SLOT_CHUNKS is the number of chunks (32 elements along K) that a slot of A's ring buffer holds.
  */
 #define SLOT_CHUNKS (MIXED_CHUNKS / BSMM_MIXED_STEP_SLOTS(MIXED_COLUMNS))
-/* LATE is 1 if a warp leaves a slot of A's ring buffer during the multiplication of the next slot,
- * so that the tensor cores always have work. With the small tiles, other warpgroups give them work,
- * and it is 1% to 3% faster to wait for the products of each step. */
+/* LATE is 1 if a warp releases a slot of A's ring buffer only after it has started the first wgmma
+ * instructions of the next slot, so that the tensor cores always have work. With narrower tiles,
+ * other warpgroups keep the tensor cores busy. It is then 1% to 3% faster to wait for the wgmma
+ * instructions of each step before the slot is released. */
 #define LATE (MIXED_COLUMNS > 128)
 /* GROUPED is 1 if B has fp32 scales that change along K. */
 #define GROUPED (MIXED_FORMAT == SMALL_M_FP8_F32)
@@ -88,8 +89,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_MIXED_THREADS(MIXED_COLUMNS), 
             const int in_slot = chunk % SLOT_CHUNKS;
             const uint32_t use = i * (MIXED_CHUNKS / SLOT_CHUNKS) + chunk / SLOT_CHUNKS;
             if (in_slot == 0) {
-                /* If the descriptor is computed after the wait, ptxas keeps it in vector registers
-                 * in some kernels, and each wgmma then waits for copies to uniform registers. */
+                /* The wgmma descriptor is computed before the wait for the slot. If it is computed
+                 * after the wait, ptxas keeps it in vector registers in some kernels, and each
+                 * wgmma then waits for copies to uniform registers. */
                 a = small_m_describe(TILES, mixed_slot(&ring, use));
                 mixed_wait_slot(&ring, use);
             }

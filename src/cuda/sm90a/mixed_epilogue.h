@@ -231,6 +231,8 @@ static __device__ __forceinline__ void mixed_collect_most(const bsmm_small_m_par
     mixed_collect(1, MIXED_LOADS, p, runs, i, v);
 }
 
+static_assert(256 * 128 / (BSMM_MIXED_THREADS(256) * MIXED_RUN) <= 32,
+              "a thread has more runs than mixed_store_most has bits for");
 static_assert(BSMM_MIXED_MOST_GROUPS == 2, "mixed_collect_own adds the sums of at most two groups");
 
 /* Adds up the accumulators of MIXED_AT_ONCE runs. A run is MIXED_RUN adjacent results of a row of

@@ -6,8 +6,8 @@
  * which has 64 rows. wgmma therefore computes tiles of the transposed result: the rows of a tile
  * are rows of B, and its columns are rows of A. wgmma reads A from shared memory. The kernel
  * mixed_prepare has converted A to bf16 (an f16 A stays f16) and permuted it along K, so that each
- * thread decodes whole words of weights that share a scale (mixed_prepare.h). The decoding of one
- * warpgroup overlaps with the wgmma instructions of the other three.
+ * thread decodes whole words of weights that share a scale (mixed_prepare.h). While a warpgroup
+ * decodes, wgmma instructions of all warpgroups run.
  *
  * For few rows of A, a thread block has four warpgroups and computes a tile of up to 256 rows of B
  * by 32 to 128 rows of A. The warpgroups multiply different rows of B, or half of them multiply

@@ -29,8 +29,9 @@ BSMM_SHARED uint32_t bsmm_mixed_ahead(uint32_t bits) {
 }
 
 /* BSMM_MIXED_THREADS is the number of threads of a thread block whose tiles have `columns` columns.
- * A column is one row of A. With 256 columns, a thread has 128 accumulators. It then needs more
- * than 128 registers, so a thread block has half as many threads. */
+ * The tile is one of the transposed result, so each column belongs to one row of A. With 256
+ * columns a thread has 128 accumulators. It then needs more than 128 registers, so a thread block
+ * has 256 instead of 512 threads. */
 #define BSMM_MIXED_THREADS(columns)                                                                \
     ((columns) > 128 ? BSMM_SMALL_M_THREADS / 2 : BSMM_SMALL_M_THREADS)
 

@@ -47,13 +47,14 @@ static __device__ __forceinline__ mixed_block mixed_find_block(const bsmm_small_
 }
 
 /* The warps of a thread block form groups, which divide K. The warps of a group multiply different
- * rows of B in the same steps of K (128 elements each), from `begin` to `end` - 1. They share a
- * ring buffer of A in shared memory, which this struct describes. Step begin + i is in slot number
- * i % (number of slots). Each slot has two mbarriers. "full" completes when A's bytes have arrived,
- * and "done" completes when all warps of the group have read the slot. */
+ * rows of B in the same steps of K (128 elements each). They share a ring buffer of A in shared
+ * memory, which this struct describes. A slot holds a stage, i.e. a step or, with tiles of 256
+ * columns, half a step. Stage begin + i is in slot number i % (number of slots). Each slot has two
+ * mbarriers. "full" completes when A's bytes have arrived, and "done" completes when all warps of
+ * the group have read the slot. */
 typedef struct mixed_ring {
     uint32_t slots_log2, first, slot_bytes, full, done;
-    uint32_t begin, end; /* The group of warps computes steps [begin, end) of K. */
+    uint32_t begin, end; /* The group of warps computes stages [begin, end) of K. */
     uint32_t group_mask; /* `group_mask` is the number of warpgroups of the group, minus 1. */
 } mixed_ring;
 
@@ -84,8 +85,8 @@ static __device__ __forceinline__ void mixed_make_barriers(const bsmm_small_m_pa
     ptx_bulk_fence_init();
 }
 
-/* Returns the offset of step number i in an array with one element of `bytes` bytes per slot of A's
- * ring buffer. Steps use the slots in turn. */
+/* Returns the offset of stage number i in an array with one element of `bytes` bytes per slot of
+ * A's ring buffer. Stages use the slots in turn. */
 static __device__ __forceinline__ uint32_t mixed_slot_offset(const mixed_ring *ring, uint32_t i,
                                                              uint32_t bytes) {
     return (i & ((1u << ring->slots_log2) - 1)) * bytes;
@@ -95,7 +96,7 @@ static __device__ __forceinline__ uint32_t mixed_slot(const mixed_ring *ring, ui
     return ring->first + mixed_slot_offset(ring, i, ring->slot_bytes);
 }
 
-/* Starts the copy of A's tile for step number i of the group, if there is such a step. A group is
+/* Starts the copy of A's tile for stage number i of the group, if there is such a stage. A group is
  * the warpgroups that multiply the same part of K. */
 static __device__ __forceinline__ void mixed_fill(const mixed_ring *ring, const uint8_t *image,
                                                   uint32_t i) {
@@ -115,7 +116,7 @@ static __device__ __forceinline__ void mixed_fill_first(const mixed_ring *ring,
         mixed_fill(ring, image, i);
 }
 
-/* Waits until A's tile for step number i of the group is in shared memory. A group is the
+/* Waits until A's tile for stage number i of the group is in shared memory. A group is the
  * warpgroups that multiply the same part of K. */
 static __device__ __forceinline__ void mixed_wait_slot(const mixed_ring *ring, uint32_t i) {
     const uint32_t full = ring->full + mixed_slot_offset(ring, i, 8);
@@ -123,17 +124,17 @@ static __device__ __forceinline__ void mixed_wait_slot(const mixed_ring *ring, u
     }
 }
 
-/* Records that this warp has read the slot of the ring buffer that holds A's tile for step number
- * i. */
+/* Records that this warp has read the slot of the ring buffer that holds A's tile for stage
+ * number i. */
 static __device__ __forceinline__ void mixed_leave_slot(const mixed_ring *ring, uint32_t i) {
     __syncwarp();
     if (threadIdx.x % 32 == 0) ptx_bulk_arrive(ring->done + mixed_slot_offset(ring, i, 8));
 }
 
-/* Refills the slot of the ring buffer that held step number i, after all warps of the group have
+/* Refills the slot of the ring buffer that held stage number i, after all warps of the group have
  * read it. A group is the warpgroups that multiply the same part of K. The first warps of these
- * warpgroups take turns to refill slots. The caller has already started to multiply the next step,
- * so that the slower warps have usually read the slot. */
+ * warpgroups take turns to refill slots. The caller has already started to multiply the next
+ * stage, so that the slower warps have usually read the slot. */
 static __device__ __forceinline__ void mixed_refill(const mixed_ring *ring, const uint8_t *image,
                                                     uint32_t i, uint32_t row_warp) {
     const uint32_t next = i + (1u << ring->slots_log2);
