@@ -78,8 +78,10 @@ def marked(lines, numbers):
     made = list(lines)
     for index, these in numbers.items():
         calls = " ".join(f"mutate_reached({n});" for n in these)
-        made[index] += f" {{ static int mutate_{index}; if (!mutate_{index}) {{ mutate_{index} = 1; {calls} }} }}"
-    return "void mutate_reached(int number);\n" + "\n".join(made)
+        first = f"mutate_reached && !mutate_{index}"
+        made[index] += f" {{ static int mutate_{index}; if ({first}) {{ mutate_{index} = 1; {calls} }} }}"
+    # The function is missing in programs of the build that contain a marked file, but not REPORTER.
+    return "__attribute__((weak)) void mutate_reached(int number);\n" + "\n".join(made)
 
 
 def mark(changes, read):
