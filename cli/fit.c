@@ -66,6 +66,6 @@ char *cli_families_for(const bsmm_matrix *matrix, const char *out) {
     for (uint32_t i = 0; stream && !bsmm_family_at(i, &info); i++)
         if (!cli_family_refusal(info.name, matrix, out))
             fprintf(stream, "%s%s", ftell(stream) ? ", " : "", info.name);
-    if (!stream || fclose(stream)) exit(cli_fail("no memory for a message"));
+    if (!stream || fclose(stream) || !text) exit(cli_fail("no memory for a message"));
     return text;
 }

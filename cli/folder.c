@@ -64,7 +64,7 @@ static char *plan_text(const cli_folder *folder, const bsmm_file *file, const ch
         print_state(stream, part.path);
     print_configs(stream, folder->source);
     if (also_read) print_state(stream, also_read);
-    if (fclose(stream)) exit(cli_fail("no memory for a plan"));
+    if (fclose(stream) || !text) exit(cli_fail("no memory for a plan"));
     return text;
 }
 

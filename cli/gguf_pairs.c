@@ -85,7 +85,7 @@ bsmm_file *cli_gguf_end(cli_gguf_pairs *pairs) {
     const char *folder = getenv("TMPDIR");
     char *path = cli_path_join(folder && *folder ? folder : "/tmp", "bsmm-metadata-XXXXXX");
     bsmm_file *file = NULL;
-    if (fclose(pairs->stream)) exit(cli_fail("no memory for metadata"));
+    if (fclose(pairs->stream) || !pairs->bytes) exit(cli_fail("no memory for metadata"));
     const int descriptor = mkstemp(path);
     if (descriptor < 0 || !write_file(pairs, descriptor))
         cli_fail_system(path, "write it");

@@ -62,7 +62,7 @@ char *cli_read_text(const char *path) {
         fwrite(part, 1, n, stream);
     const bool failed = ferror(file);
     fclose(file);
-    const bool closed = !fclose(stream);
+    const bool closed = !fclose(stream) && text;
     if (closed && !failed && strlen(text) == size) {
         remove_mark(text);
         return text;

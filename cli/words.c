@@ -232,7 +232,7 @@ static char *join(cli_words *words, const char *ending) {
     FILE *stream = open_memstream(&text, &size);
     for (uint32_t i = 0; stream && words(i); i++)
         fprintf(stream, "%s%s", i ? ", " : "", words(i));
-    if (!stream || fprintf(stream, "%s", ending) < 0 || fclose(stream))
+    if (!stream || fprintf(stream, "%s", ending) < 0 || fclose(stream) || !text)
         exit(cli_fail("no memory for a message"));
     return text;
 }
