@@ -49,7 +49,7 @@ OWN = {
     r"(cli|src/(base|format|quantize|recipe|sol|io))/": "test_golden_cli$",
     r"src/cuda/host/(cuda_sm100f|tma_rows|scaled)": "sim_ptx_test_cuda_scaled_sm_100",
     r"src/cuda/host/(cuda_sm120f|scaled)": "sim_ptx_test_cuda_scaled_sm_120",
-    r"src/cuda/host/cuda_sm90a_mixed": "emulated_test_cuda_mixed$",
+    r"src/cuda/host/(cuda_sm90a_)?mixed": "emulated_test_cuda_mixed$",
     r"src/cuda/host/(wgmma|cuda_sm90a|pack)": "emulated_test_(exact|cuda_half|cuda_row_scales)$",
     r"src/cuda/host/(small_m|cuda_sm90_small_m)": "(emulated|sim_ptx)_test_exact$",
     r"src/(cuda/host|gpu)/re(code|layout)": "(emulated|sim_ptx)_test_gpu_recode_device$",
