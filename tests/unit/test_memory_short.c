@@ -237,7 +237,7 @@ static void test_long_name(void **state) {
     (void)state;
     if (!can_count()) skip();
     memset(long_name, 'w', sizeof long_name - 1);
-    memcpy(long_name + sizeof long_name - 8, ".weight", 7);
+    memcpy(long_name + sizeof long_name - sizeof ".weight", ".weight", sizeof ".weight");
     check_writing("write long name", write_long_name, temp_path("l.safetensors"));
     check("open long name", open_file, temp_path("l.safetensors"));
 }
