@@ -94,7 +94,7 @@ bsmm_status bsmm_declaration_read(const char *text, const char *what, bsmm_matri
                                   int64_t *batch) {
     json_error_t error;
     json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    if (!object && !error.text[0]) return bsmm_fail_memory();
+    if (!object && bsmm_json_ran_out(&error)) return bsmm_fail_memory();
     if (!object)
         return bsmm_fail(BSMM_E_FORMAT, "metadata " BSMM_DECLARATION_PREFIX "%.120s: %s", what,
                          error.text);

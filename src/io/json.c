@@ -5,7 +5,6 @@
 
 #include <ctype.h>
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,9 +69,16 @@ json_t *bsmm_json_of_python(const char *text, size_t bytes, char *why, size_t si
     memcpy(copy, text, bytes);
     replace_refused(copy, bytes);
     json_t *root = json_loadb(copy, bytes, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &error);
-    if (!root) snprintf(why, size, "byte %d: %.120s", error.position, error.text);
+    if (!root && bsmm_json_ran_out(&error))
+        snprintf(why, size, "out of memory");
+    else if (!root)
+        snprintf(why, size, "byte %d: %.120s", error.position, error.text);
     free(copy);
     return root;
+}
+
+bool bsmm_json_ran_out(const json_error_t *error) {
+    return !error->text[0];
 }
 
 /* json_dumps is not used: if an allocation fails while its text grows, it may leave out a key and

@@ -2,6 +2,7 @@
  * bytes of all tensors without gaps. Source of the rules: the reference implementation,
  * huggingface/safetensors, safetensors/src/tensor.rs. */
 #include "io/safetensors.h"
+#include "io/json.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -42,7 +43,7 @@ bsmm_status bsmm_header_json(const bsmm_header *h, bsmm_span span, json_t **valu
     json_error_t error;
     *value = json_loadb(span.at, span.length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (*value) return BSMM_OK;
-    if (!error.text[0]) return bsmm_fail_memory();
+    if (bsmm_json_ran_out(&error)) return bsmm_fail_memory();
     return bsmm_fail(BSMM_E_FORMAT,
                      "header: byte %" PRIu64 " of the file: %s; must be JSON in UTF-8",
                      byte_of(h, span.at) + (uint64_t)error.position, error.text);

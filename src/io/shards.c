@@ -1,6 +1,7 @@
 /* Opens sharded models, whose tensors are spread over several safetensors files (shards). The index
  * file of a model maps each tensor's name to the name of a shard in the same folder. */
 #include "io/io.h"
+#include "io/json.h"
 
 #include <jansson.h>
 #include <limits.h>
@@ -118,7 +119,7 @@ bsmm_status bsmm_shards_open(const uint8_t *data, size_t bytes, bsmm_file *file)
                          BSMM_HEADER_LIMIT);
     json_error_t error;
     json_t *root = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
-    if (!root && !error.text[0]) return bsmm_fail_memory();
+    if (!root && bsmm_json_ran_out(&error)) return bsmm_fail_memory();
     if (!root)
         return bsmm_fail(BSMM_E_FORMAT, "index: byte %d of the file: %s; must be JSON in UTF-8",
                          error.position, error.text);

@@ -363,10 +363,9 @@ static void test_zero_segment(void **state) {
     }
 }
 
-/* A kernel that multiplies f16 elements without splitting them takes one part of each element, if
- * it can multiply the other operand in f16, too. Otherwise it splits an f16 element into two bf16
- * numbers. The test covers every kind of scale, and kernels that do or do not shift e8m0 scales of
- * B. */
+/* If a kernel can multiply both operands in f16, it uses each f16 element as it is, i.e. as one
+ * part. Otherwise it splits the element into two bf16 numbers whose sum it is. The test has cases
+ * of both, with every kind of scale, and with kernels that shift e8m0 scales of B or do not. */
 static void test_f16_parts(void **state) {
     (void)state;
     static const struct {

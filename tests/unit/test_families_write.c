@@ -369,8 +369,8 @@ static void test_broken_declarations(void **state) {
         check_declaration(cases[i].declaration, cases[i].mentions);
 }
 
-/* These are the fields of a declaration, each with a valid value and with values that are not of
- * its kind. NULL ends the list and means that the field is missing. */
+/* Each entry has a field of a declaration, a valid value, and invalid values. The last invalid
+ * value is NULL: it stands for a missing field, and it ends the list. */
 static const struct {
     const char *name, *value, *wrong[6];
 } fields[] = {

@@ -1,6 +1,6 @@
-/* Tests the status and the message that each error of a GPU driver gets. The numbers are those of
- * NVIDIA's cuda.h and AMD's hip_runtime_api.h. The library's headers repeat them, so the test does
- * not use the names in these headers. */
+/* Tests the status and the message that each error of a GPU driver gets. The numbers come from
+ * NVIDIA's cuda.h and AMD's hip_runtime_api.h. The test does not use the library's own names of the
+ * numbers, because these might contain the mistake that the test looks for. */
 #include "amdgpu/runtime/driver.h"
 #include "cuda/runtime/driver.h"
 #include "message.h"

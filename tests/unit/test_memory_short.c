@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-/* Writes a file with a tensor and a weight of a checkpoint family. */
+/* Writes a file with one plain tensor and one quantized weight, stored as `family` stores it. */
 static bsmm_status write_file(const char *path, const char *kind, const char *family) {
     static const int64_t shape[] = {2, 3};
     const bsmm_matrix matrix = describe(format_named("mxfp4"), 4, 64);
@@ -39,8 +39,8 @@ static bsmm_status write_gguf(const char *path) {
     return write_file(path, "gguf", "gguf");
 }
 
-/* Writes two weights of Quark in different formats. The file then has a config with an entry for
- * the second weight. */
+/* Writes two weights in different formats as AMD's Quark stores them. Because the formats differ,
+ * the file's config must have an entry of its own for the second weight. */
 static bsmm_status write_config(const char *path) {
     const bsmm_matrix first = describe(format_named("mxfp4"), 4, 64),
                       second = describe(format_named("mxfp6_e2m3"), 4, 64);
@@ -137,8 +137,8 @@ static bool is_shortage_of_system(bsmm_status status) {
     return status == BSMM_E_IO && strstr(bsmm_error_message(), "Cannot allocate memory");
 }
 
-/* Returns true if the JSON library may have reported that memory ran out. It reports some of these
- * failures as an error near a word of the text. */
+/* Returns true if a call may have failed because memory ran out in the JSON library. The library
+ * reports some failed allocations as a syntax error ("... near 'word'"). */
 static bool is_shortage_of_parser(bsmm_status status) {
     return status == BSMM_E_FORMAT && strstr(bsmm_error_message(), " near '");
 }
@@ -152,9 +152,9 @@ static void expect_bytes(const char *path, const uint8_t *expected, size_t count
     free(found);
 }
 
-/* Repeats a call until no allocation fails. Each time, a later allocation of the call fails.
- * `whole` holds the bytes of the file that a call which writes `argument` must have written if it
- * succeeds. It is NULL if the call does not write. */
+/* Runs a call repeatedly. In run number n, the n-th allocation fails. The last run is the first one
+ * that makes fewer than n allocations. If the call writes the file `argument`, `whole` holds the
+ * bytes of the file after success. Otherwise `whole` is NULL. */
 static void repeat(const char *name, bsmm_status (*call)(const char *), const char *argument,
                    const uint8_t *whole, size_t whole_count) {
     for (int n = 1;; n++) {
@@ -177,8 +177,8 @@ static void check(const char *name, bsmm_status (*call)(const char *), const cha
     repeat(name, call, argument, NULL, 0);
 }
 
-/* Checks a call that writes a file. It may succeed without an allocation, because the writer can
- * create a file in two ways, but the file must then be whole. */
+/* Checks a call that writes a file. It may succeed although an allocation fails, because the writer
+ * then creates the file in another way. The file must then be complete. */
 static void check_writing(const char *name, bsmm_status (*call)(const char *), const char *path) {
     size_t count;
     if (call(path) != BSMM_OK) fail_msg("%s: %s", name, bsmm_error_message());
@@ -214,7 +214,8 @@ static const char *make_shards(void) {
 }
 
 /* Makes a file whose header lists the tensors in another order than their bytes have. The names
- * contain an escape, which the fast reader of headers does not take. */
+ * contain an escape sequence of JSON. The fast reader of headers does not support these, so the
+ * general JSON parser reads the header. */
 static const char *make_unordered(void) {
     static const char header[] =
         "{\"\\u0062\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]},"

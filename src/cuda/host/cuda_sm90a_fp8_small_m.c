@@ -158,7 +158,7 @@ static double bound(const bsmm_product *p, const void *state) {
 
 /* Returns true if the scales of the operand do not change along K, or if it has no scales. */
 static bool is_steady(const bsmm_operand *o) {
-    return !o->m.format.scale || o->m.format.block_cols >= o->m.cols;
+    return !o->m.format.scale || bsmm_small_m_has_row_floats(o);
 }
 
 /* Sets the parameters with which the epilogue recognizes that a result of 0 need not be computed

@@ -56,7 +56,6 @@ const bsmm_mixed_weights *bsmm_mixed_find_weights(const bsmm_operand *b) {
     return f->block_cols == BSMM_SMALL_M_K ? &group_scaled : NULL;
 }
 
-/* Returns true if the kernel decodes weights to f16, because A is f16. */
 bool bsmm_mixed_is_half(const bsmm_product *p) {
     return p->a.m.format.elem == BSMM_ELEM_F16;
 }
@@ -107,10 +106,16 @@ static double results_of(const bsmm_product *p, const bsmm_mixed_division *c) {
     return (double)p->a.m.rows / c->tiles * bsmm_mixed_rows(c) / c->splits;
 }
 
-/* Returns the number of waves of clusters. */
-static double waves_of(const bsmm_product *p, const bsmm_mixed_division *c) {
+/* Returns the number of clusters divided by the number that runs at once. Rounded up, this is the
+ * number of waves. */
+static double load_of(const bsmm_product *p, const bsmm_mixed_division *c) {
     const int64_t clusters = bsmm_ceil_div(p->b.m.rows, bsmm_mixed_rows(c)) * c->tiles;
-    return (double)bsmm_ceil_div(clusters, bsmm_cuda_clusters_at_once(p->device, c->splits));
+    return (double)clusters / (double)bsmm_cuda_clusters_at_once(p->device, c->splits);
+}
+
+/* Returns the estimated number of bytes that the kernel mixed_prepare reads and writes. */
+static double converted_of(const bsmm_product *p) {
+    return (double)p->a.m.rows * (double)p->a.m.cols * 4;
 }
 
 /* Lists the numbers of thread blocks of a cluster that the host considers. Clusters of six or seven
@@ -136,16 +141,12 @@ static double adding_of(const bsmm_product *p, const bsmm_mixed_division *c) {
  * are 0, `zeros` is the time in which the epilogue checks them; it was estimated from 30 GEMMs of
  * mxfp4 by mxfp4. */
 static double predict_wide(const bsmm_product *p, const bsmm_mixed_division *c, double step) {
-    const double blocks =
-        (double)bsmm_ceil_div(p->b.m.rows, bsmm_mixed_rows(c)) * c->tiles * c->splits;
-    const double most = (double)bsmm_cuda_clusters_at_once(p->device, c->splits) * c->splits;
     const uint32_t steps = bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c->splits);
-    const double filled = (double)p->a.m.rows / c->tiles;
-    const double converted = (double)p->a.m.rows * (double)p->a.m.cols * 4;
+    const double filled = (double)p->a.m.rows / c->tiles, load = load_of(p, c);
     const double zeros = sums_to_zero(p) ? 0.2e-3 * results_of(p, c) : 0;
-    return 2.4 + converted * 0.22e-6 +
-           waves_of(p, c) * (5.5 + zeros + 0.0093 * filled * bsmm_small_m_log2_up(c->splits) +
-                             step * (1 + 0.17 * fmin(1, blocks / most)) * (double)steps);
+    return 2.4 + converted_of(p) * 0.22e-6 +
+           ceil(load) * (5.5 + zeros + 0.0093 * filled * bsmm_small_m_log2_up(c->splits) +
+                         step * (1 + 0.17 * fmin(1, load)) * (double)steps);
 }
 
 /* Predicts the time in us of a division of the GEMM among thread blocks. It is the number of waves
@@ -164,15 +165,14 @@ static double predict(const bsmm_product *p, const bsmm_mixed_weights *w,
     const double zeros = sums_to_zero(p) ? 0.1e-3 * results_of(p, c) : 0;
     /* If each row of B has an fp32 scale, the epilogue takes `more` microseconds longer. */
     const double more = w == &row_scaled ? 1.1 : 0;
-    /* `converted` estimates the number of bytes that the kernel mixed_prepare reads and writes. */
-    const double converted = (double)p->a.m.rows * (double)p->a.m.cols * 4;
     /* With more than 512 rows of A, the thread blocks of a wave take longer to begin and to end.
      * The prediction therefore adds 7 us instead of 4.1 us for each wave. It also adds 0 us instead
      * of 2.1 us for the launch. The numbers 7 and 0 are not fitted. They are set so that this
      * kernel is not chosen for most measured products for which another kernel is faster. */
     const bool many = p->a.m.rows > 512;
-    return (many ? 0 : 2.1) + more + converted * 0.17e-6 +
-           waves_of(p, c) * ((many ? 7 : 4.1) + adding_of(p, c) + zeros + step * (double)steps);
+    return (many ? 0 : 2.1) + more + converted_of(p) * 0.17e-6 +
+           ceil(load_of(p, c)) *
+               ((many ? 7 : 4.1) + adding_of(p, c) + zeros + step * (double)steps);
 }
 
 /* Returns true if A is e4m3 with one fp32 scale per row, and the weights are mxfp4. Only the kernel
@@ -239,8 +239,7 @@ static double predict_packed(const bsmm_product *p, const bsmm_mixed_weights *w)
            k.of_cycle * bsmm_wgmma_tile_cycles(p, tile);
 }
 
-/* Returns true if no other kernel is predicted to be faster than this one with the division `c`.
- * The other kernels are those that pack B first and, for few rows of A, cuda_sm90_small_m. (The
+/* The other kernels are those that pack B first and, for few rows of A, cuda_sm90_small_m. (The
  * latter takes up to 128 rows of A, but is slower if A has more than BSMM_SMALL_M_MOST_COLUMNS
  * rows, counted once for each bf16 part of a row.) */
 bool bsmm_mixed_is_fastest(const bsmm_product *p, const bsmm_mixed_weights *w,
@@ -250,7 +249,6 @@ bool bsmm_mixed_is_fastest(const bsmm_product *p, const bsmm_mixed_weights *w,
     return bsmm_small_m_prefers_mixed(c->time, bsmm_small_m_predict_rows(p));
 }
 
-/* Finds the division of the GEMM with the least predicted time. */
 bsmm_mixed_division bsmm_mixed_divide(const bsmm_product *p, const bsmm_mixed_weights *w) {
     const uint32_t steps = bsmm_small_m_count_steps(p);
     const mixed_kernel *kernels = kernels_of(p, w);
