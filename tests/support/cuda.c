@@ -18,13 +18,15 @@
 static const bsmm_wgmma_tile *choose_by_time(const bsmm_product *p, bsmm_wgmma_kind kind,
                                              uint32_t a_elem, uint32_t b_elem);
 static int64_t choose_splits_by_time(const bsmm_wgmma_split *split);
-#define bsmm_small_m_prefers_bands prefers_bands_by_size
-#define bsmm_small_m_prefers_mixed prefers_mixed_by_time
-#define bsmm_small_m_divides_mixed divides_any_mixed
+#define bsmm_small_m_prefers_bands  prefers_bands_by_size
+#define bsmm_small_m_prefers_mixed  prefers_mixed_by_time
+#define bsmm_small_m_divides_mixed  divides_any_mixed
+#define bsmm_small_m_launches_mixed launches_any_mixed
 #include "../../src/cuda/host/small_m_choose.c" /* NOLINT(bugprone-suspicious-include) */
 #undef bsmm_small_m_prefers_bands
 #undef bsmm_small_m_prefers_mixed
 #undef bsmm_small_m_divides_mixed
+#undef bsmm_small_m_launches_mixed
 #define bsmm_wgmma_choose        choose_by_time
 #define bsmm_wgmma_choose_splits choose_splits_by_time
 #include "../../src/cuda/host/wgmma_choose.c" /* NOLINT(bugprone-suspicious-include) */
@@ -47,17 +49,32 @@ bool bsmm_small_m_prefers_mixed(double mixed, double other) {
     return !getenv("BSMM_TEST_TILE") && prefers_mixed_by_time(mixed, other);
 }
 
-/* Replaces the library's function of this name in tests. The environment variable BSMM_TEST_MIXED
- * consists of three numbers with commas: the columns of a tile, the groups of warps of a thread
- * block, and the thread blocks of a cluster. cuda_sm90a_mixed then uses only these. A 0 allows any.
- */
+/* Returns number `index` of the environment variable BSMM_TEST_MIXED, or 0 if it is not set. The
+ * variable consists of four numbers with commas: the columns of a tile, the groups of warps of a
+ * thread block, the thread blocks of a cluster, and the launches. cuda_sm90a_mixed then uses only
+ * these. A 0 allows any. The last numbers may be missing, which means 0. */
+static unsigned mixed_number(size_t index) {
+    const char *text = getenv("BSMM_TEST_MIXED");
+    unsigned all[4] = {0, 0, 0, 0};
+    if (text) assert_true(sscanf(text, "%u,%u,%u,%u", &all[0], &all[1], &all[2], &all[3]) >= 3);
+    return all[index];
+}
+
+static bool allows_mixed(size_t index, unsigned value) {
+    const unsigned only = mixed_number(index);
+    return only == 0 || only == value;
+}
+
+/* Replaces the library's function of this name in tests, and obeys BSMM_TEST_MIXED. */
 bool bsmm_small_m_divides_mixed(uint32_t columns, uint32_t groups, uint32_t splits,
                                 uint32_t steps) {
-    const char *text = getenv("BSMM_TEST_MIXED");
-    unsigned c = 0, g = 0, n = 0;
-    if (text) assert_int_equal(sscanf(text, "%u,%u,%u", &c, &g, &n), 3);
-    return (c == 0 || c == columns) && (g == 0 || g == groups) && (n == 0 || n == splits) &&
+    return allows_mixed(0, columns) && allows_mixed(1, groups) && allows_mixed(2, splits) &&
            divides_any_mixed(columns, groups, splits, steps);
+}
+
+/* Replaces the library's function of this name in tests, and obeys BSMM_TEST_MIXED. */
+bool bsmm_small_m_launches_mixed(uint32_t launches) {
+    return allows_mixed(3, launches) && launches_any_mixed(launches);
 }
 
 /* In tests, this function replaces the library's function of the same name. If the environment

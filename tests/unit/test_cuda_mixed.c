@@ -60,11 +60,16 @@ static void need_hopper(void) {
 }
 
 /* From now on, the library takes tiles of `columns` columns, and divides K among `splits` thread
- * blocks, and in each of them among `groups` groups of warps. A 0 allows any number. */
-static void divide(uint32_t columns, uint32_t groups, uint32_t splits) {
+ * blocks, and in each of them among `groups` groups of warps. It divides the rows of B among
+ * `launches` launches. A 0 allows any number. */
+static void divide_launches(uint32_t columns, uint32_t groups, uint32_t splits, uint32_t launches) {
     char text[64];
-    snprintf(text, sizeof text, "%u,%u,%u", columns, groups, splits);
+    snprintf(text, sizeof text, "%u,%u,%u,%u", columns, groups, splits, launches);
     setenv("BSMM_TEST_MIXED", text, 1);
+}
+
+static void divide(uint32_t columns, uint32_t groups, uint32_t splits) {
+    divide_launches(columns, groups, splits, 0);
 }
 
 /* Lists the numbers of columns of the kernels' tiles. Tiles are of the transposed result, so a
@@ -137,6 +142,31 @@ static void test_divisions(void **state) {
                 assert_int_equal(parts_of(&p.desc), groups * splits[i]);
                 run(&p);
             }
+    divide(0, 0, 0);
+}
+
+/* Tests products by two launches. The thread blocks of the first one just fill the SMs. The second
+ * one computes the remaining columns of D, the last of which are in an incomplete tile. */
+static void test_two_launches(void **state) {
+    static const char *const pairs[][2] = {{"bf16", "mxfp4"},    {"f16", "mxfp6_e2m3"},
+                                           {"fp8_row", "mxfp4"}, {"bf16", "fp8_row"},
+                                           {"f16", "nvfp4"},     {"bf16", "fp8_block128"}};
+    (void)state;
+    need_hopper();
+    rng r = {92};
+    const int64_t n = (test_cuda_device()->multiprocessors / 2 + 1) * 128 + 77;
+    for (size_t c = 0; c < BSMM_COUNT(all_columns); c++)
+        for (size_t i = c % 2; i < BSMM_COUNT(pairs); i += 2) {
+            const uint32_t columns = all_columns[c];
+            const bool exists = columns != 128 || strcmp(pairs[i][1], "fp8_block128") != 0;
+            const bool special = (i + c) % 3 == 2;
+            checked_product p;
+            divide_launches(columns, 0, 0, 2);
+            make(&p, pairs[i][0], exists ? pairs[i][1] : "mxfp8", special ? "f32" : "bf16",
+                 (int64_t)columns + 3, n, 288, special ? FILL_SPECIAL : FILL_ORDINARY, &r);
+            if ((i + c) % 4 == 3) checked_add_c_and_bias(&p, "bf16", &r);
+            run(&p);
+        }
     divide(0, 0, 0);
 }
 
@@ -344,11 +374,17 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),   cmocka_unit_test(test_long),
-        cmocka_unit_test(test_divisions), cmocka_unit_test(test_extreme),
-        cmocka_unit_test(test_narrow_a),  cmocka_unit_test(test_scaled_rows_of_a),
-        cmocka_unit_test(test_epilogues), cmocka_unit_test(test_zeros),
-        cmocka_unit_test(test_scales),    cmocka_unit_test(test_columns_of_f16),
+        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_divisions),
+        cmocka_unit_test(test_two_launches),
+        cmocka_unit_test(test_extreme),
+        cmocka_unit_test(test_narrow_a),
+        cmocka_unit_test(test_scaled_rows_of_a),
+        cmocka_unit_test(test_epilogues),
+        cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_columns_of_f16),
         cmocka_unit_test(test_refusals),
     };
     divide(0, 0, 0);

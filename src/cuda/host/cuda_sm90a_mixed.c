@@ -6,7 +6,11 @@
  * f16 or bf16. A column is one row of A. A thread block multiplies a tile of 32 to 128 columns by
  * 128 or 256 rows of B, or a tile of 256 columns by 128 rows of B. K is split into ranges of whole
  * steps of 128 elements. The accumulators of the ranges are added in an order that depends on the
- * column of D, but not on its row. */
+ * column of D, but not on its row.
+ *
+ * Often the thread blocks of the last wave, i.e. those that start last, do not fill all SMs. A
+ * second launch then computes the last columns of D, and divides K among more thread blocks. Its
+ * thread blocks begin when those of the first launch leave SMs idle (mixed_body.h). */
 #include "cuda/host/kernel.h"
 #include "cuda/host/mixed_choose.h"
 #include "cuda/host/small_m_product.h"
@@ -29,11 +33,17 @@ static uint32_t pair_distance(const bsmm_product *p, uint32_t bits) {
     return (bits == 4 ? 4u : 2u) / (bsmm_mixed_is_half(p) ? 2 : 1);
 }
 
+/* Describes a launch of the kernel that multiplies. */
+typedef struct mixed_launch {
+    bsmm_small_m_params params;
+    bsmm_cuda_ready ready;
+} mixed_launch;
+
 typedef struct made {
     const bsmm_mixed_weights *w;
-    bsmm_mixed_division c;
-    bsmm_small_m_params params;
-    bsmm_cuda_ready prepare, multiply;
+    bsmm_mixed_launches launches;
+    bsmm_cuda_ready prepare;
+    mixed_launch multiply[BSMM_MIXED_MOST_LAUNCHES];
     /* A kernel that runs first converts A. It writes three arrays, with these sizes in bytes:
      * `image_bytes` for A in bf16 or f16, `least_bytes` for the smallest nonzero magnitude of each
      * row of A, and `scale_bytes` for the fp32 scales of A's rows (0 if A has no such scales). By
@@ -109,13 +119,14 @@ static const char *refuse(const bsmm_product *p, void *state, char *why, size_t 
     if (!reason) reason = refuse_long(p, why, size);
     if (reason) return reason;
     m->w = w;
-    m->c = bsmm_mixed_divide(p, w);
-    if (!bsmm_mixed_is_fastest(p, w, &m->c))
+    m->launches = bsmm_mixed_divide(p, w);
+    if (!bsmm_mixed_is_fastest(p, w, m->launches.time))
         return bsmm_reason(why, size,
                            "A has %lld rows and B has %lld x %lld elements; another kernel is "
                            "predicted to be faster",
                            (long long)p->a.m.rows, (long long)p->b.m.rows, (long long)p->b.m.cols);
-    const uint64_t columns = (uint64_t)m->c.tiles * bsmm_mixed_columns(&m->c);
+    const bsmm_mixed_division *c = &m->launches.c[0];
+    const uint64_t columns = (uint64_t)c->tiles * bsmm_mixed_columns(c);
     m->image_bytes = columns * bsmm_small_m_count_steps(p) * BSMM_SMALL_M_K * 2;
     m->least_bytes = (uint64_t)p->a.m.rows * blocks_per_row(p) * sizeof(uint32_t);
     m->scale_bytes =
@@ -140,10 +151,11 @@ static double bound(const bsmm_product *p, const void *state) {
     return (2.2 * (k + 16) + quotients + 64) * 0x1p-24;
 }
 
-static bsmm_small_m_params params_of(const bsmm_product *p, const made *m) {
-    const bsmm_mixed_division *c = &m->c;
+static bsmm_small_m_params params_of(const bsmm_product *p, const made *m,
+                                     const bsmm_mixed_division *c) {
     const uint32_t columns = bsmm_mixed_columns(c);
     bsmm_small_m_params params = bsmm_small_m_params_of(p);
+    params.first_row = (uint32_t)c->first;
     params.splits = c->splits;
     params.splits_log2 = bsmm_small_m_log2_up(c->splits);
     params.k_warps_log2 = bsmm_small_m_log2(c->groups);
@@ -176,44 +188,58 @@ static bsmm_small_m_params params_of(const bsmm_product *p, const made *m) {
 
 /* Returns the bytes of shared memory of a thread block. The epilogue reuses the memory of the ring
  * buffers for the accumulators of all warpgroups. */
-static uint32_t shared_bytes(const made *m) {
-    const bsmm_mixed_division *c = &m->c;
-    const uint32_t loop = m->params.barriers_at + 2 * BSMM_MIXED_SLOTS * 8;
+static uint32_t shared_bytes(const bsmm_small_m_params *params, const bsmm_mixed_division *c) {
+    const uint32_t loop = params->barriers_at + 2 * BSMM_MIXED_SLOTS * 8;
     const uint32_t sums = c->groups * bsmm_mixed_columns(c) * (bsmm_mixed_rows(c) + 4) * 4;
     return loop > sums ? loop : sums;
 }
 
+static bsmm_status make_launch(const bsmm_product *p, const made *m, const bsmm_mixed_division *c,
+                               mixed_launch *to) {
+    to->params = params_of(p, m, c);
+    const bsmm_cuda_launch_desc multiply = {
+        .function = bsmm_mixed_function(p, m->w, c),
+        .grid = {(uint32_t)bsmm_ceil_div(c->rows, bsmm_mixed_rows(c)) * c->tiles * c->splits},
+        .block = {bsmm_mixed_threads(c)},
+        .cluster = {c->splits},
+        .shared_bytes = shared_bytes(&to->params, c),
+        .overlap = true,
+    };
+    return bsmm_cuda_ready_make(p->device, &multiply, &to->ready);
+}
+
 static bsmm_status make(const bsmm_product *p, void *state) {
     made *m = state;
-    const bsmm_mixed_division *c = &m->c;
-    m->params = params_of(p, m);
+    for (uint32_t i = 0; i < m->launches.count; i++)
+        BSMM_TRY(make_launch(p, m, &m->launches.c[i], &m->multiply[i]));
     const bsmm_cuda_launch_desc prepare = {
-        .function = &prepare_a[m->params.source],
+        .function = &prepare_a[m->multiply[0].params.source],
         .grid = {(uint32_t)bsmm_ceil_div(p->a.m.rows, BSMM_MIXED_PREPARE_ROWS), blocks_per_row(p)},
         .block = {BSMM_SMALL_M_PREPARE_THREADS},
         .overlap = true,
     };
-    const bsmm_cuda_launch_desc multiply = {
-        .function = bsmm_mixed_function(p, m->w, c),
-        .grid = {(uint32_t)bsmm_ceil_div(p->d.m.cols, bsmm_mixed_rows(c)) * c->tiles * c->splits},
-        .block = {bsmm_mixed_threads(c)},
-        .cluster = {c->splits},
-        .shared_bytes = shared_bytes(m),
-        .overlap = true,
-    };
-    BSMM_TRY(bsmm_cuda_ready_make(p->device, &prepare, &m->prepare));
-    return bsmm_cuda_ready_make(p->device, &multiply, &m->multiply);
+    return bsmm_cuda_ready_make(p->device, &prepare, &m->prepare);
+}
+
+/* Queues the launch, and before it `prepare` if that is not NULL. */
+static bsmm_status run_launch(const bsmm_product *p, const made *m, const bsmm_cuda_ready *prepare,
+                              const mixed_launch *launch, uint8_t *workspace) {
+    bsmm_small_m_params params = launch->params;
+    bsmm_small_m_params_bind(p, &params);
+    params.a_image = workspace;
+    params.a_image_any = (uint32_t *)(void *)(workspace + m->image_bytes);
+    params.a_image_scales = (float *)(void *)(workspace + m->image_bytes + m->least_bytes);
+    if (prepare)
+        BSMM_TRY(
+            bsmm_cuda_ready_launch(p->device, prepare, p->stream, BSMM_CUDA_ARGUMENTS(&params)));
+    return bsmm_cuda_ready_launch(p->device, &launch->ready, p->stream,
+                                  BSMM_CUDA_ARGUMENTS(&params));
 }
 
 static bsmm_status run_in_context(const bsmm_product *p, const made *m, void *workspace) {
-    bsmm_small_m_params params = m->params;
-    bsmm_small_m_params_bind(p, &params);
-    params.a_image = workspace;
-    params.a_image_any = (uint32_t *)(void *)(params.a_image + m->image_bytes);
-    params.a_image_scales = (float *)(void *)(params.a_image + m->image_bytes + m->least_bytes);
-    BSMM_TRY(
-        bsmm_cuda_ready_launch(p->device, &m->prepare, p->stream, BSMM_CUDA_ARGUMENTS(&params)));
-    return bsmm_cuda_ready_launch(p->device, &m->multiply, p->stream, BSMM_CUDA_ARGUMENTS(&params));
+    for (uint32_t i = 0; i < m->launches.count; i++)
+        BSMM_TRY(run_launch(p, m, i == 0 ? &m->prepare : NULL, &m->multiply[i], workspace));
+    return BSMM_OK;
 }
 
 static bsmm_status run(const bsmm_product *p, const void *state, void *workspace) {
@@ -222,8 +248,13 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
 
 static uint32_t k_parts(const bsmm_product *p, const void *state) {
     (void)p;
-    const made *m = state;
-    return m->c.splits * m->c.groups;
+    const bsmm_mixed_launches *all = &((const made *)state)->launches;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const uint32_t parts = all->c[i].splits * all->c[i].groups;
+        if (parts > most) most = parts;
+    }
+    return most;
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm90a_mixed = {

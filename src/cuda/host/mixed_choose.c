@@ -109,7 +109,7 @@ static double results_of(const bsmm_product *p, const bsmm_mixed_division *c) {
 /* Returns the number of clusters divided by the number that runs at once. Rounded up, this is the
  * number of waves. */
 static double load_of(const bsmm_product *p, const bsmm_mixed_division *c) {
-    const int64_t clusters = bsmm_ceil_div(p->b.m.rows, bsmm_mixed_rows(c)) * c->tiles;
+    const int64_t clusters = bsmm_ceil_div(c->rows, bsmm_mixed_rows(c)) * c->tiles;
     return (double)clusters / (double)bsmm_cuda_clusters_at_once(p->device, c->splits);
 }
 
@@ -133,27 +133,41 @@ static double adding_of(const bsmm_product *p, const bsmm_mixed_division *c) {
            fmax(0, 0.022 * filled - 0.35) * bsmm_small_m_log2_up(c->splits);
 }
 
-/* Predicts the time in us of a division of the GEMM into tiles of 256 columns. `step` is the time
- * of a step (128 elements along K) of a thread block that runs alone. A step takes up to 17% longer
- * if all SMs work, since the power limit then lowers the clock. The constants are fitted to 200
- * GEMMs of 192 to 4096 rows of A. Each of them was measured on an H200 with all of K in one thread
- * block, and with K split between two. The root mean square of the error is 2.5%. If many results
- * are 0, `zeros` is the time in which the epilogue checks them; it was estimated from 30 GEMMs of
- * mxfp4 by mxfp4. */
+/* Predicts the time in us of a launch with tiles of 256 columns. `step` is the time of a step (128
+ * elements along K) of a thread block that runs alone. A step takes up to 17% longer if all SMs
+ * work, since the power limit then lowers the clock. The constants here and in predict_fixed are
+ * fitted to 200 GEMMs of 192 to 4096 rows of A. Each of them was measured on an H200 with all of K
+ * in one thread block, and with K split between two. The root mean square of the error is 2.5%. If
+ * many results are 0, `zeros` is the time in which the epilogue checks them; it was estimated from
+ * 30 GEMMs of mxfp4 by mxfp4. */
 static double predict_wide(const bsmm_product *p, const bsmm_mixed_division *c, double step) {
     const uint32_t steps = bsmm_small_m_most_steps(bsmm_small_m_count_steps(p), c->splits);
     const double filled = (double)p->a.m.rows / c->tiles, load = load_of(p, c);
     const double zeros = sums_to_zero(p) ? 0.2e-3 * results_of(p, c) : 0;
-    return 2.4 + converted_of(p) * 0.22e-6 +
-           ceil(load) * (5.5 + zeros + 0.0093 * filled * bsmm_small_m_log2_up(c->splits) +
+    return ceil(load) * (5.5 + zeros + 0.0093 * filled * bsmm_small_m_log2_up(c->splits) +
                          step * (1 + 0.17 * fmin(1, load)) * (double)steps);
 }
 
-/* Predicts the time in us of a division of the GEMM among thread blocks. It is the number of waves
- * of clusters times the time of a thread block, plus fixed times. The constants are fitted to 714
- * times of products of 9 to 512 rows of A that were measured on an H200 with two earlier forms of
- * the kernel that converts A, with an error of 7% (root mean square). The division that is
- * predicted to be fastest took 1.005 times as long as the fastest measured one (geometric mean). */
+/* With more than 512 rows of A, the thread blocks of a wave take longer to begin and to end. With
+ * narrow tiles, the prediction therefore adds 7 us instead of 4.1 us for each wave. It also adds 0
+ * us instead of 2.1 us for the launch. The numbers 7 and 0 are not fitted. They are set so that
+ * this kernel is not chosen for most measured products for which another kernel is faster. */
+static bool has_many_rows(const bsmm_product *p) {
+    return p->a.m.rows > 512;
+}
+
+/* Predicts the part of the time in us that does not depend on the division of the GEMM, except on
+ * the width of the tiles. If each row of B has an fp32 scale, the epilogue takes 1.1 us longer. */
+static double predict_fixed(const bsmm_product *p, const bsmm_mixed_weights *w, uint32_t choice) {
+    if (columns_of[choice] > 128) return 2.4 + converted_of(p) * 0.22e-6;
+    return (has_many_rows(p) ? 0 : 2.1) + (w == &row_scaled ? 1.1 : 0) + converted_of(p) * 0.17e-6;
+}
+
+/* Predicts the time in us of a launch, without the time of predict_fixed. It is the number of waves
+ * of clusters times the time of a thread block. The constants are fitted to 714 times of products
+ * of 9 to 512 rows of A that were measured on an H200 with two earlier forms of the kernel that
+ * converts A, with an error of 7% (root mean square). The division that is predicted to be fastest
+ * took 1.005 times as long as the fastest measured one (geometric mean). */
 static double predict(const bsmm_product *p, const bsmm_mixed_weights *w,
                       const bsmm_mixed_division *c) {
     const double step = kernels_of(p, w)[c->choice].step;
@@ -163,16 +177,8 @@ static double predict(const bsmm_product *p, const bsmm_mixed_weights *w,
     /* `zeros` is the additional time in us if many sums are likely to be exactly 0, because the
      * epilogue loads scales for each such sum to find out whether products have underflowed. */
     const double zeros = sums_to_zero(p) ? 0.1e-3 * results_of(p, c) : 0;
-    /* If each row of B has an fp32 scale, the epilogue takes `more` microseconds longer. */
-    const double more = w == &row_scaled ? 1.1 : 0;
-    /* With more than 512 rows of A, the thread blocks of a wave take longer to begin and to end.
-     * The prediction therefore adds 7 us instead of 4.1 us for each wave. It also adds 0 us instead
-     * of 2.1 us for the launch. The numbers 7 and 0 are not fitted. They are set so that this
-     * kernel is not chosen for most measured products for which another kernel is faster. */
-    const bool many = p->a.m.rows > 512;
-    return (many ? 0 : 2.1) + more + converted_of(p) * 0.17e-6 +
-           ceil(load_of(p, c)) *
-               ((many ? 7 : 4.1) + adding_of(p, c) + zeros + step * (double)steps);
+    return ceil(load_of(p, c)) *
+           ((has_many_rows(p) ? 7 : 4.1) + adding_of(p, c) + zeros + step * (double)steps);
 }
 
 /* Returns true if A is e4m3 with one fp32 scale per row, and the weights are mxfp4. Only the kernel
@@ -215,11 +221,12 @@ typedef struct packed {
  * mxfp4 multiplies most block scales into the elements, so that a packed row usually has only one
  * scale. Therefore mxfp4 uses `even` too. With up to 256 rows of A and few
  * rows of B, the times predicted by `even` are too short, so `even` is used only for more than 256
- * rows of A. */
+ * rows of A. The number `of_cycle` of `bf16` was set later, by 34 products of 858 to 8192 rows of
+ * A. */
 static packed packed_of(const bsmm_product *p, const bsmm_mixed_weights *w) {
     static const packed even = {BSMM_WGMMA_POW2, BSMM_ELEM_E4M3, 1, 8.7, 0.37e-6, 0.45e-3},
                         fp8 = {BSMM_WGMMA_POW2, BSMM_ELEM_E4M3, 1, 11.6, 0.38e-6, 0.57e-3},
-                        bf16 = {BSMM_WGMMA_BF16, BSMM_ELEM_BF16, 2, 8.3, 0.13e-6, 0.70e-3},
+                        bf16 = {BSMM_WGMMA_BF16, BSMM_ELEM_BF16, 2, 8.3, 0.13e-6, 0.67e-3},
                         f16 = {BSMM_WGMMA_BF16, BSMM_ELEM_F16, 2, 8.1, 0.27e-6, 0.62e-3};
     const bool rows = bsmm_mixed_has_row_scales(&p->a, w);
     const bool narrow = p->a.m.format.elem == BSMM_ELEM_E2M1 && w->format.elem == BSMM_ELEM_E2M1;
@@ -242,17 +249,21 @@ static double predict_packed(const bsmm_product *p, const bsmm_mixed_weights *w)
 /* The other kernels are those that pack B first and, for few rows of A, cuda_sm90_small_m. (The
  * latter takes up to 128 rows of A, but is slower if A has more than BSMM_SMALL_M_MOST_COLUMNS
  * rows, counted once for each bf16 part of a row.) */
-bool bsmm_mixed_is_fastest(const bsmm_product *p, const bsmm_mixed_weights *w,
-                           const bsmm_mixed_division *c) {
-    if (!bsmm_small_m_prefers_mixed(c->time, predict_packed(p, w))) return false;
+bool bsmm_mixed_is_fastest(const bsmm_product *p, const bsmm_mixed_weights *w, double time) {
+    if (!bsmm_small_m_prefers_mixed(time, predict_packed(p, w))) return false;
     if (p->a.m.rows * bsmm_small_m_count_parts(&p->a) > BSMM_SMALL_M_MOST_COLUMNS) return true;
-    return bsmm_small_m_prefers_mixed(c->time, bsmm_small_m_predict_rows(p));
+    return bsmm_small_m_prefers_mixed(time, bsmm_small_m_predict_rows(p));
 }
 
-bsmm_mixed_division bsmm_mixed_divide(const bsmm_product *p, const bsmm_mixed_weights *w) {
+/* MOST_DIVISIONS is the largest number of divisions of the columns and of K. */
+enum { MOST_DIVISIONS = COLUMN_CHOICES * 2 * BSMM_COUNT(all_splits) };
+
+/* Lists the ways to divide the columns and K among thread blocks. Returns their number. */
+static size_t list_divisions(const bsmm_product *p, const bsmm_mixed_weights *w,
+                             bsmm_mixed_division to[MOST_DIVISIONS]) {
     const uint32_t steps = bsmm_small_m_count_steps(p);
     const mixed_kernel *kernels = kernels_of(p, w);
-    bsmm_mixed_division best = {.time = INFINITY};
+    size_t count = 0;
     for (uint32_t i = 0; i < COLUMN_CHOICES; i++)
         for (uint32_t groups = 1; groups <= BSMM_MIXED_MOST_GROUPS; groups *= 2)
             for (size_t s = 0; s < BSMM_COUNT(all_splits); s++) {
@@ -262,10 +273,55 @@ bsmm_mixed_division bsmm_mixed_divide(const bsmm_product *p, const bsmm_mixed_we
                 if (!kernels[i].function.name || (columns_of[i] > 128 && groups > 1) ||
                     !bsmm_small_m_divides_mixed(columns_of[i], groups, splits, steps))
                     continue;
-                bsmm_mixed_division c = {.choice = i, .groups = groups, .splits = splits};
-                c.tiles = (uint32_t)bsmm_ceil_div(p->a.m.rows, columns_of[i]);
-                c.time = predict(p, w, &c);
-                if (c.time < best.time) best = c;
+                to[count++] = (bsmm_mixed_division){
+                    .choice = i,
+                    .rows = p->b.m.rows,
+                    .groups = groups,
+                    .splits = splits,
+                    .tiles = (uint32_t)bsmm_ceil_div(p->a.m.rows, columns_of[i]),
+                };
             }
+    return count;
+}
+
+/* A launch whose last wave is not full leaves SMs idle. Two launches may then be faster: the first
+ * one computes `waves` full waves with the division `c`, and the second one computes the remaining
+ * rows of B with another division, which divides K among more thread blocks. Changes *best if the
+ * two launches are predicted to be faster. `all` lists all divisions of all rows of B.
+ *
+ * The predicted time is multiplied by 1.03. On an H200, 60 GEMMs by two launches took 1.03 times as
+ * long as predicted without this factor (geometric mean), because the division with the shortest
+ * prediction is more often one whose prediction is too short. */
+static void try_two(const bsmm_product *p, const bsmm_mixed_weights *w,
+                    const bsmm_mixed_division *c, int64_t waves, const bsmm_mixed_division *all,
+                    size_t count, bsmm_mixed_launches *best) {
+    const int64_t clusters = waves * bsmm_cuda_clusters_at_once(p->device, c->splits);
+    bsmm_mixed_division first = *c;
+    first.rows = clusters / c->tiles * bsmm_mixed_rows(c);
+    if (first.rows <= 0 || first.rows >= p->b.m.rows) return;
+    const double begun = predict_fixed(p, w, c->choice) + predict(p, w, &first);
+    for (size_t i = 0; i < count; i++) {
+        if (all[i].choice != c->choice) continue;
+        bsmm_mixed_division rest = all[i];
+        rest.first = first.rows;
+        rest.rows -= first.rows;
+        const double time = 1.03 * (begun + predict(p, w, &rest));
+        if (time < best->time) *best = (bsmm_mixed_launches){{first, rest}, 2, time};
+    }
+}
+
+bsmm_mixed_launches bsmm_mixed_divide(const bsmm_product *p, const bsmm_mixed_weights *w) {
+    bsmm_mixed_division all[MOST_DIVISIONS];
+    const size_t count = list_divisions(p, w, all);
+    bsmm_mixed_launches best = {.time = INFINITY};
+    for (size_t i = 0; i < count && bsmm_small_m_launches_mixed(1); i++) {
+        const double time = predict_fixed(p, w, all[i].choice) + predict(p, w, &all[i]);
+        if (time < best.time) best = (bsmm_mixed_launches){{all[i]}, 1, time};
+    }
+    for (size_t i = 0; i < count && bsmm_small_m_launches_mixed(2); i++) {
+        const int64_t waves = (int64_t)load_of(p, &all[i]);
+        for (int64_t n = waves; n >= 1 && n + 1 >= waves; n--)
+            try_two(p, w, &all[i], n, all, count, &best);
+    }
     return best;
 }

@@ -12,16 +12,26 @@ typedef struct bsmm_mixed_weights {
     uint32_t kernels;
 } bsmm_mixed_weights;
 
-/* Describes how a GEMM is divided among thread blocks. */
+/* Describes how a launch divides its part of a GEMM among thread blocks. */
 typedef struct bsmm_mixed_division {
-    uint32_t choice; /* `choice` is the index of the tile's width in the list of widths. */
+    uint32_t choice;     /* `choice` is the index of the tile's width in the list of widths. */
+    int64_t first, rows; /* The launch multiplies rows [first, first + rows) of B. */
     /* K is split twice. The `splits` thread blocks of a cluster each take one part of K. In each
      * thread block, the warpgroups form `groups` groups, which split the thread block's part of K
      * further. */
     uint32_t groups, splits;
     uint32_t tiles; /* The columns of A (its rows as bf16) are divided into `tiles` tiles. */
-    double time;    /* `time` is the predicted time in us. */
 } bsmm_mixed_division;
+
+enum { BSMM_MIXED_MOST_LAUNCHES = 2 };
+
+/* Describes how a GEMM is divided among launches. All launches have the same tile width (`choice`),
+ * so that they read the same image of A. */
+typedef struct bsmm_mixed_launches {
+    bsmm_mixed_division c[BSMM_MIXED_MOST_LAUNCHES];
+    uint32_t count;
+    double time; /* `time` is the predicted time in us of all launches. */
+} bsmm_mixed_launches;
 
 /* Returns the description of B's format, or NULL if no kernel has it. */
 const bsmm_mixed_weights *bsmm_mixed_find_weights(const bsmm_operand *b);
@@ -51,10 +61,10 @@ uint32_t bsmm_mixed_threads(const bsmm_mixed_division *c);
 uint32_t bsmm_mixed_rows(const bsmm_mixed_division *c);
 
 /* Finds the division of the GEMM with the least predicted time. */
-bsmm_mixed_division bsmm_mixed_divide(const bsmm_product *p, const bsmm_mixed_weights *w);
+bsmm_mixed_launches bsmm_mixed_divide(const bsmm_product *p, const bsmm_mixed_weights *w);
 
-/* Returns true if no other kernel is predicted to be faster than this one with the division `c`. */
-bool bsmm_mixed_is_fastest(const bsmm_product *p, const bsmm_mixed_weights *w,
-                           const bsmm_mixed_division *c);
+/* Returns true if no other kernel is predicted to be faster than this one, which takes `time` us.
+ */
+bool bsmm_mixed_is_fastest(const bsmm_product *p, const bsmm_mixed_weights *w, double time);
 
 #endif

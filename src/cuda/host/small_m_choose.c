@@ -32,3 +32,7 @@ bool bsmm_small_m_divides_mixed(uint32_t columns, uint32_t groups, uint32_t spli
     (void)columns;
     return groups * splits == 1 || groups * splits <= steps;
 }
+
+bool bsmm_small_m_launches_mixed(uint32_t launches) {
+    return launches > 0;
+}

@@ -147,4 +147,8 @@ bool bsmm_small_m_prefers_mixed(double mixed, double other);
  * of any number of columns, `columns`. */
 bool bsmm_small_m_divides_mixed(uint32_t columns, uint32_t groups, uint32_t splits, uint32_t steps);
 
+/* Returns true if the kernel cuda_sm90a_mixed may divide the rows of B among this number of
+ * launches. */
+bool bsmm_small_m_launches_mixed(uint32_t launches);
+
 #endif

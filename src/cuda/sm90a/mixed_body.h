@@ -29,7 +29,6 @@
 
 extern "C" __global__ void __launch_bounds__(BSMM_MIXED_THREADS(MIXED_COLUMNS), 1)
     MIXED_NAME(const __grid_constant__ bsmm_small_m_params p) {
-    ptx_grid_release_next();
     /* The shuffle tells the compiler that all lanes of a warp have the same warp number, so that it
      * keeps wgmma descriptors in uniform registers. */
     const uint32_t warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
@@ -61,7 +60,10 @@ extern "C" __global__ void __launch_bounds__(BSMM_MIXED_THREADS(MIXED_COLUMNS), 
     mixed_ring ring = mixed_find_ring(&p, MIXED_COLUMNS, k_group, row_warps, begin, end);
     mixed_make_barriers(&p, row_warps);
     __syncthreads();
-    ptx_grid_wait();
+    /* A second launch (p.first_row > 0) begins when all thread blocks of the first one have waited
+     * for mixed_prepare, so it need not wait itself. */
+    if (p.first_row == 0) ptx_grid_wait();
+    ptx_grid_release_next();
     if (row_warp == 0 && threadIdx.x % 32 == 0) mixed_fill_first(&ring, block.image);
     if (REFERRED) mixed_find_references(MIXED_FORMAT, THREADS, &p, &scales, &stream);
 
@@ -143,6 +145,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_MIXED_THREADS(MIXED_COLUMNS), 
                    MIXED_HALF ? mixed_half_unfold(MIXED_FORMAT) : small_m_unfold(MIXED_FORMAT),
                    MIXED_FORMAT == SMALL_M_FP8_ROWS, GROUPED, ROWS_OF_A,
                    MIXED_FORMAT == SMALL_M_FP8_ROWS || MIXED_FORMAT == SMALL_M_NVFP4 || ROWS_OF_A);
+    /* The kernel that follows a second launch waits for its end alone, so the second launch must
+     * not end before the first one. */
+    if (p.first_row) ptx_grid_wait();
 }
 
 #undef TILES

@@ -38,7 +38,7 @@ static __device__ __forceinline__ mixed_block mixed_find_block(const bsmm_small_
     const uint32_t tile = blockIdx.x / p->splits, across = tile % p->column_tiles;
     mixed_block block;
     block.rows = BSMM_MIXED_THREADS(columns) / 2 >> p->k_warps_log2;
-    block.row = tile / p->column_tiles * block.rows;
+    block.row = p->first_row + tile / p->column_tiles * block.rows;
     block.first = across * columns;
     block.count = min(columns, p->m - block.first);
     block.rank = ptx_grid_cluster_rank();

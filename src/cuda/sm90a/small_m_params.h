@@ -178,6 +178,9 @@ typedef struct bsmm_small_m_params {
      * rows at a time. Threads divide their number by run_width with a multiplication by
      * `run_inverse` (2^16 / run_width, rounded down, plus 1) and a shift. */
     uint32_t run_width, run_step, run_inverse;
+    /* A mixed-input kernel may compute D by two launches. A launch multiplies the rows of B from
+     * first_row on. If first_row is not 0, the launch before it multiplies the rows before. */
+    uint32_t first_row;
     /* `scale_count` is the number of scales of a row of B, if B's scales are codes of one byte. */
     uint32_t scale_count;
     uint32_t for_wgmma; /* `for_wgmma` is nonzero if A's image has the layout that wgmma reads. */
