@@ -8,7 +8,9 @@ show test_vouched.py --write all FOLDER/all makes the lists anew"""
 import ctypes
 import os
 import pathlib
+import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -37,6 +39,12 @@ def rows():
     return list(dict.fromkeys(out))
 
 
+def listing(opcodes):
+    """Returns the entries of a list, with several of them on each line."""
+    entries = " ".join(f'VOUCHED("{opcode}")' for opcode in sorted(opcodes))
+    return textwrap.fill(entries, 120, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
 def main(tests, vouched, head, ours, note):
     """Compares the two lists with the results of the tests, or writes them. `tests` maps each test
     with code or documents of other projects to its architectures. `vouched` and `ours` are the
@@ -48,9 +56,9 @@ def main(tests, vouched, head, ours, note):
         print(f"skipped: these tests have not succeeded before: {', '.join(missing)}")
         sys.exit(77)
     if sys.argv[1] == "--write":
-        vouched.write_text(head + "".join(f'VOUCHED("{opcode}")\n' for opcode in sorted(found)))
+        vouched.write_text(head + listing(found))
         ours.write_text(note(found))
-    listed = [line.split('"')[1] for line in vouched.read_text().splitlines() if line.startswith("VOUCHED")]
+    listed = re.findall(r'VOUCHED\("(.+?)"\)', vouched.read_text())
     failed = [f"{opcode}: no test of {vouched.parent.name} that vouches for opcodes executes it" for opcode in listed if opcode not in found]
     failed += [f"{opcode}: a test vouches for it, and {vouched.name} does not list it" for opcode in sorted(found) if opcode not in listed]
     if listed != sorted(set(listed)):
