@@ -51,15 +51,27 @@ BSMM_DEVICE void gemm_scaled_wait_first(gemm_shape s) {
     bsmm_isa_barrier();
 }
 
+/* Loads the elements of a workgroup's very first step before the workgroup computes the addresses
+ * of scales, if the tile is large (gemm_loads_both) and direct loads can load this step. HBM then
+ * works while the waves compute. */
+BSMM_DEVICE void gemm_scaled_request_early(const gemm_position *at, gemm_shape s) {
+    const uint32_t lds = (uint32_t)(uintptr_t)gemm_stage(s, 0);
+    if (!gemm_loads_both(s) || !at->sources[0].whole) return;
+    gemm_load_direct(&at->sources[0], s, 0, 0, lds);
+    gemm_load_direct(&at->sources[1], s, 1, 0, lds + gemm_side_bytes(s, 0));
+}
+
 /* Issues the loads with which a tile begins. A stage is a buffer in LDS for the elements of one
  * step. The function loads elements for all stages but one, or for both stages of a large tile
- * (gemm_loads_both). It also loads the tile's first scales if one wide load suffices. Before the
- * call, all waves must have finished reading these stages, and each wave must have finished reading
- * its tray, i.e. its buffer for scales in LDS. */
+ * (gemm_loads_both), except for those that gemm_scaled_request_early has loaded. It also loads the
+ * tile's first scales if one wide load suffices. Before the call, all waves must have finished
+ * reading these stages, and each wave must have finished reading its tray, i.e. its buffer for
+ * scales in LDS. */
 BSMM_DEVICE void gemm_scaled_request(const gemm_position *at, const gemm_carrier *carrier,
                                      gemm_shape s) {
     const uint32_t stages = gemm_stage_count(s);
-    for (uint32_t step = 0; step < stages - !gemm_loads_both(s) && step < at->steps; step++)
+    for (uint32_t step = gemm_loads_both(s) && at->sources[0].whole;
+         step < stages - !gemm_loads_both(s) && step < at->steps; step++)
         gemm_load_stage(at, s, step, gemm_stage(s, step));
     gemm_request_scales(carrier, s, gemm_stage(s, stages));
 }
@@ -140,7 +152,11 @@ BSMM_DEVICE uint32_t gemm_scaled_pairs(gemm_scaled *g, const gemm_position *at, 
         gemm_scaled_pair(g, at, chores, s, pair, step, false, sums);
     *pair = (gemm_stage_pair){gemm_stage(s, 0), gemm_stage(s, 1)};
     chores->stage = pair->next;
-    g->cols[s.col_tiles - 1] = gemm_read_row(at, s, pair->now, 1, s.col_tiles - 1);
+    /* The empty assembly hides that this is the stage of the tile's first operands. Otherwise the
+     * compiler would keep their address during the main loop, and spill it. */
+    gemm_lds *stage = pair->now;
+    __asm__ volatile("" : "+s"(stage));
+    g->cols[s.col_tiles - 1] = gemm_read_row(at, s, stage, 1, s.col_tiles - 1);
     return chores->plain;
 }
 
@@ -217,10 +233,11 @@ void gemm_needs_larger_trays(void)
 
 /* Issues the first loads of the tile that this workgroup computes next: the loads that
  * gemm_scaled_request issues for a first tile, and prefetches of the following steps to L2. If the
- * workgroup issued these loads after it stores results, the loads would wait for the stores.
- * `wanted` is the number of steps that the wave prefetches of A and of B (gemm_scout_first). */
+ * workgroup issued these loads after it stores results, the loads would wait for the stores. The
+ * elements of the steps before `begin` are loaded already. `wanted` is the number of steps that the
+ * wave prefetches of A and of B (gemm_scout_first). */
 BSMM_DEVICE void gemm_scaled_request_next(const gemm_position *at, gemm_chores *c, gemm_shape s,
-                                          const uint32_t wanted[2]) {
+                                          uint32_t begin, const uint32_t wanted[2]) {
     const uint32_t stages = gemm_stage_count(s), loaded = stages - !gemm_loads_both(s);
     const uint32_t tray = GEMM_WAVE * BSMM_CDNA_TRAY;
     if (stages != 2) gemm_needs_two_stages();
@@ -233,7 +250,7 @@ BSMM_DEVICE void gemm_scaled_request_next(const gemm_position *at, gemm_chores *
         gemm_scaled_aim(c, at, s);
 #if defined(__gfx950__)
 #    pragma unroll
-        for (uint32_t i = 0; i < gemm_stage_loads(s); i++)
+        for (uint32_t i = 0; step >= begin && i < gemm_stage_loads(s); i++)
             gemm_load_part_near(at, s, c->lds, c->offsets, i);
 #endif
         if (step == 0) gemm_request_scales(&c->carrier, s, c->ring);
@@ -249,11 +266,11 @@ BSMM_DEVICE void gemm_scaled_request_next(const gemm_position *at, gemm_chores *
         bsmm_isa_wait_loads(0);
 }
 
+/* Returns the chores of a workgroup's first tile, except for the field `carrier`. */
 BSMM_DEVICE gemm_chores gemm_chores_of(const bsmm_cdna_gemm *p, const gemm_position *at,
                                        gemm_shape s) {
     gemm_lds *ring = gemm_stage(s, gemm_stage_count(s));
     return (gemm_chores){
-        .carrier = gemm_carrier_of(p, s, at->tile),
         .ring = ring,
         .stage = gemm_stage(s, gemm_stage_count(s) - 1),
         .whole = at->sources[0].whole,
@@ -267,13 +284,15 @@ BSMM_DEVICE gemm_chores gemm_chores_of(const bsmm_cdna_gemm *p, const gemm_posit
 BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
     gemm_position at = gemm_position_of(p, s, bsmm_group_x());
     gemm_chores chores = gemm_chores_of(p, &at, s);
+    gemm_scaled_request_early(&at, s);
+    chores.carrier = gemm_carrier_of(p, s, at.tile);
     gemm_lds *strips = gemm_scouts(s) ? chores.ring + 2 * gemm_ring_half(s)
                                       : gemm_stage(s, gemm_stage_count(s) - 1);
     bool arrived = false;
     gemm_sums sums;
     if (gemm_loads_both(s) && chores.plain) {
         const uint32_t wanted[2] = {1, 1};
-        gemm_scaled_request_next(&at, &chores, s, wanted);
+        gemm_scaled_request_next(&at, &chores, s, 1, wanted);
         bsmm_isa_wait_loads(gemm_stage_loads(s) + gemm_scouted_first(s));
         arrived = true;
     }
@@ -297,7 +316,7 @@ BSMM_DEVICE void gemm_scaled_run(const bsmm_cdna_gemm *p, gemm_shape s) {
             /* If the rows of A are the same as before, the Infinity Cache holds them. It delivers
              * them in time even while the stores of results occupy HBM. */
             const uint32_t wanted[2] = {at.tile[0] == row ? 2 : most, most};
-            gemm_scaled_request_next(&at, &chores, s, wanted);
+            gemm_scaled_request_next(&at, &chores, s, 0, wanted);
         }
         const gemm_kept kept = gemm_keep(&at, &chores);
         const bool keeps = gemm_loads_both(s) && chores.more && chores.plain;
