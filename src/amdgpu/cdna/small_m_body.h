@@ -3,12 +3,16 @@
  * instructions multiply them. The kernels are memory-bound: the time to read B limits their speed,
  * and each byte of B is read once.
  *
- * A workgroup computes the results of 16 or 32 rows of B and all rows of A. Its waves divide K
+ * A workgroup computes the results of 16, 32 or 48 rows of B and all rows of A. Its waves divide K
  * among them in whole steps of 128 elements. In each step a wave decodes elements to bf16 in
  * registers and multiplies them. The matrix instructions multiply rows of B by rows of A, so that
  * a lane has results of neighbouring columns of D. No wave waits for another wave before the end of
- * K. After it follows one barrier, and then the sums of all waves are added in the order of the
- * waves.
+ * K. After it follow barriers, and the sums of all waves are added in a fixed order.
+ *
+ * With up to 16 rows of A, each wave multiplies consecutive steps. With more rows, a step of each
+ * other wave lies between two steps of a wave. Two waves then need the two halves of a cache line
+ * of 4-bit elements at about the same time, so the line is requested once. The first steps of all
+ * waves also need fewer lines of HBM, so that the multiplication begins earlier.
  *
  * If A is bf16 or f16, a wave writes its part of A to LDS and reads it back in the order of the
  * matrix instructions. Narrower elements of A are loaded and decoded as those of B.
@@ -16,9 +20,10 @@
  * To hide the latency of memory, a wave loads operands some steps before it multiplies them.
  * Usually B is loaded three steps ahead. A is loaded three steps ahead too, or two if it is bf16 or
  * f16. With more than 32 rows of A, there are too few registers for this. A is then loaded one step
- * ahead. So is B if its elements have more than 4 bits and the workgroup has 32 rows of B. Loads
- * finish in the order of issue. If A were loaded fewer steps ahead than B, a wait for A would
- * therefore also wait for loads of B that only a later step needs.
+ * ahead. So is B if its elements have more than 4 bits and the workgroup has 32 rows of B, or if
+ * the workgroup has 48 rows of B and more than 32 rows of A. Loads finish in the order of issue. If
+ * A were loaded fewer steps ahead than B, a wait for A would therefore also wait for loads of B
+ * that only a later step needs.
  *
  * If B has fp32 scales that do not cover whole rows, a lane multiplies the sum of each step by the
  * scales of A and B and adds the product to the sum over all of K. Results are multiplied by scales
@@ -49,6 +54,8 @@ enum {
     /* RING is the largest number of steps (128 elements of K each) of an operand that registers
      * hold. */
     RING = AHEAD + 1,
+    XCDS = 8,   /* XCDS is the number of dies of the GPU. */
+    LINE = 128, /* LINE is the size of a cache line in bytes. */
 };
 
 /* Holds A for several steps (128 elements of K each) in registers, because loads run ahead of the
@@ -97,6 +104,7 @@ BSMM_DEVICE uint32_t ahead_a(small_m_shape s) {
 /* Returns the number of steps (128 elements of K each) by which loads of B run ahead of the
  * multiplication. */
 BSMM_DEVICE uint32_t ahead_b(small_m_shape s) {
+    if (s.a_tiles * s.b_tiles > 2 * SMALL_M_MOST_TILES) return 1;
     return s.a_tiles * s.b_tiles > SMALL_M_MOST_TILES && small_m_bits(s.b) > 4 ? 1 : AHEAD;
 }
 
@@ -146,6 +154,8 @@ BSMM_DEVICE void multiply(small_m_shape s, const small_m_lds_addresses *at, cons
             for (uint32_t j = 0; j < s.a_tiles && is_f16; j++)
                 sums[i][j] = bsmm_isa_mfma_bf16_16(weights, rests[j], sums[i][j]);
         }
+        /* Decoding far ahead of the matrix instructions would take too many registers. */
+        if (s.b_tiles > 2) __builtin_amdgcn_sched_barrier(0);
     }
 }
 
@@ -213,11 +223,12 @@ BSMM_DEVICE void compute(small_m_shape s, const small_m_lds_addresses *at, const
     }
 }
 
-/* Describes the memory from which a wave loads A and B. `end` is the end of the wave's part of
- * K. */
+/* Describes the memory from which a wave loads A and B. `stride` is the distance between two steps
+ * of the wave, in steps. `end` is the end of the wave's part of K, or of K if other waves multiply
+ * the steps between two steps of the wave. */
 typedef struct small_m_sources {
     small_m_source a, b;
-    uint32_t end;
+    uint32_t stride, end;
 } small_m_sources;
 
 /* Does one step of the main loop, which is 128 elements of K. It first starts the loads of A and B
@@ -227,45 +238,89 @@ BSMM_DEVICE void run_step(small_m_shape s, small_m_sources *from, uint32_t step,
                           uint32_t i, const small_m_lds_addresses *at, small_m_ring *a,
                           small_m_stored b[RING], small_m_sums totals) {
     if (small_m_is_wide(s.a)) write_rows(s.a_tiles, at, &a->rows[slot_a(s, i)]);
-    load_a(s, &from->a, step + ahead_a(s), from->end, a, i + ahead_a(s));
-    small_m_load(s, s.b, s.b_tiles, &from->b, step + ahead_b(s), from->end,
+    load_a(s, &from->a, step + ahead_a(s) * from->stride, from->end, a, i + ahead_a(s));
+    small_m_load(s, s.b, s.b_tiles, &from->b, step + ahead_b(s) * from->stride, from->end,
                  &b[(i + ahead_b(s)) % (ahead_b(s) + 1)]);
     __builtin_amdgcn_sched_barrier(0);
     if (step < last) compute(s, at, &a->stored[slot_a(s, i)], &b[i % (ahead_b(s) + 1)], totals);
     __builtin_amdgcn_sched_barrier(0);
 }
 
+/* Adds the sums of all waves of the workgroup and stores the results. If two waves share a place in
+ * LDS, the later half of the waves first hands its sums to the earlier half. */
+BSMM_DEVICE void finish(small_m_shape s, const bsmm_cdna_small_m *p, uint32_t wave,
+                        uint32_t first_row, small_m_sums totals) {
+    const bool shares = s.a_tiles > 1 && p->places < p->waves;
+    const uint32_t places = shares ? p->places : p->waves;
+    const uint32_t stride =
+        bsmm_cdna_small_m_place_bytes(small_m_is_wide(s.a), s.a_tiles, s.b_tiles, shares) / 4;
+    BSMM_IN_LDS float *sums = (BSMM_IN_LDS float *)launched;
+    if (shares) {
+        bsmm_isa_barrier(); /* Other waves may still read A from LDS. */
+        if (wave >= places) small_m_write_sums(s, totals, sums + (wave - places) * stride);
+        bsmm_isa_barrier();
+        if (wave + places < p->waves) small_m_add_sums(s, totals, sums + wave * stride);
+    }
+    if (!shares || wave < places) small_m_write_sums(s, totals, sums + wave * stride);
+    bsmm_isa_barrier();
+    small_m_epilogue_store(s, p, first_row, sums, stride, places);
+}
+
+/* Requests cache lines of A for L2, before the workgroups request B. Requests to HBM are answered
+ * in order, so loads of A would otherwise wait for the many loads of B that were requested earlier.
+ * Workgroup n runs on die (XCD) n % XCDS, and each die has an L2. The lanes of all workgroups of a
+ * die request one line each. Returns a word of the line; the caller must wait for it. */
+BSMM_DEVICE uint32_t prefetch_a(const bsmm_cdna_small_m *p) {
+    const uint32_t groups = (p->groups + XCDS - 1) / XCDS;
+    const uint32_t line = bsmm_thread() * groups + bsmm_group_x() / XCDS;
+    const uint32_t at = small_m_least(line, BSMM_CDNA_SMALL_M_BYTES / LINE) * LINE;
+    return __builtin_amdgcn_raw_buffer_load_b32(small_m_buffer(p->a.data, p->a.bytes), (int32_t)at,
+                                                0, 0);
+}
+
+/* Returns true for pairs of formats whose kernels need nearly all registers. */
+BSMM_DEVICE bool is_tight(small_m_shape s) {
+    return small_m_is_scaled(s) || (s.a.elem == BSMM_ELEM_F16 && small_m_has_floats(s.b));
+}
+
 BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
+    const bool spread = s.a_tiles > 1; /* The steps of a wave are not consecutive. */
+    const uint32_t word = spread ? prefetch_a(p) : 0;
     const uint32_t wave = (uint32_t)__builtin_amdgcn_readfirstlane((int)bsmm_thread()) / BSMM_LANES;
     const uint32_t first_row = bsmm_group_x() * s.b_tiles * SMALL_M_EDGE;
-    const uint32_t first = wave * p->steps_each + small_m_least(wave, p->longer);
-    const uint32_t last = first + p->steps_each + (wave < p->longer);
+    const uint32_t stride = spread ? p->waves : 1;
+    const uint32_t first = spread ? wave : wave * p->steps_each + small_m_least(wave, p->longer);
+    const uint32_t last = first + (p->steps_each + (wave < p->longer)) * stride;
     small_m_sources from = {
         .a = small_m_source_of(s, s.a, s.a_tiles, &p->a, 0),
         .b = small_m_source_of(s, s.b, s.b_tiles, &p->b, first_row),
-        .end = small_m_least(last * SMALL_M_K, p->k),
+        .stride = stride,
+        .end = spread ? p->k : small_m_least(last * SMALL_M_K, p->k),
     };
-    const uint32_t bytes = bsmm_cdna_small_m_wave_bytes(small_m_is_wide(s.a), s.a_tiles, s.b_tiles);
-    BSMM_IN_LDS uint8_t *mine = launched + wave * bytes;
-    const small_m_lds_addresses at = find_addresses(mine);
+    const small_m_lds_addresses at = find_addresses(
+        launched + wave * bsmm_cdna_small_m_row_bytes(small_m_is_wide(s.a), s.a_tiles));
     small_m_sums totals;
     small_m_ring a;
     small_m_stored b[RING];
     clear(s, totals);
 #pragma unroll
     for (uint32_t i = 0; i < AHEAD; i++) {
-        if (i < ahead_a(s)) load_a(s, &from.a, first + i, from.end, &a, i);
-        if (i < ahead_b(s)) small_m_load(s, s.b, s.b_tiles, &from.b, first + i, from.end, &b[i]);
+        if (i < ahead_a(s)) load_a(s, &from.a, first + i * stride, from.end, &a, i);
+        if (i < ahead_b(s))
+            small_m_load(s, s.b, s.b_tiles, &from.b, first + i * stride, from.end, &b[i]);
         __builtin_amdgcn_sched_barrier(0);
     }
+    if (spread) __asm__ volatile("" : : "v"(word)); /* This waits for the prefetch of A. */
 #pragma clang loop unroll(disable)
-    for (uint32_t step = first; step < last; step += RING)
+    for (uint32_t step = first; step < last;)
 #pragma unroll
-        for (uint32_t i = 0; i < RING; i++)
-            run_step(s, &from, step + i, last, i, &at, &a, b, totals);
-    small_m_write_sums(s, totals, (BSMM_IN_LDS float *)mine);
-    bsmm_isa_barrier();
-    small_m_epilogue_store(s, p, first_row, (BSMM_IN_LDS float *)launched, bytes / 4);
+        for (uint32_t i = 0; i < RING; i++, step += stride) {
+            /* The compiler would otherwise keep multiples of `stride` in registers, of which some
+             * kernels have too few. */
+            if (spread && is_tight(s)) __asm__ volatile("" : "+s"(step));
+            run_step(s, &from, step, last, i, &at, &a, b, totals);
+        }
+    finish(s, p, wave, first_row, totals);
 }
 
 /* Declares a kernel whose workgroups have up to eight waves. The compiler limits the registers so
@@ -288,6 +343,14 @@ BSMM_DEVICE void run(small_m_shape s, const bsmm_cdna_small_m *p) {
     FUNCTION(small_m_##name##_32x16, a, b, 2, 1)                                                   \
     FUNCTION(small_m_##name##_32x32, a, b, 2, 2)                                                   \
     FUNCTION(small_m_##name##_32x64, a, b, 2, 4)
+
+/* These macros also define kernels for 48 rows of B, of pairs of formats for which such kernels
+ * have enough registers. */
+#define FUNCTIONS_TO_48x32(name, a, b)                                                             \
+    FUNCTIONS(name, a, b)                                                                          \
+    FUNCTION(small_m_##name##_48x32, a, b, 3, 2)
+#define FUNCTIONS_TO_48x64(name, a, b)                                                             \
+    FUNCTIONS_TO_48x32(name, a, b) FUNCTION(small_m_##name##_48x64, a, b, 3, 4)
 
 /* clang-format off */
 #define BF16       ((small_m_format){BSMM_ELEM_BF16, BSMM_SCALE_NONE})

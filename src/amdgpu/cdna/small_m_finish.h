@@ -120,6 +120,12 @@ BSMM_DEVICE void small_m_store_slowly(small_m_shape s, uint32_t row, uint32_t co
     if (wanted) bsmm_gpu_epilogue_store(&p->epilogue, &factors, row, col, sum);
 }
 
+/* Returns the number of neighbouring results of a row of D that a lane adds and stores. With up to
+ * 16 rows of A, a workgroup has too few results to give each lane more than one. */
+BSMM_DEVICE uint32_t small_m_width(small_m_shape s) {
+    return s.a_tiles > 1 ? 4 : 1;
+}
+
 /* Rounds a sum to D's format, which is f32, f16 or bf16, and stores it. */
 BSMM_DEVICE void small_m_store_plain(const bsmm_gpu_epilogue *e, uint32_t row, uint32_t col,
                                      float sum) {
@@ -133,8 +139,36 @@ BSMM_DEVICE void small_m_store_plain(const bsmm_gpu_epilogue *e, uint32_t row, u
         ((BSMM_GLOBAL uint16_t *)e->d)[at] = (uint16_t)bsmm_gpu_epilogue_bf16(sum);
 }
 
-/* Writes the sums of a wave to LDS. In each tile, a lane holds the sums of one row of A and four
- * neighbouring rows of B. */
+/* Rounds the sums of four neighbouring columns to D's format, which is f32, f16 or bf16, and stores
+ * them at once. D may begin at any address, but its columns must be neighbours in memory. */
+BSMM_DEVICE void small_m_store_four(const bsmm_gpu_epilogue *e, uint32_t row, uint32_t col,
+                                    bsmm_f32x4 sums) {
+    typedef bsmm_f32x4 floats __attribute__((aligned(4)));
+    typedef _Float16 halves __attribute__((vector_size(8), aligned(2)));
+    typedef uint16_t codes __attribute__((vector_size(8), aligned(2)));
+    const uint64_t at = row * e->d_row + col;
+    if (e->d_elem == BSMM_ELEM_F32) {
+        *(BSMM_GLOBAL floats *)((BSMM_GLOBAL float *)e->d + at) = sums;
+    } else if (e->d_elem == BSMM_ELEM_F16) {
+        *(BSMM_GLOBAL halves *)((BSMM_GLOBAL _Float16 *)e->d + at) =
+            (halves){(_Float16)sums[0], (_Float16)sums[1], (_Float16)sums[2], (_Float16)sums[3]};
+    } else {
+        codes rounded;
+#pragma unroll
+        for (uint32_t i = 0; i < 4; i++)
+            rounded[i] = (uint16_t)bsmm_gpu_epilogue_bf16(sums[i]);
+        *(BSMM_GLOBAL codes *)((BSMM_GLOBAL uint16_t *)e->d + at) = rounded;
+    }
+}
+
+/* Returns where a lane's sums of a tile lie in LDS, counted in floats from the wave's sums. A lane
+ * holds the sums of one row of A and four neighbouring rows of B. */
+BSMM_DEVICE uint32_t small_m_place(small_m_shape s, uint32_t lane, uint32_t b_tile,
+                                   uint32_t a_tile) {
+    return (b_tile * s.a_tiles + a_tile) * SMALL_M_TILE + lane % 16 * SMALL_M_PITCH + lane / 16 * 4;
+}
+
+/* Writes the sums of a wave to LDS. */
 BSMM_DEVICE void small_m_write_sums(small_m_shape s, const small_m_sums sums,
                                     BSMM_IN_LDS float *to) {
     const uint32_t lane = bsmm_device_lane();
@@ -142,47 +176,79 @@ BSMM_DEVICE void small_m_write_sums(small_m_shape s, const small_m_sums sums,
     for (uint32_t i = 0; i < s.b_tiles; i++)
 #pragma unroll
         for (uint32_t j = 0; j < s.a_tiles; j++)
-            *(BSMM_IN_LDS bsmm_f32x4 *)(to + (i * s.a_tiles + j) * SMALL_M_TILE +
-                                        lane % 16 * SMALL_M_PITCH + lane / 16 * 4) = sums[i][j];
+            *(BSMM_IN_LDS bsmm_f32x4 *)(to + small_m_place(s, lane, i, j)) = sums[i][j];
 }
 
-/* Adds the partial sums of a result from all waves, in the order of the waves, and returns the
- * total. All reads of LDS start before the first addition. */
-BSMM_DEVICE float small_m_add(const BSMM_IN_LDS float *from, uint32_t stride, uint32_t waves) {
-    float sums[BSMM_CDNA_SMALL_M_MOST_WAVES];
+/* Adds the sums that another wave has written to LDS to those of this wave. */
+BSMM_DEVICE void small_m_add_sums(small_m_shape s, small_m_sums sums,
+                                  const BSMM_IN_LDS float *from) {
+    const uint32_t lane = bsmm_device_lane();
 #pragma unroll
-    for (uint32_t w = 0; w < BSMM_CDNA_SMALL_M_MOST_WAVES; w++)
-        sums[w] = from[small_m_least(w, waves - 1) * stride];
+    for (uint32_t i = 0; i < s.b_tiles; i++)
 #pragma unroll
-    for (uint32_t w = 1; w < BSMM_CDNA_SMALL_M_MOST_WAVES; w++)
-        sums[0] = w < waves ? sums[0] + sums[w] : sums[0];
+        for (uint32_t j = 0; j < s.a_tiles; j++)
+            sums[i][j] += *(const BSMM_IN_LDS bsmm_f32x4 *)(from + small_m_place(s, lane, i, j));
+}
+
+/* Adds the partial sums of neighbouring results of a row of D, in the order of the places, and
+ * returns the totals. All reads of LDS start before the first addition. */
+BSMM_DEVICE bsmm_f32x4 small_m_add(small_m_shape s, const BSMM_IN_LDS float *from, uint32_t stride,
+                                   uint32_t places) {
+    const uint32_t most = BSMM_CDNA_SMALL_M_MOST_WAVES;
+    bsmm_f32x4 sums[BSMM_CDNA_SMALL_M_MOST_WAVES];
+#pragma unroll
+    for (uint32_t w = 0; w < most; w++) {
+        const BSMM_IN_LDS float *at = from + small_m_least(w, places - 1) * stride;
+        sums[w] = small_m_width(s) == 1 ? (bsmm_f32x4){*at} : *(const BSMM_IN_LDS bsmm_f32x4 *)at;
+    }
+#pragma unroll
+    for (uint32_t w = 1; w < most; w++) {
+        if (small_m_width(s) == 1)
+            sums[0][0] = w < places ? sums[0][0] + sums[w][0] : sums[0][0];
+        else
+            sums[0] = w < places ? sums[0] + sums[w] : sums[0];
+    }
     return sums[0];
 }
 
-/* Adds the sums of all waves, in the order of the waves, and stores the results. `from` points to
- * the sums of wave 0. The sums of each wave begin `stride` floats after the sums of the wave before
- * it. */
+/* Adds the partial sums in LDS, in the order of their places, and stores the results. `from` points
+ * to the sums in place 0, and those in each place begin `stride` floats after those in the place
+ * before it. Neighbouring lanes store neighbouring results. */
 BSMM_DEVICE void small_m_epilogue_store(small_m_shape s, const bsmm_cdna_small_m *p,
                                         uint32_t first_row, const BSMM_IN_LDS float *from,
-                                        uint32_t stride) {
-    const uint32_t tiles = s.b_tiles * s.a_tiles, each = SMALL_M_EDGE * SMALL_M_EDGE;
+                                        uint32_t stride, uint32_t places) {
+    const uint32_t width = small_m_width(s), in_tile = SMALL_M_EDGE / width;
+    const uint32_t in_row = s.b_tiles * in_tile;
 #pragma clang loop unroll(disable)
-    for (uint32_t i = bsmm_thread(); i < tiles * each; i += p->waves * BSMM_LANES) {
-        const uint32_t tile = i / each, down = i / SMALL_M_EDGE % SMALL_M_EDGE;
-        const uint32_t across = i % SMALL_M_EDGE;
-        const uint32_t row = tile % s.a_tiles * SMALL_M_EDGE + down;
-        const uint32_t col = first_row + tile / s.a_tiles * SMALL_M_EDGE + across;
-        const BSMM_IN_LDS float *at = from + tile * SMALL_M_TILE + down * SMALL_M_PITCH + across;
-        float sum = small_m_add(at, stride, p->waves) * small_m_correction_of_sum(s);
-        const bool wanted = row < p->a.rows && col < p->b.rows;
+    for (uint32_t i = bsmm_thread(); i < s.a_tiles * SMALL_M_EDGE * in_row;
+         i += p->waves * BSMM_LANES) {
+        const uint32_t row = i / in_row, across = i % in_row, col = first_row + across * width;
+        const uint32_t tile = across / in_tile * s.a_tiles + row / SMALL_M_EDGE;
+        const BSMM_IN_LDS float *at = from + tile * SMALL_M_TILE +
+                                      row % SMALL_M_EDGE * SMALL_M_PITCH + across % in_tile * width;
+        bsmm_f32x4 sums = small_m_add(s, at, stride, places);
+        const uint32_t left = col < p->b.rows ? p->b.rows - col : 0;
+        const uint32_t count = row < p->a.rows ? small_m_least(left, width) : 0;
         const bool scales = small_m_takes_row_scales(s);
-        if (scales && p->epilogue_flags > BSMM_CDNA_SMALL_M_PLAIN)
-            sum = small_m_scaled_sum(s, p->epilogue_flags, row, col, sum);
-        if (!(scales ? p->epilogue_flags & BSMM_CDNA_SMALL_M_PLAIN : p->epilogue_flags) ||
-            __builtin_amdgcn_ballot_w64(wanted && small_m_doubts(s, sum)))
-            small_m_store_slowly(s, row, col, sum, wanted);
-        else if (wanted)
-            small_m_store_plain(&p->epilogue, row, col, sum);
+        /* Four results are stored at once only if D has room for all of them. */
+        bool slow = width > 1 && count % width > 0;
+#pragma unroll
+        for (uint32_t e = 0; e < width; e++) {
+            sums[e] *= small_m_correction_of_sum(s);
+            if (scales && p->epilogue_flags > BSMM_CDNA_SMALL_M_PLAIN)
+                sums[e] = small_m_scaled_sum(s, p->epilogue_flags, row, col + e, sums[e]);
+            slow |= (e < count) & small_m_doubts(s, sums[e]);
+        }
+        const bool plain = scales ? p->epilogue_flags & BSMM_CDNA_SMALL_M_PLAIN : p->epilogue_flags;
+        if (!plain || (width > 1 && p->epilogue.d_col != 1) || __builtin_amdgcn_ballot_w64(slow)) {
+#pragma clang loop unroll(disable)
+            for (uint32_t e = 0; e < width; e++)
+                small_m_store_slowly(s, row, col + e, sums[e], e < count);
+        } else if (count > 0 && width > 1) {
+            small_m_store_four(&p->epilogue, row, col, sums);
+        } else if (count > 0) {
+            small_m_store_plain(&p->epilogue, row, col, sums[0]);
+        }
     }
 }
 

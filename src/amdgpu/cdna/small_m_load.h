@@ -124,6 +124,17 @@ BSMM_DEVICE uint32_t small_m_scale_at(small_m_format f, const bsmm_cdna_small_m_
     return (row >> side->scale_shift) * side->scale_pitch + (small_m_has_floats(f) ? 0 : across);
 }
 
+/* Returns the offset in bytes of row `row` + `more`, or of the last row if that row is beyond the
+ * end of the operand. `more` is a compile-time constant. A product of vector registers takes four
+ * times as long as a sum. With many rows, the function therefore adds to the offset of `row`, which
+ * the compiler computes once. */
+BSMM_DEVICE uint32_t small_m_row_at(small_m_shape s, const bsmm_cdna_small_m_side *side,
+                                    uint32_t row, uint32_t more) {
+    const uint32_t last = side->rows - 1;
+    if (s.a_tiles == 1) return small_m_least(row + more, last) * side->pitch;
+    return row + more <= last ? row * side->pitch + more * side->pitch : last * side->pitch;
+}
+
 /* Finds the addresses from which a lane loads `tiles` times 16 rows of an operand. For a row beyond
  * the end of the operand, the lane loads the operand's last row instead. The results of such rows
  * are not stored. */
@@ -134,21 +145,21 @@ BSMM_DEVICE small_m_source small_m_source_of(small_m_shape s, small_m_format f, 
     small_m_source from = {.elements = small_m_buffer(side->data, side->bytes),
                            .scales = small_m_buffer(side->scales, side->scale_bytes),
                            .scale_step = (int32_t)side->scale_step};
+    const uint32_t row = first_row + (small_m_is_wide(f) ? lane / 16 : lane % 16);
     if (small_m_is_wide(f)) {
 #pragma unroll
-        for (uint32_t i = 0; i < tiles * SMALL_M_LOADS; i++) {
-            const uint32_t row = small_m_least(first_row + i * 4 + lane / 16, side->rows - 1);
-            from.at[i] = (int32_t)(row * side->pitch + lane % 16 * 16);
-        }
+        for (uint32_t i = 0; i < tiles * SMALL_M_LOADS; i++)
+            from.at[i] = (int32_t)(small_m_row_at(s, side, row, i * 4) + lane % 16 * 16);
         return from;
     }
 #pragma unroll
     for (uint32_t i = 0; i < tiles; i++) {
-        const uint32_t row =
-            small_m_least(first_row + i * SMALL_M_EDGE + lane % 16, side->rows - 1);
-        from.at[i] = (int32_t)(row * side->pitch + small_m_first(s, f) * small_m_bits(f) / 8);
+        const uint32_t across = small_m_first(s, f) * small_m_bits(f) / 8;
+        from.at[i] = (int32_t)(small_m_row_at(s, side, row, i * SMALL_M_EDGE) + across);
         from.at[SMALL_M_MOST_TILES + i] = from.at[i] + (int32_t)small_m_gap(s, f);
-        if (f.scale != BSMM_SCALE_NONE) from.scale_at[i] = (int32_t)small_m_scale_at(f, side, row);
+        if (f.scale != BSMM_SCALE_NONE)
+            from.scale_at[i] = (int32_t)small_m_scale_at(
+                f, side, small_m_least(row + i * SMALL_M_EDGE, side->rows - 1));
     }
     return from;
 }

@@ -24,14 +24,29 @@ enum {
     BSMM_CDNA_SMALL_M_BYTES = INT32_MAX,
 };
 
-/* Returns the number of bytes of LDS that a wave needs. Each wave multiplies `a_tiles` tiles of 16
- * rows of A by `b_tiles` tiles of 16 rows of B. If A's elements have 16 bits, the main loop holds
- * one step of K of these rows of A in LDS. After the loop, the wave writes its sums to the same
- * bytes. The result is the larger of the two sizes. */
-BSMM_SHARED uint32_t bsmm_cdna_small_m_wave_bytes(bool a_is_wide, uint32_t a_tiles,
-                                                  uint32_t b_tiles) {
+/* Returns the number of bytes in which a wave keeps one step of A during the main loop. They hold
+ * `a_tiles` tiles of 16 rows if A's elements have 16 bits. Other elements do not go through LDS. */
+BSMM_SHARED uint32_t bsmm_cdna_small_m_row_bytes(bool a_is_wide, uint32_t a_tiles) {
+    return a_is_wide ? a_tiles * BSMM_CDNA_SMALL_M_STEP_BYTES : 0;
+}
+
+/* Returns the number of bytes of LDS from the sums of a wave to those of the next wave. Each wave
+ * multiplies `a_tiles` tiles of 16 rows of A by `b_tiles` tiles of 16 rows of B. A wave writes its
+ * sums to the bytes in which it kept A, unless waves share places for sums (`shares`). */
+BSMM_SHARED uint32_t bsmm_cdna_small_m_place_bytes(bool a_is_wide, uint32_t a_tiles,
+                                                   uint32_t b_tiles, bool shares) {
     const uint32_t sums = a_tiles * b_tiles * BSMM_CDNA_SMALL_M_TILE_BYTES;
-    const uint32_t rows = a_is_wide ? a_tiles * BSMM_CDNA_SMALL_M_STEP_BYTES : 0;
+    const uint32_t rows = bsmm_cdna_small_m_row_bytes(a_is_wide, a_tiles);
+    return rows > sums && !shares ? rows : sums;
+}
+
+/* Returns the number of bytes of LDS of a workgroup with `waves` waves and `places` places for
+ * sums. */
+BSMM_SHARED uint32_t bsmm_cdna_small_m_lds_bytes(bool a_is_wide, uint32_t a_tiles, uint32_t b_tiles,
+                                                 uint32_t waves, uint32_t places) {
+    const uint32_t rows = waves * bsmm_cdna_small_m_row_bytes(a_is_wide, a_tiles);
+    const uint32_t sums =
+        places * bsmm_cdna_small_m_place_bytes(a_is_wide, a_tiles, b_tiles, places < waves);
     return rows > sums ? rows : sums;
 }
 
@@ -62,6 +77,11 @@ typedef struct bsmm_cdna_small_m {
     /* Each wave multiplies `steps_each` steps of 128 elements of K. The first `longer` waves
      * multiply one step more. */
     uint32_t steps_each, longer;
+    uint32_t groups; /* `groups` is the number of workgroups. */
+    /* `places` is the number of places in LDS for the sums of a wave. It is `waves`, or half of it
+     * if LDS has too little room. Two waves then share a place: one adds the other's sums to its
+     * own. Workgroups with up to 16 rows of A have a place for each wave. */
+    uint32_t places;
     uint32_t epilogue_flags; /* `epilogue_flags` is a sum of the flags BSMM_CDNA_SMALL_M_PLAIN,
                         _A_SCALES and _B_SCALES. */
     bsmm_gpu_operand a_operand, b_operand;

@@ -12,8 +12,8 @@ enum {
     WAVES = BSMM_CDNA_SMALL_M_MOST_WAVES,
     /* A_SIZES is the number of kernel sizes along A: for up to 16, 32 and 64 rows of A. */
     A_SIZES = 3,
-    /* B_SIZES is the number of kernel sizes along B: for workgroups with 16 or 32 rows of B. */
-    B_SIZES = 2,
+    /* B_SIZES is the number of kernel sizes along B: for workgroups with 16, 32 or 48 rows of B. */
+    B_SIZES = 3,
 };
 
 /* Describes the kernels for a pair of formats. Some entries also cover formats that they do not
@@ -37,50 +37,56 @@ typedef struct pair {
 #define MXFP6_E3M2 {BSMM_ELEM_E3M2, BSMM_SCALE_E8M0, 1, 32}
 #define NVFP4      {BSMM_ELEM_E2M1, BSMM_SCALE_E4M3, 1, 16}
 #define FP8_FLOATS {BSMM_ELEM_E4M3, BSMM_SCALE_F32, 0, 0}
-#define FUNCTIONS(module, name) \
+/* These macros list the kernels of a pair of formats, like those of the same names in
+ * cdna/small_m_body.h. A name of NULL means that there is no such kernel. */
+#define FUNCTIONS_WITH(module, name, with_48x32, with_48x64) \
     {{{module, name "_16x16", 0}, {module, name "_16x32", 0}, {module, name "_16x64", 0}}, \
-     {{module, name "_32x16", 0}, {module, name "_32x32", 0}, {module, name "_32x64", 0}}}
+     {{module, name "_32x16", 0}, {module, name "_32x32", 0}, {module, name "_32x64", 0}}, \
+     {{module, NULL, 0}, {module, with_48x32, 0}, {module, with_48x64, 0}}}
+#define FUNCTIONS(module, name) FUNCTIONS_WITH(module, name, NULL, NULL)
+#define FUNCTIONS_TO_48x32(module, name) FUNCTIONS_WITH(module, name, name "_48x32", NULL)
+#define FUNCTIONS_TO_48x64(module, name) FUNCTIONS_WITH(module, name, name "_48x32", name "_48x64")
 
-/* Makes two entries for a pair of formats with weights of 6 bits, because gfx942 and gfx950 have
- * different kernels for such a pair. */
-#define SIX_BITS(a, b, name) \
-    {a, b, FUNCTIONS("gfx942/small_m_mxfp6", "small_m_" name)}, \
-    {a, b, FUNCTIONS("gfx950/small_m_mxfp6", "small_m_" name)}
+/* Makes two entries for a pair of formats whose kernels for gfx942 and gfx950 are in different
+ * modules. LIST is one of the macros above. */
+#define BY_DEVICE(a, b, LIST, module, name) \
+    {a, b, LIST("gfx942/small_m_" module, "small_m_" name)}, \
+    {a, b, LIST("gfx950/small_m_" module, "small_m_" name)}
 
 static const pair pairs[] = {
-    {F16, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_f16_mxfp4")},
-    {F16, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_f16_mxfp8")},
+    BY_DEVICE(F16, MXFP4, FUNCTIONS, "mxfp4", "f16_mxfp4"),
+    BY_DEVICE(F16, MXFP8, FUNCTIONS, "mxfp8", "f16_mxfp8"),
     {F16, NVFP4, FUNCTIONS("cdna/small_m_nvfp4", "small_m_f16_nvfp4")},
     {F16, FP8_FLOATS, FUNCTIONS("cdna/small_m_fp8", "small_m_f16_fp8")},
-    SIX_BITS(F16, MXFP6_E2M3, "f16_mxfp6_e2m3"),
-    SIX_BITS(F16, MXFP6_E3M2, "f16_mxfp6_e3m2"),
+    BY_DEVICE(F16, MXFP6_E2M3, FUNCTIONS, "mxfp6", "f16_mxfp6_e2m3"),
+    BY_DEVICE(F16, MXFP6_E3M2, FUNCTIONS, "mxfp6", "f16_mxfp6_e3m2"),
     {BF16, MXFP8_E5M2, FUNCTIONS("cdna/small_m_mxfp8_e5m2", "small_m_bf16_mxfp8_e5m2")},
     {F16, MXFP8_E5M2, FUNCTIONS("cdna/small_m_mxfp8_e5m2", "small_m_f16_mxfp8_e5m2")},
     {MXFP8_E5M2, MXFP8_E5M2,
      FUNCTIONS("cdna/small_m_mxfp8_e5m2", "small_m_mxfp8_e5m2_mxfp8_e5m2")},
-    {BF16, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_bf16_mxfp4")},
-    {MXFP4, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_mxfp4_mxfp4")},
-    {BF16, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_bf16_mxfp8")},
-    {MXFP8, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_mxfp8_mxfp8")},
-    {MXFP8, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_mxfp8_mxfp4")},
-    SIX_BITS(BF16, MXFP6_E2M3, "bf16_mxfp6_e2m3"),
-    SIX_BITS(BF16, MXFP6_E3M2, "bf16_mxfp6_e3m2"),
-    SIX_BITS(MXFP6_E2M3, MXFP6_E2M3, "mxfp6_e2m3_mxfp6_e2m3"),
-    SIX_BITS(MXFP6_E3M2, MXFP6_E3M2, "mxfp6_e3m2_mxfp6_e3m2"),
-    SIX_BITS(MXFP8, MXFP6_E2M3, "mxfp8_mxfp6_e2m3"),
-    SIX_BITS(MXFP8, MXFP6_E3M2, "mxfp8_mxfp6_e3m2"),
-    {BF16, NVFP4, FUNCTIONS("cdna/small_m_nvfp4", "small_m_bf16_nvfp4")},
+    BY_DEVICE(BF16, MXFP4, FUNCTIONS_TO_48x64, "mxfp4", "bf16_mxfp4"),
+    BY_DEVICE(MXFP4, MXFP4, FUNCTIONS_TO_48x64, "mxfp4", "mxfp4_mxfp4"),
+    BY_DEVICE(BF16, MXFP8, FUNCTIONS_TO_48x32, "mxfp8", "bf16_mxfp8"),
+    BY_DEVICE(MXFP8, MXFP8, FUNCTIONS_TO_48x32, "mxfp8", "mxfp8_mxfp8"),
+    BY_DEVICE(MXFP8, MXFP4, FUNCTIONS_TO_48x32, "mxfp4", "mxfp8_mxfp4"),
+    BY_DEVICE(BF16, MXFP6_E2M3, FUNCTIONS, "mxfp6", "bf16_mxfp6_e2m3"),
+    BY_DEVICE(BF16, MXFP6_E3M2, FUNCTIONS, "mxfp6", "bf16_mxfp6_e3m2"),
+    BY_DEVICE(MXFP6_E2M3, MXFP6_E2M3, FUNCTIONS, "mxfp6", "mxfp6_e2m3_mxfp6_e2m3"),
+    BY_DEVICE(MXFP6_E3M2, MXFP6_E3M2, FUNCTIONS, "mxfp6", "mxfp6_e3m2_mxfp6_e3m2"),
+    BY_DEVICE(MXFP8, MXFP6_E2M3, FUNCTIONS, "mxfp6", "mxfp8_mxfp6_e2m3"),
+    BY_DEVICE(MXFP8, MXFP6_E3M2, FUNCTIONS, "mxfp6", "mxfp8_mxfp6_e3m2"),
+    {BF16, NVFP4, FUNCTIONS_TO_48x64("cdna/small_m_nvfp4", "small_m_bf16_nvfp4")},
     {BF16, FP8_FLOATS, FUNCTIONS("cdna/small_m_fp8", "small_m_bf16_fp8")},
     {FP8_FLOATS, FP8_FLOATS, FUNCTIONS("cdna/small_m_fp8", "small_m_fp8_fp8")},
     {BF16, E4M3, FUNCTIONS("cdna/small_m_e4m3", "small_m_bf16_e4m3")},
     {F16, E4M3, FUNCTIONS("cdna/small_m_e4m3", "small_m_f16_e4m3")},
     {E4M3, E4M3, FUNCTIONS("cdna/small_m_e4m3", "small_m_e4m3_e4m3")},
-    {E4M3, MXFP4, FUNCTIONS("cdna/small_m_mxfp4", "small_m_e4m3_mxfp4")},
-    {E4M3, MXFP8, FUNCTIONS("cdna/small_m_mxfp8", "small_m_e4m3_mxfp8")},
+    BY_DEVICE(E4M3, MXFP4, FUNCTIONS, "mxfp4", "e4m3_mxfp4"),
+    BY_DEVICE(E4M3, MXFP8, FUNCTIONS, "mxfp8", "e4m3_mxfp8"),
     {E4M3, MXFP8_E5M2, FUNCTIONS("cdna/small_m_mxfp8_e5m2", "small_m_e4m3_mxfp8_e5m2")},
     {E4M3, NVFP4, FUNCTIONS("cdna/small_m_nvfp4", "small_m_e4m3_nvfp4")},
-    SIX_BITS(E4M3, MXFP6_E2M3, "e4m3_mxfp6_e2m3"),
-    SIX_BITS(E4M3, MXFP6_E3M2, "e4m3_mxfp6_e3m2"),
+    BY_DEVICE(E4M3, MXFP6_E2M3, FUNCTIONS, "mxfp6", "e4m3_mxfp6_e2m3"),
+    BY_DEVICE(E4M3, MXFP6_E3M2, FUNCTIONS, "mxfp6", "e4m3_mxfp6_e3m2"),
 };
 /* clang-format on */
 
@@ -129,8 +135,8 @@ static const pair *find_pair(const bsmm_product *p) {
 /* Holds the state of a plan for this kernel. */
 typedef struct small_m_state {
     const bsmm_hip_function *function;
-    uint32_t groups;     /* `groups` is the number of workgroups. */
-    uint32_t wave_bytes; /* `wave_bytes` is the number of bytes of LDS of a wave. */
+    uint32_t groups;    /* `groups` is the number of workgroups. */
+    uint32_t lds_bytes; /* `lds_bytes` is the number of bytes of LDS of a workgroup. */
     bsmm_cdna_small_m job;
 } small_m_state;
 BSMM_CHECK_STATE(small_m_state);
@@ -224,33 +230,53 @@ static const char *refuse_sides(const bsmm_product *p, char *why, size_t size) {
     return reason;
 }
 
-/* Returns true if a workgroup shall multiply 32 rows of B instead of 16. Workgroups with 32 rows
- * read A fewer times, but there are only half as many of them. With up to 16 rows of A, the
- * function returns true if workgroups with 16 rows would be so many that each could have only one
- * wave, because a compute unit runs at most WAVES waves at once. With more rows of A, it returns
- * true if there are at least as many workgroups of 32 rows as compute units. */
-static bool is_wide(const bsmm_product *p, int64_t units) {
-    const int64_t edge = BSMM_CDNA_SMALL_M_EDGE, tiles = bsmm_ceil_div(p->d.m.cols, edge);
-    return p->d.m.rows <= edge ? tiles > units * WAVES / 2 : bsmm_ceil_div(tiles, 2) >= units;
+/* Returns the number of tiles of 16 rows of B of a workgroup. Workgroups with more rows read A
+ * fewer times, but there are fewer of them.
+ *
+ * With up to 16 rows of A, the function returns 2 if workgroups with 16 rows would be so many that
+ * each could have only one wave, because a compute unit runs at most WAVES waves at once. With more
+ * rows of A, it estimates the work of the busiest compute unit: a workgroup reads its tiles of B,
+ * and A, which takes about as long as one such tile for each 32 rows of A. */
+static uint32_t choose_b_tiles(const bsmm_product *p, const bsmm_hip_function (*functions)[A_SIZES],
+                               uint32_t a_size, int64_t units) {
+    const int64_t tiles = bsmm_ceil_div(p->d.m.cols, BSMM_CDNA_SMALL_M_EDGE);
+    if (a_size == 0) return tiles > units * WAVES / 2 ? 2 : 1;
+    int64_t best = 1, least = INT64_MAX;
+    for (int64_t each = 1; each <= B_SIZES; each++) {
+        const int64_t work = bsmm_ceil_div(bsmm_ceil_div(tiles, each), units) * (each + a_size);
+        if (functions[each - 1][a_size].name && work <= least) best = each, least = work;
+    }
+    return (uint32_t)best;
 }
 
-/* Chooses the kernel and the number of waves of a workgroup. The waves of a workgroup divide K. LDS
- * and the limit WAVES allow a certain number of waves on a compute unit. A workgroup gets this
- * number divided by the number of workgroups for each compute unit, so that all workgroups run at
- * once if possible. */
+/* Chooses the number of waves of a workgroup. The waves of a workgroup divide K. LDS and the limit
+ * WAVES allow a certain number of waves on a compute unit, which its workgroups share, so that all
+ * workgroups run at once if possible. With more than 16 rows of A, two waves share a place for sums
+ * in LDS if more waves fit then. */
+static void choose_waves(const bsmm_product *p, small_m_state *s, uint32_t b_tiles,
+                         uint32_t a_tiles, int64_t units) {
+    const int64_t each = bsmm_min_i64(bsmm_ceil_div(s->groups, units), WAVES);
+    const int64_t room = ((const bsmm_hip_device *)p->device)->lds_bytes;
+    const bool wide = has_wide_elements(&p->a);
+    for (s->job.waves = (uint32_t)(WAVES / each);; s->job.waves--)
+        for (uint32_t shared = 0; shared <= (a_tiles > 1); shared++) {
+            s->job.places = shared ? (s->job.waves + 1) / 2 : s->job.waves;
+            s->lds_bytes =
+                bsmm_cdna_small_m_lds_bytes(wide, a_tiles, b_tiles, s->job.waves, s->job.places);
+            if (s->job.waves == 1 || each * s->lds_bytes <= room) return;
+        }
+}
+
 static void choose(const bsmm_product *p, small_m_state *s) {
     const bsmm_hip_device *device = p->device;
     const int64_t units = device->compute_units > 0 ? device->compute_units : 1;
     const int64_t edge = BSMM_CDNA_SMALL_M_EDGE, rows = p->d.m.rows;
-    const bool wide = is_wide(p, units);
     const uint32_t a_size = rows <= edge ? 0 : rows <= 2 * edge ? 1 : 2;
-    s->function = &find_pair(p)->functions[wide][a_size];
-    s->groups = (uint32_t)bsmm_ceil_div(p->d.m.cols, wide ? 2 * edge : edge);
-    s->wave_bytes =
-        bsmm_cdna_small_m_wave_bytes(has_wide_elements(&p->a), 1u << a_size, 1u << wide);
-    const int64_t room = device->lds_bytes / s->wave_bytes;
-    const int64_t each = bsmm_min_i64(WAVES, room) / bsmm_ceil_div(s->groups, units);
-    s->job.waves = each > 1 ? (uint32_t)each : 1;
+    const pair *formats = find_pair(p);
+    const uint32_t b_tiles = choose_b_tiles(p, formats->functions, a_size, units);
+    s->function = &formats->functions[b_tiles - 1][a_size];
+    s->groups = (uint32_t)bsmm_ceil_div(p->d.m.cols, b_tiles * edge);
+    choose_waves(p, s, b_tiles, 1u << a_size, units);
 }
 
 /* Returns true if the epilogue only rounds sums to D's format. The function ignores global scales
@@ -305,6 +331,7 @@ static void fill(const bsmm_product *p, small_m_state *s) {
     };
     choose(p, s);
     s->job.steps_each = steps / s->job.waves;
+    s->job.groups = s->groups;
     s->job.longer = steps % s->job.waves;
 }
 
@@ -368,7 +395,7 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
                                           .function = s->function,
                                           .grid = {s->groups},
                                           .block = {job.waves * BSMM_HIP_WAVE},
-                                          .shared_bytes = job.waves * s->wave_bytes,
+                                          .shared_bytes = s->lds_bytes,
                                           .stream = p->stream,
                                           .arguments = BSMM_HIP_ARGUMENTS(&job),
                                       });

@@ -1,0 +1,2 @@
+/* These are the kernels of gfx942 for few rows of A whose weights are mxfp8. */
+#include "amdgpu/cdna/small_m_mxfp8.h"

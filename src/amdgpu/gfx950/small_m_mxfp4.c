@@ -1,0 +1,2 @@
+/* These are the kernels of gfx950 for few rows of A whose weights are mxfp4. */
+#include "amdgpu/cdna/small_m_mxfp4.h"
