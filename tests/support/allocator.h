@@ -18,6 +18,8 @@
  * Sanitizers replace malloc themselves, so this file leaves it alone in builds with sanitizers. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(SANITIZED)
 
+#    include <malloc.h>
+
 void *libc_malloc(size_t bytes) __asm__("__libc_malloc");
 void *libc_calloc(size_t count, size_t bytes) __asm__("__libc_calloc");
 void *libc_realloc(void *memory, size_t bytes) __asm__("__libc_realloc");
@@ -86,6 +88,12 @@ static bool can_count(void) {
     return true;
 }
 
+/* From this call on, memory is overwritten when it is freed. A test can then notice a pointer to
+ * freed memory. */
+static inline void overwrite_freed(void) {
+    mallopt(M_PERTURB, 0xA5);
+}
+
 #else
 
 static void start_counting(int fails) {
@@ -99,6 +107,8 @@ static int stop_counting(void) {
 static bool can_count(void) {
     return false;
 }
+
+static inline void overwrite_freed(void) {}
 
 #endif
 

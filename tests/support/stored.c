@@ -96,6 +96,8 @@ static size_t append_tensor(char *header, size_t room, const stored *t, size_t b
 uint8_t *safetensors_bytes(const stored *tensors, size_t count, const char *metadata,
                            size_t *bytes) {
     size_t room = 4096 + 512 * count + (metadata ? strlen(metadata) : 0), used = 1, body = 0;
+    for (size_t i = 0; i < count; i++)
+        room += strlen(tensors[i].name);
     char *header = malloc(room);
     assert_non_null(header);
     header[0] = '{';
