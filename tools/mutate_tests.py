@@ -31,7 +31,7 @@ AREAS = {
     "src/sol/": ("test_sol",),
     "src/io/": ("test_io", "test_families", "test_weight", "test_memory_short", "test_gguf"),
     "cli/": ("test_cli", "test_bench", "test_shrink", "test_main_job", "test_folder", "test_compare", "test_experts",
-             "test_gguf_out", "test_input_scales", "test_progress", "test_hip$", "test_sim$", "test_llm$"),
+             "test_gguf_", "test_input_scales", "test_progress", "test_hip$", "test_sim$", "test_llm$"),
 }
 
 
