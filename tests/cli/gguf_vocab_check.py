@@ -1,7 +1,7 @@
 """Tests the tokenizers of GGUF files that the command makes of folders. usage: gguf_vocab_check.py BSMM FOLDER
 
-The folder has a byte-level tokenizer. The test gives copies of it other tokenizers, and compares the GGUF file's metadata
-with the rules of llama.cpp (convert_hf_to_gguf.py, gguf-py's SpecialVocab)."""
+The folder has a byte-level tokenizer. The test gives copies of it other tokenizers, and compares the GGUF file's
+metadata with the rules of llama.cpp (convert_hf_to_gguf.py, gguf-py's SpecialVocab)."""
 import copy
 import json
 import pathlib

@@ -2,6 +2,7 @@
  * signs of zeros. If the new format cannot represent a block, the conversion must fail and name the
  * block. */
 #include "operand.h"
+#include "stored.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -313,6 +314,20 @@ static void test_missing_level_and_overlap(void **state) {
     dst.global_scale = NULL;
     assert_int_equal(bsmm_convert(&p.src.m, &dst), BSMM_E_INVALID);
     assert_non_null(strstr(bsmm_error_message(), "dst.global_scale"));
+    /* mxfp4 and the FP8 formats have no second-level scale. */
+    float one = 1;
+    bsmm_matrix src = p.src.m;
+    src.global_scale = &one;
+    expect_failure(bsmm_convert(&src, &p.dst.m), BSMM_E_INVALID, "src.global_scale: given");
+    pair fp8;
+    make_pair(&fp8, &targets[1], 128, 128, 0, &r);
+    src = fp8.src.m;
+    src.global_scale = &one;
+    expect_failure(bsmm_convert(&src, &fp8.dst.m), BSMM_E_INVALID, "global_scale: given; must be");
+    src = fp8.dst.m;
+    src.global_scale = &one;
+    expect_failure(bsmm_convert(&fp8.src.m, &src), BSMM_E_INVALID, "global_scale: given; must be");
+    free_pair(&fp8);
     dst = p.dst.m;
     dst.scales = p.src.m.data;
     dst.scale_bytes = 0;

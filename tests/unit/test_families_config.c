@@ -135,6 +135,32 @@ static void test_unreadable(void **state) {
     expect_doubt("folder", "quark_mxfp4", NULL, "not a regular file");
 }
 
+/* Tests a quantization_config in the metadata of the file. One config is no JSON. The other config
+ * says that 4 elements take 3 bytes, but a row has 25 bytes. */
+static void test_in_metadata(void **state) {
+    (void)state;
+    static const struct {
+        const char *config, *mentions;
+    } cases[] = {
+        {"{", ".weight: metadata quantization_config cannot be read: byte 1"},
+        {"{\\\"quant_method\\\":\\\"quark\\\",\\\"global_quant_config\\\":{\\\"weight\\\":"
+         "{\\\"dtype\\\":\\\"fp6_e2m3\\\"}}}",
+         "must be [..., rows, a multiple of 3]"},
+    };
+    static const stored tensors[] = {
+        {.name = "a.weight", .dtype = "U8", .ndim = 2, .shape = {2, 25}, .bytes = 50},
+        {.name = "a.weight_scale", .dtype = "U8", .ndim = 2, .shape = {2, 1}, .bytes = 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char metadata[256];
+        bsmm_weight w = BSMM_INIT(bsmm_weight);
+        snprintf(metadata, sizeof metadata, "{\"quantization_config\":\"%s\"}", cases[i].config);
+        bsmm_file *file = open_stored(tensors, 2, metadata);
+        assert_int_equal(bsmm_file_weight_count(file), 1);
+        expect_failure(bsmm_file_weight_at(file, 0, &w), BSMM_E_FORMAT, cases[i].mentions);
+        bsmm_file_close(file);
+    }
+}
+
 /* Tests a model without config.json. Quark's mxfp6 tensors must be refused, because their format is
  * unknown without it. Quark's mxfp4 tensors are read like ModelOpt's, which have the same names and
  * types. */
@@ -160,6 +186,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_as_python_writes), cmocka_unit_test(test_byte_order_mark),
         cmocka_unit_test(test_surrogates),       cmocka_unit_test(test_unreadable),
-        cmocka_unit_test(test_absent),           cmocka_unit_test(test_not_needed)};
+        cmocka_unit_test(test_in_metadata),      cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_not_needed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

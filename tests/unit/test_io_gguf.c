@@ -395,6 +395,9 @@ static void test_values_have_types(void **state) {
     assert_int_equal(bsmm_file_value_items(file, "words", 2, 1, items), BSMM_OK);
     assert_memory_equal(items[0].text, "\xff\xfe", 2);
     assert_int_equal(bsmm_file_value_items(file, "words", 2, 2, items), BSMM_E_NOT_FOUND);
+    expect_failure(bsmm_file_value(NULL, "words", items), BSMM_E_INVALID, "file, key: one is NULL");
+    expect_failure(bsmm_file_value(file, NULL, items), BSMM_E_INVALID, "file, key: one is NULL");
+    expect_failure(bsmm_file_value(file, "other", items), BSMM_E_NOT_FOUND, "has no such metadata");
     assert_int_equal(bsmm_file_value_items(file, "words", UINT64_MAX, 2, items), BSMM_E_NOT_FOUND);
     assert_int_equal(bsmm_file_value_items(file, "shape", 0, 2, items), BSMM_OK);
     assert_int_equal(items[1].integer, -7);

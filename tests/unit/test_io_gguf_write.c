@@ -150,6 +150,40 @@ static void test_refusals(void **state) {
 
 /* Tests that the writer refuses to add a key that it has already copied from another file. The test
  * tries every key of that file. */
+/* Tests sizes of tensors at their limits. */
+static void test_sizes(void **state) {
+    (void)state;
+    static const int64_t most = (INT64_C(1) << 61) - 1, over = INT64_C(1) << 61, negative = -1;
+    static const int64_t wide[] = {INT64_C(1) << 62, 4}, rows[] = {-1, 32};
+    bsmm_writer *writer = create();
+#define ADD(dtype, ndim, shape) bsmm_writer_add_tensor(writer, "t", dtype, ndim, shape, NULL)
+    expect_failure(ADD("F32", 1, &over), BSMM_E_INVALID, "t.shape: the size in bytes overflows");
+    expect_failure(ADD("F64", 1, &over), BSMM_E_INVALID, "t.shape: the size in bytes overflows");
+    expect_failure(ADD("F32", 2, wide), BSMM_E_INVALID, "t.shape: an extent is negative or the");
+    expect_failure(ADD("F32", 1, &negative), BSMM_E_INVALID, "t.shape: an extent is negative or");
+    expect_failure(ADD("Q8_0", 2, rows), BSMM_E_INVALID, "t.shape: an extent is negative or the");
+    assert_int_equal(ADD("F32", 1, &most), BSMM_OK);
+#undef ADD
+    bsmm_writer_abort(writer);
+}
+
+/* Tests that the copy of a file's metadata must come first, and that there is only one copy. */
+static void test_copy_after_metadata(void **state) {
+    (void)state;
+    bsmm_file *file;
+    if (bsmm_file_open(BSMM_FIXTURE_DIR "/mxfp4.gguf", &file)) fail_msg("%s", bsmm_error_message());
+    for (int copied = 0; copied < 2; copied++) {
+        bsmm_writer *writer = create();
+        const bsmm_status status = copied ? bsmm_writer_copy_metadata(writer, file)
+                                          : bsmm_writer_metadata(writer, "key", "value");
+        assert_int_equal(status, BSMM_OK);
+        expect_failure(bsmm_writer_copy_metadata(writer, file), BSMM_E_INVALID,
+                       "writer: has metadata already; the copy must come first");
+        bsmm_writer_abort(writer);
+    }
+    bsmm_file_close(file);
+}
+
 static void test_copied_keys(void **state) {
     (void)state;
     bsmm_file *file;
@@ -198,6 +232,8 @@ int main(void) {
                                        cmocka_unit_test(test_texts),
                                        cmocka_unit_test(test_refused_matrices_write_nothing),
                                        cmocka_unit_test(test_keys),
+                                       cmocka_unit_test(test_sizes),
+                                       cmocka_unit_test(test_copy_after_metadata),
                                        cmocka_unit_test(test_copied_keys)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

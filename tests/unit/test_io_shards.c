@@ -1,5 +1,6 @@
 /* Tests models that consist of several safetensors files (shards) and an index file. The reader
  * must refuse an index that contradicts the files. */
+#include "io/io.h"
 #include "stored.h"
 
 #include <setjmp.h>
@@ -152,6 +153,20 @@ static void test_empty_index(void **state) {
     bsmm_file_close(file);
 }
 
+/* Tests an index that begins with white space, and one that is not a file. */
+static void test_other_indexes(void **state) {
+    (void)state;
+    static const char *const texts[] = {" {\"weight_map\":{}}", "\t\r\n{\"weight_map\":{}}"};
+    for (size_t i = 0; i < 2; i++) {
+        bsmm_file *file;
+        assert_int_equal(bsmm_file_open(make_model("space", texts[i]), &file), BSMM_OK);
+        assert_int_equal(bsmm_file_tensor_count(file), 0);
+        bsmm_file_close(file);
+        expect_failure(bsmm_file_from_memory((const uint8_t *)texts[i], strlen(texts[i]), &file),
+                       BSMM_E_UNSUPPORTED, "index: its shards are files; open it by its path");
+    }
+}
+
 static void test_folders(void **state) {
     (void)state;
     bsmm_file *file;
@@ -169,9 +184,9 @@ static void test_folders(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_open), cmocka_unit_test(test_unlisted),
-                                       cmocka_unit_test(test_broken_indexes),
-                                       cmocka_unit_test(test_empty_index),
-                                       cmocka_unit_test(test_folders)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_open),           cmocka_unit_test(test_unlisted),
+        cmocka_unit_test(test_broken_indexes), cmocka_unit_test(test_empty_index),
+        cmocka_unit_test(test_other_indexes),  cmocka_unit_test(test_folders)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

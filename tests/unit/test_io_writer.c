@@ -116,6 +116,28 @@ static void rewrite(const char *name) {
     free(b);
 }
 
+/* Tests the largest total size: 31 tensors of 2^59 bytes are too large for the disk, and 32 of them
+ * for the number of bytes. */
+static void test_total_size(void **state) {
+    (void)state;
+    static const int64_t shape[] = {INT64_C(1) << 59};
+    const char *path = temp_path("total.safetensors");
+    for (int count = 31; count <= 32; count++) {
+        bsmm_writer *writer;
+        assert_int_equal(bsmm_writer_create(path, "safetensors", &writer), BSMM_OK);
+        for (int i = 0; i < count; i++) {
+            const char name[] = {(char)('A' + i), '\0'};
+            assert_int_equal(bsmm_writer_add_tensor(writer, name, "U8", 1, shape, NULL), BSMM_OK);
+        }
+        const bsmm_status status = bsmm_writer_begin(writer);
+        assert_int_not_equal(status, BSMM_OK);
+        const char *found = strstr(bsmm_error_message(), "tensors: their total size overflows");
+        assert_int_equal(found != NULL, count == 32);
+        if (found) assert_int_equal(status, BSMM_E_INVALID);
+        bsmm_writer_abort(writer);
+    }
+}
+
 static void test_reference_bytes(void **state) {
     (void)state;
     rewrite("deepseek_v4/model.safetensors");
@@ -217,12 +239,10 @@ static void test_npy_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bad_paths),
-                                       cmocka_unit_test(test_bad_tensors),
-                                       cmocka_unit_test(test_reference_bytes),
-                                       cmocka_unit_test(test_deterministic),
-                                       cmocka_unit_test(test_npy),
-                                       cmocka_unit_test(test_npy_types),
-                                       cmocka_unit_test(test_npy_refusals)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bad_paths),     cmocka_unit_test(test_bad_tensors),
+        cmocka_unit_test(test_total_size),    cmocka_unit_test(test_reference_bytes),
+        cmocka_unit_test(test_deterministic), cmocka_unit_test(test_npy),
+        cmocka_unit_test(test_npy_types),     cmocka_unit_test(test_npy_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * allocation fails. */
 #include "allocator.h"
 #include "io/family.h"
+#include "io/json.h"
 #include "operand.h"
 #include "stored.h"
 #include "written.h"
@@ -271,6 +272,21 @@ static void test_declaration(void **state) {
     expect_failure(status, BSMM_E_MEMORY, "out of memory");
 }
 
+/* Tests a config.json that cannot be read because memory runs out for its copy or in the JSON
+ * library. */
+static void test_config(void **state) {
+    (void)state;
+    if (!can_count()) skip();
+    for (int n = 1; n <= 2; n++) {
+        char why[64] = "";
+        start_counting(n);
+        const struct json_t *root = bsmm_json_of_python("{}", 2, why, sizeof why);
+        stop_counting();
+        assert_null(root);
+        assert_string_equal(why, "out of memory");
+    }
+}
+
 enum { GGUF_UINT32 = 4, GGUF_UNKNOWN = 99 };
 
 static void put_number(FILE *to, uint64_t value, size_t count) {
@@ -431,8 +447,9 @@ static void test_short_memory(void **state) {
 int main(void) {
     overwrite_freed();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_short_memory),        cmocka_unit_test(test_long_name),
-        cmocka_unit_test(test_declaration),         cmocka_unit_test(test_long_names_of_gguf),
-        cmocka_unit_test(test_copied_global_scale), cmocka_unit_test(test_after_long_name)};
+        cmocka_unit_test(test_short_memory),       cmocka_unit_test(test_long_name),
+        cmocka_unit_test(test_declaration),        cmocka_unit_test(test_config),
+        cmocka_unit_test(test_long_names_of_gguf), cmocka_unit_test(test_copied_global_scale),
+        cmocka_unit_test(test_after_long_name)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
