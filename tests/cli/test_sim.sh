@@ -44,6 +44,9 @@ for arch in gfx942 gfx950 sm_80 sm_90a sm_100 sm_120; do
         "$BSMM" quantize "$work/a.safetensors" --format mxfp4 --device "$device" -o "$work/there.safetensors" >"$work/out" 2>&1 &&
             "$BSMM" quantize "$work/a.safetensors" --format mxfp4 -o "$work/here.safetensors" >>"$work/out" 2>&1
         check "quantize on $device writes the CPU's bytes" cmp "$work/there.safetensors" "$work/here.safetensors"
+        "$BSMM" dequantize "$work/here.safetensors" --device "$device" -o "$work/there.safetensors" >"$work/out" 2>&1 &&
+            "$BSMM" dequantize "$work/here.safetensors" -o "$work/plain.safetensors" >>"$work/out" 2>&1
+        check "dequantize on $device writes the CPU's bytes" cmp "$work/there.safetensors" "$work/plain.safetensors"
     done
 done
 if [[ $built == *gfx942* ]]; then
