@@ -19,6 +19,14 @@ for type in e4m3 e2m3 e3m2 e2m1; do
 done
 python3 "$tests/picture.py" 1 ./*.svg || fail "see above"
 
+# A lane holds four adjacent elements of a row of A, which are one cell. Adjacent elements of D are in
+# different lanes, so that each is a cell.
+for row in "A 64" "D 256"; do
+    read -r operand cells <<<"$row"
+    found=$(grep -cE '>[0-9]+ v[0-9]' v_mfma_f32_16x16x16_bf16."$operand".svg)
+    [ "$found" = "$cells" ] || fail "operand $operand has $found cells"
+done
+
 # The check must fail for a drawing without axis titles, legend, indices or units, or with small text.
 good=v_mfma_f32_32x32x16_fp8_fp8.D.svg
 [ -s $good ] || fail "$good was not drawn"
