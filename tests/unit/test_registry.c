@@ -65,6 +65,8 @@ static void test_kernels_are_whole(void **state) {
         HAS(k, "kernel", run);
         if (!is_backend(k->device))
             fail_msg("kernel %s: no backend is named %s", k->name, k->device);
+        if (k->alignment & (k->alignment - 1))
+            fail_msg("kernel %s: its alignment %u is no power of 2", k->name, k->alignment);
         for (uint32_t j = 0; j < i; j++)
             if (!strcmp(bsmm_kernel_at(j)->name, k->name))
                 fail_msg("kernel %s: there are two of this name", k->name);
