@@ -153,10 +153,7 @@ static bool change_weight(cli_job *job, uint64_t index, const bsmm_weight *weigh
     const cli_transfer *transfer = job->transfer;
     cli_target target = {.matrix = BSMM_INIT(bsmm_matrix)};
     bsmm_matrix *matrix = &target.matrix;
-    if (bsmm_weight_matrix(job->file, index, 0, matrix)) {
-        cli_fail_library(weight->name);
-        return false;
-    }
+    if (bsmm_weight_matrix(job->file, index, 0, matrix)) return !cli_fail_library(weight->name);
     matrix->ld = 0;
     matrix->data = matrix->scales = NULL;
     matrix->data_bytes = matrix->scale_bytes = 0;
@@ -251,6 +248,8 @@ static bool is_dropped(const cli_job *job, const char *name) {
     return dropped;
 }
 
+/* Plans to copy a tensor that the command does not change. The order of its elements is row-major:
+ * only the tensor of a .npy file can have another order, and that tensor is always changed. */
 static bool plan_tensor(cli_job *job, uint64_t index) {
     bsmm_tensor tensor = BSMM_INIT(bsmm_tensor);
     uint64_t target;
@@ -261,10 +260,6 @@ static bool plan_tensor(cli_job *job, uint64_t index) {
     const cli_gguf_naming naming = cli_transfer_name(job, tensor.name, memory, &name);
     if (naming != CLI_GGUF_NAMED) return naming == CLI_GGUF_DROPPED;
     const char *dtype = cli_transfer_type(job, &tensor);
-    if (tensor.order == BSMM_ORDER_COL && tensor.ndim > 1) {
-        cli_fail("%s: is stored column by column, which safetensors cannot say", tensor.name);
-        return false;
-    }
     bsmm_writer *writer = cli_transfer_writer(job, tensor.bytes);
     if (!writer) return false;
     bsmm_status status =
