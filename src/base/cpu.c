@@ -7,10 +7,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-
-#    include <cpuid.h>
-
 /* These are bits of register EDX that cpuid returns for leaf 7. The bits are defined here because
  * not every supported compiler's __builtin_cpu_supports knows the AMX features. */
 enum {
@@ -19,6 +15,16 @@ enum {
     LEAF7_EDX_AMX_INT8 = 1u << 25
 };
 enum { XCR0_TILES = 3u << 17 };
+
+uint32_t bsmm_cpu_amx_of(uint32_t leaf7_edx, uint32_t xcr0) {
+    if (!(leaf7_edx & LEAF7_EDX_AMX_TILE) || (xcr0 & XCR0_TILES) != XCR0_TILES) return 0;
+    return (leaf7_edx & LEAF7_EDX_AMX_INT8 ? BSMM_CPU_AMX_INT8 : 0u) |
+           (leaf7_edx & LEAF7_EDX_AMX_BF16 ? BSMM_CPU_AMX_BF16 : 0u);
+}
+
+#if defined(__x86_64__)
+
+#    include <cpuid.h>
 
 static uint32_t enabled_state(void) {
     uint32_t a, b, c, d;
@@ -29,10 +35,7 @@ static uint32_t enabled_state(void) {
 
 static uint32_t amx_features(void) {
     uint32_t a, b, c, d;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & LEAF7_EDX_AMX_TILE)) return 0;
-    if ((enabled_state() & XCR0_TILES) != XCR0_TILES) return 0;
-    return (d & LEAF7_EDX_AMX_INT8 ? BSMM_CPU_AMX_INT8 : 0u) |
-           (d & LEAF7_EDX_AMX_BF16 ? BSMM_CPU_AMX_BF16 : 0u);
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) ? bsmm_cpu_amx_of(d, enabled_state()) : 0;
 }
 
 static uint32_t avx512_features(void) {

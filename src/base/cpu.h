@@ -34,6 +34,10 @@ uint64_t bsmm_cpu_l2_bytes(void);
 uint32_t bsmm_cpu_ask_features(void);
 uint64_t bsmm_cpu_ask_l2_bytes(void);
 
+/* Returns the AMX features that two registers of an x86-64 processor show: EDX after cpuid with
+ * leaf 7, and XCR0, in which the operating system says what programs may use. */
+uint32_t bsmm_cpu_amx_of(uint32_t leaf7_edx, uint32_t xcr0);
+
 /* Writes the names of `features` into text, separated by spaces. The result has at most `size`
  * bytes, its final NUL included; longer text is truncated. */
 void bsmm_cpu_feature_names(uint32_t features, char *text, size_t size);

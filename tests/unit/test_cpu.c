@@ -60,6 +60,21 @@ static void test_features_agree_with_the_kernel(void **state) {
     free(flags);
 }
 
+/* Tests AMX's features on processors that this machine need not have. The features need AMX's tiles
+ * and both of the state's parts, 17 and 18. Bits 21 to 26 of EDX are those around AMX's bits. */
+static void test_amx(void **state) {
+    (void)state;
+    for (uint32_t bits = 0; bits < 1u << 10; bits++) {
+        const uint32_t edx = (bits & 63) << 21, parts = bits >> 6, xcr0 = parts << 16 | 7;
+        const bool usable = (edx >> 24 & 1) && (parts & 6) == 6;
+        const uint32_t expected = (usable && edx >> 25 & 1 ? BSMM_CPU_AMX_INT8 : 0u) |
+                                  (usable && edx >> 22 & 1 ? BSMM_CPU_AMX_BF16 : 0u);
+        assert_int_equal(bsmm_cpu_amx_of(edx, xcr0), expected);
+    }
+    /* The bits of a Sapphire Rapids processor under Linux. */
+    assert_int_equal(bsmm_cpu_amx_of(0xFFC1C010u, 0x602E7u), BSMM_CPU_AMX_INT8 | BSMM_CPU_AMX_BF16);
+}
+
 static void test_names(void **state) {
     (void)state;
     char text[32];
@@ -84,6 +99,7 @@ static void test_model(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_features_agree_with_the_kernel),
+        cmocka_unit_test(test_amx),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_model),
     };
