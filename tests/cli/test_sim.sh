@@ -72,6 +72,13 @@ if [[ $built == *sm_80* ]]; then
     "$BSMM" bench --device sim:sm_80 --format mxfp4 -M 16 -N 64 -K 64 --json >"$work/bench" 2>&1
     check "bench says that no model timed it" grep -q '"modelled":false' "$work/bench"
 fi
+# A copy of the command in another folder finds no simulators.
+mkdir "$work/alone"
+cp "$BSMM" "$work/alone/bsmm"
+if ! ldd "$BSMM" | grep -q libbsmm && [[ $built == *gfx942* ]]; then
+    check "a command without simulators says so" refuses "no simulator of AMD GPUs here: sim/libamdhip64.so is neither beside" \
+        "$work/alone/bsmm" matmul "$work/a.safetensors:x.weight" "$work/b.safetensors:x.weight" --device sim:gfx942 -o "$work/d.npy"
+fi
 check "--fidelity without a simulated device" refuses "value of --device is cpu" "$BSMM" bench --format mxfp4 -M 8 -N 8 -K 32 --fidelity
 check "a model that is none" refuses "sim:gfx942, sim:gfx950, sim:sm_80, sim:sm_90a, sim:sm_100, sim:sm_120" "$BSMM" matmul "$work/a.safetensors:x.weight" \
     "$work/b.safetensors:x.weight" --device sim:gfx90a -o "$work/d.npy"
