@@ -256,7 +256,7 @@ bool bsmm_mixed_is_fastest(const bsmm_product *p, const bsmm_mixed_weights *w, d
 }
 
 /* MOST_DIVISIONS is the largest number of divisions of the columns and of K. */
-enum { MOST_DIVISIONS = COLUMN_CHOICES * 2 * BSMM_COUNT(all_splits) };
+enum { MOST_DIVISIONS = BSMM_COUNT(all_splits) * BSMM_MIXED_MOST_GROUPS * COLUMN_CHOICES };
 
 /* Lists the ways to divide the columns and K among thread blocks. Returns their number. */
 static size_t list_divisions(const bsmm_product *p, const bsmm_mixed_weights *w,
