@@ -190,24 +190,29 @@ BSMM_DEVICE void small_m_add_sums(small_m_shape s, small_m_sums sums,
             sums[i][j] += *(const BSMM_IN_LDS bsmm_f32x4 *)(from + small_m_place(s, lane, i, j));
 }
 
-/* Adds the partial sums of neighbouring results of a row of D, in the order of the places, and
- * returns the totals. All reads of LDS start before the first addition. */
-BSMM_DEVICE bsmm_f32x4 small_m_add(small_m_shape s, const BSMM_IN_LDS float *from, uint32_t stride,
-                                   uint32_t places) {
-    const uint32_t most = BSMM_CDNA_SMALL_M_MOST_WAVES;
+/* Adds the partial sums of a result in the order of the places, and returns the total. All reads of
+ * LDS start before the first addition. */
+BSMM_DEVICE float small_m_add(const BSMM_IN_LDS float *from, uint32_t stride, uint32_t places) {
+    float sums[BSMM_CDNA_SMALL_M_MOST_WAVES];
+#pragma unroll
+    for (uint32_t w = 0; w < BSMM_CDNA_SMALL_M_MOST_WAVES; w++)
+        sums[w] = from[small_m_least(w, places - 1) * stride];
+#pragma unroll
+    for (uint32_t w = 1; w < BSMM_CDNA_SMALL_M_MOST_WAVES; w++)
+        sums[0] = w < places ? sums[0] + sums[w] : sums[0];
+    return sums[0];
+}
+
+/* Does the same for four neighbouring results of a row of D. */
+BSMM_DEVICE bsmm_f32x4 small_m_add_four(const BSMM_IN_LDS float *from, uint32_t stride,
+                                        uint32_t places) {
     bsmm_f32x4 sums[BSMM_CDNA_SMALL_M_MOST_WAVES];
 #pragma unroll
-    for (uint32_t w = 0; w < most; w++) {
-        const BSMM_IN_LDS float *at = from + small_m_least(w, places - 1) * stride;
-        sums[w] = small_m_width(s) == 1 ? (bsmm_f32x4){*at} : *(const BSMM_IN_LDS bsmm_f32x4 *)at;
-    }
+    for (uint32_t w = 0; w < BSMM_CDNA_SMALL_M_MOST_WAVES; w++)
+        sums[w] = *(const BSMM_IN_LDS bsmm_f32x4 *)(from + small_m_least(w, places - 1) * stride);
 #pragma unroll
-    for (uint32_t w = 1; w < most; w++) {
-        if (small_m_width(s) == 1)
-            sums[0][0] = w < places ? sums[0][0] + sums[w][0] : sums[0][0];
-        else
-            sums[0] = w < places ? sums[0] + sums[w] : sums[0];
-    }
+    for (uint32_t w = 1; w < BSMM_CDNA_SMALL_M_MOST_WAVES; w++)
+        sums[0] = w < places ? sums[0] + sums[w] : sums[0];
     return sums[0];
 }
 
@@ -226,7 +231,11 @@ BSMM_DEVICE void small_m_epilogue_store(small_m_shape s, const bsmm_cdna_small_m
         const uint32_t tile = across / in_tile * s.a_tiles + row / SMALL_M_EDGE;
         const BSMM_IN_LDS float *at = from + tile * SMALL_M_TILE +
                                       row % SMALL_M_EDGE * SMALL_M_PITCH + across % in_tile * width;
-        bsmm_f32x4 sums = small_m_add(s, at, stride, places);
+        bsmm_f32x4 sums = {0};
+        if (width == 1)
+            sums[0] = small_m_add(at, stride, places);
+        else
+            sums = small_m_add_four(at, stride, places);
         const uint32_t left = col < p->b.rows ? p->b.rows - col : 0;
         const uint32_t count = row < p->a.rows ? small_m_least(left, width) : 0;
         const bool scales = small_m_takes_row_scales(s);
