@@ -16,11 +16,11 @@
  * it decodes half as often. A thread has 128 accumulators, which four warpgroups would have no
  * registers for. The thread blocks of a cluster split K, too. Each thread copies its own weights
  * through a ring buffer in shared memory (mixed_weights.h). Bulk copies move A's tile through
- * another one (mixed_stage.h). If the thread blocks of the last wave would not fill all SMs, a second
- * launch computes the last rows of B with a larger split of K. There is no producer warp, because with more than 16 warps a thread
- * would have fewer than 128 registers. The epilogue adds the accumulators in a fixed order
- * (mixed_epilogue.h). cuda_sm90a_mixed.c states the error bound, and docs/notes/hopper-large.md has
- * measurements.
+ * another one (mixed_stage.h). If the thread blocks of the last wave would not fill all SMs, a
+ * second launch computes the last rows of B with a larger split of K. There is no producer warp,
+ * because with more than 16 warps a thread would have fewer than 128 registers. The epilogue adds
+ * the accumulators in a fixed order (mixed_epilogue.h). cuda_sm90a_mixed.c states the error bound,
+ * and docs/notes/hopper-large.md has measurements.
  *
  * If A is f16, the kernels decode weights to f16 instead of bf16. A therefore need not be split
  * into two bf16 parts, with which the tensor cores would work twice as long. f16 holds weights with
