@@ -249,12 +249,10 @@ static bsmm_status run(const bsmm_product *p, const void *state, void *workspace
 static uint32_t k_parts(const bsmm_product *p, const void *state) {
     (void)p;
     const bsmm_mixed_launches *all = &((const made *)state)->launches;
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < all->count; i++) {
-        const uint32_t parts = all->c[i].splits * all->c[i].groups;
-        if (parts > most) most = parts;
-    }
-    return most;
+    const uint32_t parts = all->c[0].splits * all->c[0].groups;
+    for (uint32_t i = 1; i < all->count; i++)
+        if (all->c[i].splits * all->c[i].groups != parts) return 1;
+    return parts;
 }
 
 const bsmm_kernel bsmm_kernel_cuda_sm90a_mixed = {
