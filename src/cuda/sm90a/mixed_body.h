@@ -60,8 +60,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_MIXED_THREADS(MIXED_COLUMNS), 
     mixed_ring ring = mixed_find_ring(&p, MIXED_COLUMNS, k_group, row_warps, begin, end);
     mixed_make_barriers(&p, row_warps);
     __syncthreads();
-    /* A second launch (p.first_row > 0) begins when all thread blocks of the first one have waited
-     * for mixed_prepare, so it need not wait itself. */
+    /* If there is a second launch (p.first_row > 0), it begins when all thread blocks of the first
+     * launch have waited for mixed_prepare. The second launch need not wait for mixed_prepare. */
     if (p.first_row == 0) ptx_grid_wait();
     ptx_grid_release_next();
     if (row_warp == 0 && threadIdx.x % 32 == 0) mixed_fill_first(&ring, block.image);
@@ -145,8 +145,8 @@ extern "C" __global__ void __launch_bounds__(BSMM_MIXED_THREADS(MIXED_COLUMNS), 
                    MIXED_HALF ? mixed_half_unfold(MIXED_FORMAT) : small_m_unfold(MIXED_FORMAT),
                    MIXED_FORMAT == SMALL_M_FP8_ROWS, GROUPED, ROWS_OF_A,
                    MIXED_FORMAT == SMALL_M_FP8_ROWS || MIXED_FORMAT == SMALL_M_NVFP4 || ROWS_OF_A);
-    /* The kernel that follows a second launch waits for its end alone, so the second launch must
-     * not end before the first one. */
+    /* The next kernel of the stream waits only for the second launch. The second launch must
+     * therefore not end before the first one. */
     if (p.first_row) ptx_grid_wait();
 }
 
