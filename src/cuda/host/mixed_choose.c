@@ -300,13 +300,14 @@ static void try_two(const bsmm_product *p, const bsmm_mixed_weights *w,
     bsmm_mixed_division first = *c;
     first.rows = clusters / c->tiles * bsmm_mixed_rows(c);
     if (first.rows <= 0 || first.rows >= p->b.m.rows) return;
+    const double factor = has_many_rows(p) ? 1.08 : 1.03;
     const double begun = predict_fixed(p, w, c->choice) + predict(p, w, &first);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && factor * begun < best->time; i++) {
         if (all[i].choice != c->choice) continue;
         bsmm_mixed_division rest = all[i];
         rest.first = first.rows;
         rest.rows -= first.rows;
-        const double time = (has_many_rows(p) ? 1.08 : 1.03) * (begun + predict(p, w, &rest));
+        const double time = factor * (begun + predict(p, w, &rest));
         if (time < best->time) *best = (bsmm_mixed_launches){{first, rest}, 2, time};
     }
 }
