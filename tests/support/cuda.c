@@ -52,7 +52,7 @@ bool bsmm_small_m_prefers_mixed(double mixed, double other) {
 /* Returns number `index` of the environment variable BSMM_TEST_MIXED, or 0 if it is not set. The
  * variable consists of four numbers with commas: the columns of a tile, the groups of warps of a
  * thread block, the thread blocks of a cluster, and the launches. cuda_sm90a_mixed then uses only
- * these. A 0 allows any. The last numbers may be missing, which means 0. */
+ * these. A 0 allows any. The last number may be missing, which means 0. */
 static unsigned mixed_number(size_t index) {
     const char *text = getenv("BSMM_TEST_MIXED");
     unsigned all[4] = {0, 0, 0, 0};
