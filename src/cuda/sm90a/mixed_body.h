@@ -138,9 +138,9 @@ extern "C" __global__ void __launch_bounds__(BSMM_MIXED_THREADS(MIXED_COLUMNS), 
 #pragma unroll
         for (int i = 0; i < 4; i++)
             mine[(s * 8 + t * 2 + i % 2) * pitch + i / 2 * 8 + g] = sums[s][i];
+    const mixed_sums own = {mine, pitch, block.first, block.count};
     if (REFERRED && __any_sync(0xffffffffu, most > mixed_half_range(MIXED_FORMAT).span))
-        mixed_check_references(MIXED_FORMAT, &p, rows, stream.reference[0], stream.reference[1],
-                               TILES, mine + t * 2 * pitch + g, pitch);
+        mixed_add_left_out(MIXED_FORMAT, &p, rows, stream.reference[0], stream.reference[1], own);
     mixed_epilogue(&p, &block, MIXED_COLUMNS, pitch,
                    MIXED_HALF ? mixed_half_unfold(MIXED_FORMAT) : small_m_unfold(MIXED_FORMAT),
                    MIXED_FORMAT == SMALL_M_FP8_ROWS, GROUPED, ROWS_OF_A,

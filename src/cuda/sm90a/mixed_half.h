@@ -11,9 +11,10 @@
  * row, so the kernel ignores them. After the last step, it multiplies the sums by a power of two
  * that follows from the reference code.
  *
- * A scale outside of the range does no harm if all elements of its block are zeros. After the main
- * loop, a warp that has met such a scale looks at these blocks. If an element is not zero, the warp
- * sets the row's sums to NaN, and the epilogue computes the row's results again in double. */
+ * The main loop leaves out blocks whose scale is outside of the range. After the main loop, a warp
+ * that has met such a scale multiplies these blocks in fp32 and adds the products to the sums,
+ * unless all elements of the block are zeros. A row with a NaN scale gets sums of NaN, and the
+ * epilogue computes its results again in double. */
 #ifndef BSMM_CUDA_SM90A_MIXED_HALF_H
 #define BSMM_CUDA_SM90A_MIXED_HALF_H
 
@@ -145,36 +146,109 @@ static __device__ __forceinline__ void mixed_apply_references(const int format, 
     }
 }
 
-/* Checks the scales of the thread's two rows of B, which are 8 rows apart, in the thread's steps of
- * K. `first` and `second` are the reference codes of the two rows. The sums of a row become NaN in
- * two cases: a scale of the row is NaN, or a block with nonzero elements has a scale outside the
- * range that f16 can hold with the row's reference code. The epilogue then computes the row's
- * results again in double. All lanes of a warp call this function together. `sums` is the address
- * of the thread's first sum in shared memory, and `pitch` is the number of floats from one column
- * to the next. A thread has two adjacent columns of each tile of 8 columns. */
-static __device__ __noinline__ void mixed_check_references(const int format,
-                                                           const bsmm_small_m_params *p,
-                                                           const mixed_rows rows, uint32_t first,
-                                                           uint32_t second, const uint32_t tiles,
-                                                           float *sums, uint32_t pitch) {
-    const uint32_t span = mixed_half_range(format).span;
+/* Describes a warp's own sums of a tile, for mixed_add_left_out. The tile has a row for each
+ * row of B and a column for each row of A. */
+typedef struct mixed_sums {
+    /* `sums` is the address of the warp's sum in row 0 and column 0, in shared memory. `pitch` is
+     * the number of floats from one column to the next. */
+    float *sums;
+    uint32_t pitch;
+    /* Column c belongs to row `first` + c of A, for c below `count`. */
+    uint32_t first, count;
+} mixed_sums;
+
+enum {
+    /* MIXED_LEFT_COLUMNS is the number of columns to which mixed_add_block adds at once. */
+    MIXED_LEFT_COLUMNS = 8,
+    /* MIXED_LEFT_BLOCKS is the number of scale blocks of a row that mixed_add_left_out looks at at
+     * once: eight for each of the four lanes that share the row. */
+    MIXED_LEFT_BLOCKS = 32,
+};
+
+/* Adds the products of one scale block of a row of B, and of all rows of A, to the sums `to` of
+ * this row. Each lane multiplies one of the block's 32 elements. An f16 number times an element is
+ * exact in fp32, and so is its product with the scale and 2^-MIXED_HALF_LOG2 unless it underflows
+ * or overflows. The products are added in a fixed order. All lanes of a warp call this function
+ * together. */
+static __device__ __forceinline__ void mixed_add_block(const bsmm_small_m_params *p,
+                                                       const mixed_sums *own, uint32_t row,
+                                                       uint32_t block, uint32_t code, float *to) {
+    const uint32_t lane = threadIdx.x % 32, k = block * 32 + lane;
+    const float element = k < p->k ? bsmm_gpu_elem(&p->b, bsmm_gpu_code(&p->b, row, k)) : 0;
+    const float scale = bsmm_gpu_scale_value(BSMM_SCALE_E8M0, code);
+    const uint16_t *const a = (const uint16_t *)p->a.data + min(k, p->k - 1) * p->a.col_step;
+#pragma unroll 1
+    for (uint32_t c = 0; c < own->count; c += MIXED_LEFT_COLUMNS) {
+        float v[MIXED_LEFT_COLUMNS];
+#pragma unroll
+        for (uint32_t i = 0; i < MIXED_LEFT_COLUMNS; i++) {
+            const uint32_t a_row = own->first + min(c + i, own->count - 1);
+            v[i] = bsmm_gpu_f16_value(a[a_row * p->a.row_step]) * element * scale *
+                   (1.0f / (float)(1u << MIXED_HALF_LOG2));
+        }
+#pragma unroll
+        for (int distance = 16; distance > 0; distance /= 2)
+#pragma unroll
+            for (uint32_t i = 0; i < MIXED_LEFT_COLUMNS; i++)
+                v[i] += __shfl_xor_sync(0xffffffffu, v[i], distance);
+#pragma unroll
+        for (uint32_t i = 0; i < MIXED_LEFT_COLUMNS; i++)
+            if (lane == i && c + i < own->count) to[(c + i) * own->pitch] += v[i];
+    }
+}
+
+/* Returns true if a lane finds a scale code that is more than `span` above `reference`, or below
+ * it. `codes` are the codes of the thread's row of B. The lanes of the row look at
+ * MIXED_LEFT_BLOCKS codes from number `block` on, but at none from number `end` on. */
+static __device__ __forceinline__ bool mixed_finds_far(const uint8_t *codes, uint32_t block,
+                                                       uint32_t end, uint32_t reference,
+                                                       uint32_t span) {
+    uint32_t most = 0;
+#pragma unroll
+    for (uint32_t i = threadIdx.x % 4; i < MIXED_LEFT_BLOCKS; i += 4)
+        most = max(most, (uint32_t)codes[min(block + i, end - 1)] - reference);
+    return __any_sync(0xffffffffu, most > span);
+}
+
+/* Adds the scale blocks that the main loop has left out to the warp's sums: f16 cannot hold the
+ * weights of a block if its scale is outside the range of the row's reference code. `first` and
+ * `second` are the reference codes of the thread's two rows of B, which are 8 rows apart, and
+ * `rows` names these rows and the thread's steps of K. If a scale is NaN, the row's sums become
+ * NaN, and the epilogue computes the results again in double. All lanes of a warp call this
+ * function together. */
+static __device__ __noinline__ void mixed_add_left_out(const int format,
+                                                       const bsmm_small_m_params *p,
+                                                       const mixed_rows rows, uint32_t first,
+                                                       uint32_t second, const mixed_sums own) {
+    const uint32_t span = mixed_half_range(format).span, lane = threadIdx.x % 32;
     const uint32_t end = min(rows.end * MIXED_STEP_BLOCKS, p->scale_count);
+    __syncwarp(); /* Other lanes have stored sums that this lane changes. */
 #pragma unroll 1
     for (uint32_t i = 0; i < 2; i++) {
         const uint32_t row = min(rows.row + i * 8, p->n - 1), reference = i ? second : first;
-        uint32_t bad = 0;
+        const uint8_t *const codes = p->b.scales + row * p->b_scale_pitch;
 #pragma unroll 1
-        for (uint32_t block = rows.begin * MIXED_STEP_BLOCKS + threadIdx.x % 4; block < end;
-             block += 4) {
-            const uint32_t code = p->b.scales[row * p->b_scale_pitch + block];
-            if (code - reference <= span) continue;
-            bad |= code == 255 || mixed_has_values(format, p, row, block);
+        for (uint32_t at = rows.begin * MIXED_STEP_BLOCKS; at < end; at += 4) {
+            /* If none of the next MIXED_LEFT_BLOCKS blocks was left out, skip them all. */
+            while (at < end && !mixed_finds_far(codes, at, end, reference, span))
+                at += MIXED_LEFT_BLOCKS;
+            const uint32_t block = at + lane % 4, code = block < end ? codes[block] : 0;
+            const bool far = block < end && code - reference > span &&
+                             (code == 255 || mixed_has_values(format, p, row, block));
+            uint32_t left = __ballot_sync(0xffffffffu, far);
+#pragma unroll 1
+            for (; left; left &= left - 1) {
+                const int from = __ffs((int)left) - 1;
+                const uint32_t its_code = __shfl_sync(0xffffffffu, code, from);
+                float *const to = own.sums + from / 4 + i * 8;
+                if (its_code != 255)
+                    mixed_add_block(p, &own, __shfl_sync(0xffffffffu, row, from),
+                                    at + (uint32_t)from % 4, its_code, to);
+                for (uint32_t c = lane; its_code == 255 && c < own.count; c += 32)
+                    to[c * own.pitch] = __uint_as_float(0x7fc00000u);
+                __syncwarp();
+            }
         }
-        bad |= __shfl_xor_sync(0xffffffffu, bad, 1);
-        bad |= __shfl_xor_sync(0xffffffffu, bad, 2);
-#pragma unroll 1
-        for (uint32_t s = 0; s < 2 * tiles && bad; s++)
-            sums[(s / 2 * 8 + s % 2) * pitch + i * 8] = __uint_as_float(0x7fc00000u);
     }
 }
 

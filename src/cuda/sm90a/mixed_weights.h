@@ -128,8 +128,8 @@ static __device__ __forceinline__ void mixed_load_codes(const int format,
  * reference[i] is the reference code of row i of the thread's two rows, i.e. the lowest code that
  * f16 allows for this row (mixed_half.h). The factor depends on n, the code minus the reference
  * code. A code below the reference code makes n wrap around to a large number. *most is the largest
- * n so far, which tells whether a code lies outside of its row's range. Such codes get the largest
- * factor of the range. */
+ * n so far, which tells whether a code lies outside of its row's range. The factor of such codes is
+ * 0, so that the main loop leaves out their blocks (mixed_add_left_out). */
 static __device__ __forceinline__ void mixed_half_factors(const int format,
                                                           const mixed_codes *codes,
                                                           const uint32_t reference[2],
@@ -147,7 +147,7 @@ static __device__ __forceinline__ void mixed_half_factors(const int format,
             if (!small_m_has_e8m0(format)) continue;
             const uint32_t n = codes->code[half][row] - reference[row];
             *most = max(*most, n);
-            to->f[half][row][0] = bsmm_half_factor(&range, min(n, range.span));
+            to->f[half][row][0] = n > range.span ? 0 : bsmm_half_factor(&range, n);
         }
     }
 }
