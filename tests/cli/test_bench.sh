@@ -239,6 +239,10 @@ for work in '--quantize --threads 1' --dequantize; do
     expect 0 $work --format mxfp4 -M 1024 -K 512 --repeats 1 --json
     python3 -c 'import json, sys
 row = json.loads(sys.argv[1])
+elements = 1024 * 512
+wide = {"f32": 4, "f16": 2}[row["to"] if row["work"] == "dequantize" else row["from"]]
+moved = elements * wide + elements / 2 + elements / 32 # bytes of the wide matrix, of codes and of scales
+assert abs(row["gbs"] * 1e9 * row["seconds"] / moved - 1) < 1e-9, row
 assert abs(row["share"] * row["ceiling_gbs"] / row["gbs"] - 1) < 1e-9, row
 assert row["disturbed"] == (row["probe_share"] < 0.9 or row["share"] > 1), row' "$out" || fail "share: $out"
 done
