@@ -108,6 +108,39 @@ static void test_documented(void **state) {
     assert_true(count >= PAIRS / 2 && count >= test_walk_least(2 * PAIRS));
 }
 
+/* Tests the bound of cuda_sm90a_fold with compute FAST. Packing then rounds the elements of an
+ * mxfp8 operand, and each of n rounded operands may double the magnitude of the products. */
+static void test_rounded(void **state) {
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        double factor; /* `factor` is 2^n. */
+    } cases[] = {{"mxfp8", "mxfp8", 4}, {"mxfp8", "mxfp4", 2}, {"mxfp4", "mxfp8", 2}};
+    size_t found = 0;
+    for (size_t i = 0; i < BSMM_COUNT(cases); i++) {
+        const bsmm_matrix a = describe(format_named(cases[i].a), M, K),
+                          b = describe(format_named(cases[i].b), N, K),
+                          d = describe(format_named("f32"), M, N);
+        const bsmm_matmul_desc desc = {.struct_size = sizeof desc,
+                                       .compute = BSMM_COMPUTE_FAST,
+                                       .a = &a,
+                                       .b = &b,
+                                       .d = &d,
+                                       .device = "sim:sm_90a"};
+        bsmm_explanation e = {.struct_size = sizeof e};
+        for (uint32_t j = 0; bsmm_explain(&desc, j, &e) == BSMM_OK; j++) {
+            if (strcmp(e.kernel, "cuda_sm90a_fold") != 0) continue;
+            if (strstr(e.reason, "built without")) skip();
+            const double bound = cases[i].factor * (1 + documented(e.kernel, 0)) - 1;
+            if (!e.accepts || fabs(e.bound - bound) > 1e-6)
+                fail_msg("%s x %s: bound %g, must be %g; %s", cases[i].a, cases[i].b, e.bound,
+                         bound, e.reason);
+            found++;
+        }
+    }
+    assert_int_equal(found, BSMM_COUNT(cases));
+}
+
 /* Tests the bounds of kernels that sum each chunk of K separately. Here K has eleven chunks of 512
  * elements. */
 static void test_chunks(void **state) {
@@ -143,6 +176,7 @@ static void test_chunks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_documented),
+                                       cmocka_unit_test(test_rounded),
                                        cmocka_unit_test(test_chunks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,8 @@ static void test_bits(void **state) {
 
 static void test_bytes(void **state) {
     uint8_t block[292] = {0x00, 0x3E, 0xFF, 0xFF};
-    float values[256];
+    float values[257];
+    values[256] = 77; /* No block has so many elements. */
     (void)state;
     for (int i = 0; i < 256; i++)
         block[4 + i] = (uint8_t)(i * 5 - 128);
@@ -66,6 +67,7 @@ static void test_bytes(void **state) {
     bsmm_gguf_q8_k(block, values);
     for (int i = 0; i < 256; i++)
         assert_true(values[i] == -10.0f * (float)(int8_t)(uint8_t)(i * 5 - 128));
+    assert_true(values[256] == 77);
 }
 
 /* Tests that every type of ggml with blocks of more than one element is decoded, or is a format of

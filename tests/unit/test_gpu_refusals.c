@@ -226,6 +226,9 @@ static const refusal refusals[] = {
     {"sim:gfx950", "hip_bf16", "bf16", "mxfp4", MOST + 1LL, 4, 32, PLAIN,
      "M is 2147483648; the kernel takes 0 to 2147483647"},
     {"sim:gfx942", "hip_cdna_fp8", "fp8_group128", "fp8_block128", 4, 4, 128, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90_small_m", "fp8_group128", "mxfp8", 4, 128, 256, PLAIN, NULL},
+    {"sim:sm_90a", "cuda_sm90_small_m", "bf16_group128", "mxfp8", 4, 128, 256, PLAIN,
+     "with f32 scales along K the kernel takes elements of at most 8 bits"},
     {"sim:sm_90a", "cuda_sm90a_mixed", "bf16", "mxfp4", 16, 12192, 896, PLAIN,
      "A has 16 rows; the kernel takes at least 17 of this format"},
     {"sim:sm_90a", "cuda_sm90a_mixed", "bf16", "mxfp4", 24, 4096, 4096, PLAIN,
@@ -242,8 +245,12 @@ static const refusal refusals[] = {
      "A has e4m3fnuz elements; only gfx942 multiplies them, not gfx950"},
 };
 
+/* Describes an operand. The format "bf16_group128" is bf16 with fp32 scales of 1 x 128 elements,
+ * and all other formats have names in the library. */
 static bsmm_matrix describe_side(const char *format, int64_t rows, int64_t cols, bool has_gap) {
-    bsmm_matrix m = describe(format_named(format), rows, cols);
+    static const bsmm_format bf16_group128 = {BSMM_ELEM_BF16, BSMM_SCALE_F32, 1, 128};
+    const bool is_known = strcmp(format, "bf16_group128") != 0;
+    bsmm_matrix m = describe(is_known ? format_named(format) : bf16_group128, rows, cols);
     if (has_gap) m.ld = cols + 8;
     return m;
 }
