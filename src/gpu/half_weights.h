@@ -6,9 +6,9 @@
  * it multiplies exactly. The lowest code of this range is the row's reference code; the highest one
  * is the reference code plus `span` (bsmm_half_range). The kernel divides all weights of the row by
  * a power of two that depends on the reference code, so that f16 holds the quotients exactly. At
- * the end, it multiplies the row's sums by this power of two (bsmm_half_exponent). If a row has a
- * scale outside its range, its results are computed again in double. The code is plain C, so that
- * the host can test it. */
+ * the end, it multiplies the row's sums by this power of two (bsmm_half_exponent). It multiplies
+ * blocks whose scales lie outside their row's range in fp32. The code is plain C, so that the host
+ * can test it. */
 #ifndef BSMM_GPU_HALF_WEIGHTS_H
 #define BSMM_GPU_HALF_WEIGHTS_H
 
