@@ -55,7 +55,7 @@ static void test_bits(void **state) {
 static void test_bytes(void **state) {
     uint8_t block[292] = {0x00, 0x3E, 0xFF, 0xFF};
     float values[257];
-    values[256] = 77; /* No block has so many elements. */
+    values[256] = 77; /* Decoding must not write this element. */
     (void)state;
     for (int i = 0; i < 256; i++)
         block[4 + i] = (uint8_t)(i * 5 - 128);

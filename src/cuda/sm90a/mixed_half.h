@@ -146,11 +146,11 @@ static __device__ __forceinline__ void mixed_apply_references(const int format, 
     }
 }
 
-/* Describes a warp's own sums of a tile, for mixed_add_left_out. The tile has a row for each
- * row of B and a column for each row of A. */
+/* Describes a warp's own sums of a tile, for mixed_add_left_out. They are the sums of 16 rows of B,
+ * and a column of them belongs to one row of A. */
 typedef struct mixed_sums {
-    /* `sums` is the address of the warp's sum in row 0 and column 0, in shared memory. `pitch` is
-     * the number of floats from one column to the next. */
+    /* `sums` is the address in shared memory of the sum of the warp's first row of B and the
+     * tile's first row of A. `pitch` is the number of floats from one column to the next. */
     float *sums;
     uint32_t pitch;
     /* Column c belongs to row `first` + c of A, for c below `count`. */
@@ -160,16 +160,16 @@ typedef struct mixed_sums {
 enum {
     /* MIXED_LEFT_COLUMNS is the number of columns to which mixed_add_block adds at once. */
     MIXED_LEFT_COLUMNS = 8,
-    /* MIXED_LEFT_BLOCKS is the number of scale blocks of a row that mixed_add_left_out looks at at
-     * once: eight for each of the four lanes that share the row. */
+    /* MIXED_LEFT_BLOCKS is the number of scale blocks of a row that one call of mixed_finds_far
+     * checks: eight for each of the four lanes that share the row. */
     MIXED_LEFT_BLOCKS = 32,
 };
 
-/* Adds the products of one scale block of a row of B, and of all rows of A, to the sums `to` of
- * this row. Each lane multiplies one of the block's 32 elements. An f16 number times an element is
- * exact in fp32, and so is its product with the scale and 2^-MIXED_HALF_LOG2 unless it underflows
- * or overflows. The products are added in a fixed order. All lanes of a warp call this function
- * together. */
+/* Multiplies one scale block of a row of B by the tile's rows of A, and adds the products to the
+ * row's sums `to`. Each lane multiplies one of the block's 32 elements. An f16 number times an
+ * element is exact in fp32. Multiplying this by the scale and by 2^-MIXED_HALF_LOG2 is exact too,
+ * except for underflow or overflow. The products are added in a fixed order. All lanes of a warp
+ * call this function together. */
 static __device__ __forceinline__ void mixed_add_block(const bsmm_small_m_params *p,
                                                        const mixed_sums *own, uint32_t row,
                                                        uint32_t block, uint32_t code, float *to) {
@@ -197,9 +197,10 @@ static __device__ __forceinline__ void mixed_add_block(const bsmm_small_m_params
     }
 }
 
-/* Returns true if a lane finds a scale code that is more than `span` above `reference`, or below
- * it. `codes` are the codes of the thread's row of B. The lanes of the row look at
- * MIXED_LEFT_BLOCKS codes from number `block` on, but at none from number `end` on. */
+/* Returns true if any lane of the warp finds a scale code below `reference` or above `reference` +
+ * `span`. `codes` are the codes of the thread's row of B. The four lanes of a row check
+ * MIXED_LEFT_BLOCKS codes from number `block` on, but none from number `end` on. All lanes of a
+ * warp call this function together. */
 static __device__ __forceinline__ bool mixed_finds_far(const uint8_t *codes, uint32_t block,
                                                        uint32_t end, uint32_t reference,
                                                        uint32_t span) {
@@ -210,11 +211,11 @@ static __device__ __forceinline__ bool mixed_finds_far(const uint8_t *codes, uin
     return __any_sync(0xffffffffu, most > span);
 }
 
-/* Adds the scale blocks that the main loop has left out to the warp's sums: f16 cannot hold the
- * weights of a block if its scale is outside the range of the row's reference code. `first` and
- * `second` are the reference codes of the thread's two rows of B, which are 8 rows apart, and
- * `rows` names these rows and the thread's steps of K. If a scale is NaN, the row's sums become
- * NaN, and the epilogue computes the results again in double. All lanes of a warp call this
+/* Adds to the warp's sums the products of the scale blocks that the main loop has left out: f16
+ * cannot hold the weights of a block if its scale is outside the range of the row's reference code.
+ * `first` and `second` are the reference codes of the thread's two rows of B, which are 8 rows
+ * apart, and `rows` names these rows and the thread's steps of K. If a scale is NaN, the row's sums
+ * become NaN, and the epilogue computes the results again in double. All lanes of a warp call this
  * function together. */
 static __device__ __noinline__ void mixed_add_left_out(const int format,
                                                        const bsmm_small_m_params *p,
