@@ -132,7 +132,8 @@ mixed_find_references(const int format, const uint32_t threads, const bsmm_small
  * the reference code of their row of B, i.e. from the lowest scale code with which f16 holds the
  * row's weights. This function multiplies the sums of the thread's two rows by these powers of two.
  * The multiplication is exact, unless the result is so small or so large that the epilogue
- * recomputes it. */
+ * recomputes it. If mixed_add_left_out makes a rounded result large enough to be kept, the rounding
+ * error is at most 2^-150, which does not matter. */
 static __device__ __forceinline__ void mixed_apply_references(const int format, const int tiles,
                                                               const uint32_t reference[2],
                                                               float (*sums)[4]) {
